@@ -1,0 +1,23 @@
+"""Forge: the trust layer for machine-written GPU kernels.
+
+An untrusted author hands in a kernel; Forge decides, on evidence it gathered itself, whether the kernel is
+correct, whether it is really faster, and whether a registry may offer it to an inference engine.
+
+The map of the package, from the top down. A module imports only what stands below it:
+
+- `cli`, `app`: the commands, and the one place that reads the environment and the clock
+- `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; state in, events out
+- `executor`: where lab jobs run
+- `projections`: rebuildable folds over the ledger: registry, versions, lookup snapshot, history
+- `lab`: judges candidates; cannot write history
+- `ledger`: the append-only store, run directories and content-addressed blobs
+- `sandbox`: the host's side of the wall
+- `events`: what can have happened, a closed union
+- `operations`, `platforms`, `languages`: what can be asked for, one file or folder each
+- `domain`: the frozen nouns
+- `guest`: runs beside hostile code; `guest.wire` is its only voice
+- `lookup`: the read side for other programs, standard library only
+- `errors`: every exception, with a code that docs/errors.md explains
+"""
+
+__version__ = "0.1.0"

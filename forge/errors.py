@@ -1,0 +1,117 @@
+"""Every exception Forge raises, as one tree; `docs/errors.md` explains each code.
+
+    ForgeError
+    |- UsageError             exit 2: the caller's input is wrong; says what was expected and what to do next
+    |  |- UnknownName           a name that isn't in a catalogue
+    |  |- WorkspaceNotFound     no ledger here
+    |  |- RunNotFound           no run, or more than one, under that name
+    |  '- PhaseOutOfOrder       the run isn't in the state this phase needs
+    |- EnvironmentUnfit       exit 3: this machine can't (no compiler, no GPU, no sandbox)
+    '- IntegrityError         exit 1: recorded history or a blob isn't what it was, or can't be added to
+       |- LedgerCorrupt         the database isn't a ledger, or its chain, schema or settings are broken
+       |- ConcurrencyConflict   a stream moved on between reading and appending
+       |- IdempotencyConflict   the same command key with other content
+       |- BlobCorrupt           stored bytes don't match their digest, or are missing
+       '- StorageFailed         the disk refused (full, read only); nothing was written
+
+A refused candidate is a value (`forge.domain.verdict`), never an exception.
+"""
+
+
+class ForgeError(Exception):
+    """Base of all; `message` names the value, what was expected, and the next step."""
+
+    code = "FORGE"
+    exit_status = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        """The next command to try, printed as the last line on stderr."""
+
+
+class UsageError(ForgeError):
+    """The caller's input is wrong."""
+
+    code = "USAGE"
+    exit_status = 2
+
+
+class UnknownName(UsageError):
+    """A name that isn't in its catalogue."""
+
+    code = "UNKNOWN_NAME"
+
+    def __init__(self, kind: str, value: str, known: list[str]) -> None:
+        super().__init__(f"unknown {kind} {value!r}: expected one of {', '.join(sorted(known))}")
+
+
+class WorkspaceNotFound(UsageError):
+    """There is no workspace here."""
+
+    code = "WORKSPACE_NOT_FOUND"
+
+
+class RunNotFound(UsageError):
+    """No run, or more than one, goes by that name."""
+
+    code = "RUN_NOT_FOUND"
+
+
+class PhaseOutOfOrder(UsageError):
+    """The run isn't in the state that this phase needs."""
+
+    code = "PHASE_OUT_OF_ORDER"
+
+
+class EnvironmentUnfit(ForgeError):
+    """This machine can't do what was asked."""
+
+    code = "ENVIRONMENT_UNFIT"
+    exit_status = 3
+
+
+class IntegrityError(ForgeError):
+    """Recorded history or a blob isn't what it was, or can't be added to."""
+
+    code = "INTEGRITY"
+
+
+class LedgerCorrupt(IntegrityError):
+    """The database isn't a ledger, or its chain, schema or settings are broken."""
+
+    code = "LEDGER_CORRUPT"
+
+
+class ConcurrencyConflict(IntegrityError):
+    """A stream moved on between reading and appending: read again and decide again."""
+
+    code = "CONCURRENCY_CONFLICT"
+
+    def __init__(self, stream: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"stream {stream!r} is at version {actual}, expected {expected}: "
+            "another process appended first; run the command again"
+        )
+        self.stream = stream
+        self.expected = expected
+        self.actual = actual
+
+
+class IdempotencyConflict(IntegrityError):
+    """The same command key was used before with other content."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+
+
+class BlobCorrupt(IntegrityError):
+    """Stored bytes are missing or don't match their digest."""
+
+    code = "BLOB_CORRUPT"
+
+
+class StorageFailed(IntegrityError):
+    """The disk refused (full, read only, gone); nothing was written."""
+
+    code = "STORAGE_FAILED"
