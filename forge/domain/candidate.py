@@ -1,0 +1,78 @@
+"""What an author hands in: five files, of which one describes the others."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.task import LanguageName, Name
+
+REQUIRED_FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
+FILE_LIMIT_BYTES = 512 * 1024
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+CompilerFlag = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(-O[0-3]|-Ofast|-ffast-math|-fno-math-errno|-funroll-loops|-fopenmp"
+        r"|-march=native|-mtune=native|-mprefer-vector-width=(128|256|512)|-std=c\+\+(17|20))$"
+    ),
+]
+
+
+class CandidateFile(Value):
+    """One submitted file, named by its content."""
+
+    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+    sha256: Digest
+    size_bytes: Annotated[int, Field(ge=0)]
+
+
+class MetadataClaim(Value):
+    """A number that the author says to have measured; it is recorded and later compared, never believed."""
+
+    metric: Literal["speedup", "candidate_us", "baseline_us"]
+    value: Annotated[float, Field(gt=0)]
+    baseline: str = "eager"
+
+
+class CppBuild(Value):
+    """Plain C++ to be compiled before the kernel is loaded, in seconds instead of a torch extension's minute."""
+
+    source: Identifier = "CPP_SOURCE"
+    """The module-level string constant in kernel.py that holds the C++ text with `extern "C"` functions."""
+    flags: tuple[CompilerFlag, ...] = ("-O3", "-march=native", "-fopenmp", "-std=c++17")
+
+
+class Metadata(Value):
+    """The content of metadata.json; the published schema is generated from this class."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    op: Name
+    language: LanguageName
+    entry_point: Identifier | None = None
+    """The function in kernel.py with the operation's signature; by default the operation's name."""
+    kernel_file: Literal["kernel.py"] = "kernel.py"
+    author: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    hypothesis: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    """Why this should be faster."""
+    layer: Annotated[str, StringConstraints(max_length=60)] | None = None
+    axis: Annotated[str, StringConstraints(max_length=60)] | None = None
+    """The one thing changed against the parent."""
+    parents: tuple[Digest, ...] = ()
+    claims: Annotated[tuple[MetadataClaim, ...], Field(max_length=20)] = ()
+    tolerance: dict[str, float] = Field(default_factory=dict)
+    """Informative; the task's own bound decides."""
+    cpp: CppBuild | None = None
+
+
+class Candidate(Value):
+    """An accepted submission, byte for byte: what every later event refers to."""
+
+    files: tuple[CandidateFile, ...]
+    language: LanguageName
+    entry_point: Identifier
+
+    @property
+    def sha256(self) -> Digest:
+        """The candidate's name: the digest of its files' names and contents and its entry point."""
+        return digest_of(self)

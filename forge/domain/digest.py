@@ -1,0 +1,43 @@
+"""How a thing is named by its content: canonical bytes and SHA-256.
+
+Digests are taken over stored bytes. `canonical` is for writing; nothing re-serialises in order to verify.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated
+
+import orjson
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256 in lower-case hex."""
+
+
+class Value(BaseModel):
+    """A frozen value: no unknown fields, no NaN or infinity, equal when its content is equal."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        validate_default=True,
+        hide_input_in_errors=False,
+    )
+
+
+def canonical(value: Value | Mapping[str, object] | list[object]) -> bytes:
+    """Render a validated value as the one JSON text that stands for it: sorted keys, no spaces, UTF-8."""
+    document = value.model_dump(mode="json") if isinstance(value, Value) else value
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def sha256(content: bytes) -> Digest:
+    """Name `content` by its SHA-256."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_of(value: Value | Mapping[str, object] | list[object]) -> Digest:
+    """Name a value by the SHA-256 of its canonical bytes."""
+    return sha256(canonical(value))

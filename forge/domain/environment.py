@@ -1,0 +1,69 @@
+"""The machine that evidence was gathered on, and the three digests under which it is compared."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from forge.domain.digest import Digest, Value, digest_of
+
+
+class GpuFacts(Value):
+    """One GPU model and the settings that change its speed."""
+
+    name: str
+    slug: str
+    arch: str
+    count: Annotated[int, Field(ge=1)]
+    memory_bytes: Annotated[int, Field(ge=0)]
+    power_limit_w: float | None
+    ecc: bool | None
+    mig: bool | None
+    uuid: str | None
+
+
+class Environment(Value):
+    """Everything about a machine that could explain a different result."""
+
+    cpu_model: str
+    cpu_cores: Annotated[int, Field(ge=1)]
+    cpu_features: tuple[str, ...]
+    """Instruction-set extensions that compiled code may use."""
+    system: str
+    machine: str
+    kernel: str
+    glibc: str | None
+    python: str
+    torch: str | None
+    triton: str | None
+    compiler: str | None
+    gpu: GpuFacts | None
+    driver: str | None
+    cuda: str | None
+    clock_policy: str
+    """How the processor's clock is set, as the system reports it."""
+    forge_version: str
+    forge_commit: str | None
+    host_sha256: Digest
+    """A digest of the host's identity: tells two machines apart, names neither."""
+
+    @property
+    def env_sha256(self) -> Digest:
+        """Everything."""
+        return digest_of(self)
+
+    @property
+    def perf_key(self) -> Digest:
+        """What timings may be compared under: the processor and what compiles and runs the code."""
+        fields = {"cpu_model", "cpu_cores", "machine", "torch", "triton", "compiler", "driver", "cuda"}
+        facts: dict[str, object] = self.model_dump(mode="json", include=fields)
+        facts["gpu"] = self.gpu.slug if self.gpu else None
+        return digest_of(facts)
+
+    @property
+    def abi_key(self) -> Digest:
+        """Where a built artifact may be loaded."""
+        fields = {"machine", "system", "glibc", "torch", "cuda", "cpu_features"}
+        facts: dict[str, object] = self.model_dump(mode="json", include=fields)
+        facts["arch"] = self.gpu.arch if self.gpu else None
+        facts["python"] = ".".join(self.python.split(".")[:2])
+        return digest_of(facts)

@@ -1,0 +1,107 @@
+"""What a gate saw and what a clock saw, with units."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forge.domain.digest import Digest, Value
+from forge.domain.policy import BaselineKind, IsolationLevel
+from forge.domain.tensors import Shape
+
+Positive = Annotated[float, Field(gt=0)]
+TimingAuthority = Literal["launch_plan", "host_slope"]
+
+
+class Isolation(Value):
+    """The wall a guest ran behind, as observed when it started."""
+
+    level: IsolationLevel
+    parts: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class GateResult(Value):
+    """One gate's answer: what it saw against what it allows."""
+
+    name: str
+    verdict: Literal["passed", "failed"]
+    observed: str
+    threshold: str
+
+
+class WorkloadErrors(Value):
+    """How far the candidate was from the fp64 oracle on one kind of input at one shape."""
+
+    shape: Shape
+    inputs: str
+    max_relative_error: Annotated[float, Field(ge=0)]
+    """Largest |y - y*| / S over finite elements."""
+    bound_used: Annotated[float, Field(ge=0)]
+    """Largest |y - y*| / bound: at most 1 for an accepted candidate."""
+
+
+class Counterexample(Value):
+    """The smallest failing case found, enough to see what is wrong."""
+
+    shape: Shape
+    inputs: str
+    output: str
+    index: tuple[int, ...]
+    expected: str
+    got: str
+    allowed_error: str
+    snippet: str
+    """Python that reproduces it with kernel.py beside it."""
+
+
+class Interval(Value):
+    """A ratio with its two-sided 95 % interval."""
+
+    ratio: Positive
+    low: Positive
+    high: Positive
+
+
+class Timing(Value):
+    """Time per call of one side, over every round of every process pair."""
+
+    n: Annotated[int, Field(ge=1)]
+    median_ns: Positive
+    p10_ns: Positive
+    p90_ns: Positive
+    mad_ns: Annotated[float, Field(ge=0)]
+    method: TimingAuthority
+
+
+class Speedup(Value):
+    """baseline / candidate for one baseline, from paired rounds."""
+
+    baseline: BaselineKind
+    baseline_median_ns: Positive
+    interval: Interval
+    pairs_lost: Annotated[int, Field(ge=0)]
+    """Process pairs in which the candidate was the slower one."""
+
+
+class WorkloadTiming(Value):
+    """Everything measured at one shape."""
+
+    shape: Shape
+    candidate: Timing
+    speedups: tuple[Speedup, ...]
+    control: Interval
+    """The baseline against itself through the same path."""
+    floor_ns: Positive
+    floor_fraction: Positive
+    """floor / median: 1 is as fast as this machine's memory allows."""
+    process_pairs: Annotated[int, Field(ge=1)]
+    rounds: Annotated[int, Field(ge=1)]
+    samples_sha256: Digest
+    """Every raw sample, as stored in the run."""
+
+
+class Coverage(Value):
+    """Where a kernel was verified and where it was measured: two different questions."""
+
+    verified: tuple[Shape, ...]
+    measured: tuple[Shape, ...]

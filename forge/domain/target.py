@@ -1,0 +1,23 @@
+"""The processor a kernel is for, and the slug that names it in identifiers."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from forge.domain.digest import Value
+
+PlatformName = Literal["cpu", "cuda"]
+GpuSlug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,40}$")]
+
+
+class Target(Value):
+    """One processor model, for example `h200` on the platform `cuda`; `cpu` stands for the host's processor."""
+
+    platform: PlatformName
+    gpu: GpuSlug
+
+
+def gpu_slug(untrusted_name: str) -> str:
+    """Lower-case letters and digits of a processor's name: "RTX 4070" -> "rtx4070"."""
+    return re.sub(r"[^a-z0-9]", "", untrusted_name.lower())

@@ -1,0 +1,122 @@
+"""What can have happened: a closed union of facts, one module per phase.
+
+To add an event: a class in the phase's module, and its line in `Event` and `EVENT_TYPES` below.
+"""
+
+import orjson
+from pydantic import ValidationError
+
+from forge.errors import LedgerCorrupt
+from forge.events.benchmark import (
+    BaselineRecorded,
+    BenchmarkErrored,
+    BenchmarkFailed,
+    BenchmarkInvalidated,
+    BenchmarkRecorded,
+    ProfileCaptured,
+)
+from forge.events.candidate import (
+    CandidateDuplicated,
+    CandidateRejected,
+    CandidateSubmitted,
+    ClaimAssessed,
+    ClaimRecorded,
+)
+from forge.events.create import TaskCreated
+from forge.events.envelope import Recorded
+from forge.events.environment import EnvironmentCaptured
+from forge.events.fact import Fact
+from forge.events.human import HumanDecided
+from forge.events.ledger import LedgerOpened
+from forge.events.plan import ChosenSkill, PlanAccepted
+from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, PromotionDenied
+from forge.events.prompt import PromptRendered
+from forge.events.run import RunAborted, RunSealed, RunStarted
+from forge.events.upcast import upcast
+from forge.events.verify import CandidateVerified, VerificationErrored
+
+Event = (
+    LedgerOpened
+    | EnvironmentCaptured
+    | RunStarted
+    | RunSealed
+    | RunAborted
+    | TaskCreated
+    | PlanAccepted
+    | PromptRendered
+    | CandidateSubmitted
+    | CandidateDuplicated
+    | CandidateRejected
+    | ClaimRecorded
+    | ClaimAssessed
+    | CandidateVerified
+    | VerificationErrored
+    | BaselineRecorded
+    | BenchmarkRecorded
+    | BenchmarkFailed
+    | BenchmarkErrored
+    | BenchmarkInvalidated
+    | ProfileCaptured
+    | PromotionDenied
+    | KernelPromoted
+    | KernelDeprecated
+    | KernelRevoked
+    | HumanDecided
+)
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    event.TYPE: event
+    for event in (
+        LedgerOpened,
+        EnvironmentCaptured,
+        RunStarted,
+        RunSealed,
+        RunAborted,
+        TaskCreated,
+        PlanAccepted,
+        PromptRendered,
+        CandidateSubmitted,
+        CandidateDuplicated,
+        CandidateRejected,
+        ClaimRecorded,
+        ClaimAssessed,
+        CandidateVerified,
+        VerificationErrored,
+        BaselineRecorded,
+        BenchmarkRecorded,
+        BenchmarkFailed,
+        BenchmarkErrored,
+        BenchmarkInvalidated,
+        ProfileCaptured,
+        PromotionDenied,
+        KernelPromoted,
+        KernelDeprecated,
+        KernelRevoked,
+        HumanDecided,
+    )
+}
+
+
+def parse_event(type_name: str, schema_version: int, untrusted_payload: str | bytes) -> Event:
+    """Read a stored payload as today's class of its type; raise LedgerCorrupt for anything unknown or invalid."""
+    event_type = EVENT_TYPES.get(type_name)
+    if event_type is None:
+        raise LedgerCorrupt(
+            f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade"
+        )
+    if not 1 <= schema_version <= event_type.SCHEMA_VERSION:
+        raise LedgerCorrupt(
+            f"{type_name} has schema version {schema_version}, this Forge reads 1 to {event_type.SCHEMA_VERSION}: upgrade"
+        )
+    try:
+        if schema_version == event_type.SCHEMA_VERSION:
+            return event_type.model_validate_json(untrusted_payload)
+        old = orjson.loads(untrusted_payload)
+        return event_type.model_validate(
+            upcast(type_name, schema_version, old, to_version=event_type.SCHEMA_VERSION)
+        )
+    except (ValidationError, orjson.JSONDecodeError, KeyError) as error:
+        raise LedgerCorrupt(f"payload of {type_name} v{schema_version} can't be read: {error}") from error
+
+
+__all__ = ["EVENT_TYPES", "ChosenSkill", "Event", "Fact", "Recorded", "parse_event", *sorted(EVENT_TYPES)]

@@ -1,0 +1,123 @@
+"""Phase 10: what the clock saw, and what was later found wrong with it."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from forge.domain.digest import Digest
+from forge.domain.evidence import Isolation, Timing, WorkloadTiming
+from forge.domain.policy import BaselineKind
+from forge.domain.tensors import Shape
+from forge.domain.verdict import Reason
+from forge.events.fact import Fact
+
+
+class BaselineRecorded(Fact):
+    """A baseline was timed, through the same path and in the same rounds as a candidate."""
+
+    TYPE: ClassVar[str] = "BaselineRecorded"
+    run_id: str
+    task_id: str
+    kind: BaselineKind
+    shape: Shape
+    timing: Timing
+    env_sha256: Digest
+
+    def stream(self) -> str:
+        """The task's stream."""
+        return f"task:{self.task_id}"
+
+
+class BenchmarkRecorded(Fact):
+    """A verified candidate was timed against its baselines and met the rule for each workload."""
+
+    TYPE: ClassVar[str] = "BenchmarkRecorded"
+    run_id: str
+    task_id: str
+    candidate: Digest
+    attempt: int
+    workloads: tuple[WorkloadTiming, ...] = Field(min_length=1)
+    baseline_used: BaselineKind
+    """The one that had to be beaten."""
+    baseline_seqs: tuple[int, ...]
+    isolation: Isolation
+    env_sha256: Digest
+    verified_seq: int
+    report_sha256: Digest
+    policy_sha256: Digest
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"
+
+
+class BenchmarkFailed(Fact):
+    """A verified candidate was timed and didn't meet the rule, or the measurement doesn't allow a verdict."""
+
+    TYPE: ClassVar[str] = "BenchmarkFailed"
+    run_id: str
+    task_id: str
+    candidate: Digest
+    attempt: int
+    reason: Reason
+    workloads: tuple[WorkloadTiming, ...]
+    """As far as it got."""
+    baseline_used: BaselineKind | None
+    env_sha256: Digest
+    verified_seq: int
+    report_sha256: Digest | None
+    policy_sha256: Digest
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"
+
+
+class BenchmarkErrored(Fact):
+    """The machine failed, not the candidate."""
+
+    TYPE: ClassVar[str] = "BenchmarkErrored"
+    run_id: str
+    task_id: str
+    candidate: Digest
+    attempt: int
+    detail: str
+    retry_of: int | None
+    env_sha256: Digest
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"
+
+
+class BenchmarkInvalidated(Fact):
+    """A recorded benchmark no longer counts."""
+
+    TYPE: ClassVar[str] = "BenchmarkInvalidated"
+    candidate: Digest
+    benchmark_seq: int
+    why: str
+    by: str
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"
+
+
+class ProfileCaptured(Fact):
+    """A profiler looked at a candidate."""
+
+    TYPE: ClassVar[str] = "ProfileCaptured"
+    run_id: str
+    candidate: Digest
+    tool: str
+    tool_version: str
+    kind: str
+    """counters, trace or image."""
+    metrics: dict[str, float]
+    raw_sha256: Digest
+    env_sha256: Digest
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"

@@ -1,0 +1,95 @@
+"""Phase 11: what the recorded evidence allowed."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from forge.domain.candidate import CandidateFile
+from forge.domain.digest import Digest
+from forge.domain.evidence import Coverage, GateResult, Interval
+from forge.domain.policy import BaselineKind
+from forge.domain.task import Task
+from forge.domain.verdict import Reason
+from forge.events.fact import Fact
+
+
+class KernelPromoted(Fact):
+    """A candidate became the next version of its family; everything a registry entry shows is here or named here."""
+
+    TYPE: ClassVar[str] = "KernelPromoted"
+    run_id: str
+    kernel_id: str
+    family: str
+    version: int = Field(ge=1)
+    task_id: str
+    task: Task
+    candidate: Digest
+    files: tuple[CandidateFile, ...]
+    entry_point: str
+    artifact_sha256: Digest | None
+    author: str
+    skills: tuple[str, ...]
+    speedup: Interval
+    baseline: BaselineKind
+    candidate_median_ns: float = Field(gt=0)
+    baseline_median_ns: float = Field(gt=0)
+    policy_sha256: Digest
+    gates: tuple[GateResult, ...] = Field(min_length=1)
+    verified_seq: int
+    benchmark_seq: int
+    env_sha256: Digest
+    perf_key: Digest
+    abi_key: Digest
+    coverage: Coverage
+    evidence_level: Literal["op_level"] = "op_level"
+    benchmark_scope: Literal["microbenchmark"] = "microbenchmark"
+
+    def stream(self) -> str:
+        """The family's stream."""
+        return f"kernel:{self.family}"
+
+
+class PromotionDenied(Fact):
+    """The recorded evidence doesn't support a promotion."""
+
+    TYPE: ClassVar[str] = "PromotionDenied"
+    run_id: str
+    family: str
+    task_id: str
+    candidate: Digest
+    reason: Reason
+    gates: tuple[GateResult, ...]
+    policy_sha256: Digest
+
+    def stream(self) -> str:
+        """The family's stream."""
+        return f"kernel:{self.family}"
+
+
+class KernelDeprecated(Fact):
+    """A kernel version is still right but no longer the one to use."""
+
+    TYPE: ClassVar[str] = "KernelDeprecated"
+    kernel_id: str
+    family: str
+    reason: str
+    superseded_by: str | None = None
+
+    def stream(self) -> str:
+        """The family's stream."""
+        return f"kernel:{self.family}"
+
+
+class KernelRevoked(Fact):
+    """A kernel version must not be used."""
+
+    TYPE: ClassVar[str] = "KernelRevoked"
+    kernel_id: str
+    family: str
+    reason: str
+    severity: Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
+    evidence: tuple[str, ...] = ()
+
+    def stream(self) -> str:
+        """The family's stream."""
+        return f"kernel:{self.family}"

@@ -1,0 +1,46 @@
+"""A run: one candidate's way through the phases, and the directory that shows it."""
+
+from typing import ClassVar
+
+from forge.domain.digest import Digest
+from forge.events.fact import Fact
+
+
+class RunStarted(Fact):
+    """A run directory was opened for a task."""
+
+    TYPE: ClassVar[str] = "RunStarted"
+    run_id: str
+    task_id: str
+    command: str
+    policy_sha256: Digest
+
+    def stream(self) -> str:
+        """The run's stream."""
+        return f"run:{self.run_id}"
+
+
+class RunSealed(Fact):
+    """The run came to its end; its directory is read-only and every file in it is named by digest."""
+
+    TYPE: ClassVar[str] = "RunSealed"
+    run_id: str
+    outcome: str
+    """promoted, denied, rejected or failed."""
+    manifest_sha256: Digest
+
+    def stream(self) -> str:
+        """The run's stream."""
+        return f"run:{self.run_id}"
+
+
+class RunAborted(Fact):
+    """The run was closed without an outcome."""
+
+    TYPE: ClassVar[str] = "RunAborted"
+    run_id: str
+    reason: str
+
+    def stream(self) -> str:
+        """The run's stream."""
+        return f"run:{self.run_id}"
