@@ -11,6 +11,7 @@
        |- LedgerCorrupt         the database isn't a ledger, or its chain, schema or settings are broken
        |- ConcurrencyConflict   a stream moved on between reading and appending
        |- IdempotencyConflict   the same command key with other content
+       |- ActorForbidden        this class of actor may not write this event
        |- BlobCorrupt           stored bytes don't match their digest, or are missing
        '- StorageFailed         the disk refused (full, read only); nothing was written
 
@@ -103,6 +104,12 @@ class IdempotencyConflict(IntegrityError):
     """The same command key was used before with other content."""
 
     code = "IDEMPOTENCY_CONFLICT"
+
+
+class ActorForbidden(IntegrityError):
+    """This class of actor may not write this event."""
+
+    code = "ACTOR_FORBIDDEN"
 
 
 class BlobCorrupt(IntegrityError):

@@ -91,6 +91,8 @@ class WorkloadTiming(Value):
     speedups: tuple[Speedup, ...]
     control: Interval
     """The baseline against itself through the same path."""
+    harness_ns: Annotated[float, Field(ge=0)]
+    """What the path itself takes per call (copying the outputs out); it is part of every time here."""
     floor_ns: Positive
     floor_fraction: Positive
     """floor / median: 1 is as fast as this machine's memory allows."""

@@ -1,0 +1,60 @@
+"""Runs beside hostile code. Reads commands and writes records on the inherited descriptors."""
+
+import json
+import os
+from dataclasses import dataclass
+
+from . import wire
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A JSON command."""
+
+    body: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Go:
+    """Run one function on a range of sets."""
+
+    call_id: int
+    function: int
+    first: int
+    count: int
+    retain: bool
+    scalars: tuple[float, ...]
+
+
+def read_command() -> Setup | Go | None:
+    """Wait for the next command; None when the host has closed the channel."""
+    header = _read_exactly(wire.COMMAND_HEADER.size)
+    if header is None:
+        return None
+    kind, length = wire.COMMAND_HEADER.unpack(header)
+    body = _read_exactly(length)
+    if body is None:
+        return None
+    if kind == wire.GO:
+        call_id, function, first, count, retain, *scalars = wire.GO_BODY.unpack(body)
+        return Go(call_id, function, first, count, bool(retain), tuple(scalars))
+    return Setup(json.loads(body))
+
+
+def reply(
+    call_id: int, status: int, *, completed: int = 0, outputs: tuple[wire.OutputForm, ...] = ()
+) -> None:
+    """Send the one record that answers a command."""
+    record = wire.Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
+    os.write(wire.REPLIES, wire.pack_record(record))
+
+
+def _read_exactly(length: int) -> bytes | None:
+    chunks = []
+    while length:
+        chunk = os.read(wire.COMMANDS, length)
+        if not chunk:
+            return None
+        chunks.append(chunk)
+        length -= len(chunk)
+    return b"".join(chunks)

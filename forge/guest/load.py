@@ -1,0 +1,37 @@
+"""Runs beside hostile code. Imports a module from the staged files and finds the function to call."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+Function = Callable[..., object]
+
+
+class NoEntryPointError(Exception):
+    """The module has no callable of that name."""
+
+
+def load_module(path: str, name: str) -> ModuleType:
+    """Execute the file at `path` as the module `name`."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise NoEntryPointError(f"{path} can't be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -> Function:
+    """Import a module and return its function, compiled by torch if `wrap` is "compile"."""
+    module = sys.modules.get(module_name) or load_module(path, module_name)
+    function = getattr(module, entry_point, None)
+    if not callable(function):
+        raise NoEntryPointError(f"{path} has no function {entry_point!r}")
+    if wrap == "compile":
+        import torch
+
+        compiled: Function = torch.compile(function, dynamic=False)
+        return compiled
+    return function

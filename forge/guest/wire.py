@@ -1,0 +1,114 @@
+"""Runs beside hostile code. The messages between host and guest: the guest's only voice.
+
+Three descriptors cross the wall. `COMMANDS` carries length-prefixed JSON and fixed-size `go` frames from the host,
+`REPLIES` exactly one fixed-size record for each command from the guest, and `ARENA` is shared memory that
+the host made: inputs are written there by the host, outputs by the guest. There is no pickle and no text in
+a reply. The host distrusts every field of it (see forge/sandbox/reply.py).
+"""
+
+import struct
+from dataclasses import dataclass
+
+COMMANDS, REPLIES, ARENA = 3, 4, 5
+
+COMMAND_HEADER = struct.Struct("!4sI")
+"""Kind, and the length of the body that follows."""
+SETUP, GO = b"SETU", b"GO.."
+"""`SETUP` has a JSON body: what to load or how the arena is laid out. `GO` has a `GO_BODY`."""
+COMMAND_LIMIT_BYTES = 1 << 20
+GO_BODY = struct.Struct("!QIIII4d")
+"""Call id, function index, first set, how many sets, whether to retain, and up to four scalars.
+
+To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
+"""
+
+MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
+RECORD_HEADER = struct.Struct("!4sQBBHI")
+"""Magic, call id, status, outputs described, zero, calls completed."""
+RECORD_OUTPUT = struct.Struct("!BBH8q8q")
+"""Element type, dimensions, zero, sizes, strides in elements."""
+RECORD_MAGIC = b"RPLY"
+RECORD_BYTES = RECORD_HEADER.size + MAX_OUTPUTS * RECORD_OUTPUT.size
+
+DONE = 0
+LOAD_FAILED = 1
+NO_ENTRY_POINT = 2
+RAISED = 3
+OUT_OF_MEMORY = 4
+WRONG_TYPE = 5
+"""Not exactly a torch.Tensor, or not as many of them as the operation has outputs."""
+WRONG_FORM = 6
+"""Tensors, but of another shape or element type; described in the record."""
+BUILD_FAILED = 7
+
+ARTIFACT_COUNT = struct.Struct("!I")
+ARTIFACT_ENTRY = struct.Struct("!64sQ")
+"""A built file in the arena: its name, padded with zero bytes, and its size; the bytes follow."""
+
+ELEMENT_TYPES = ("other", "float32", "float16", "bfloat16", "float64", "int32", "int64", "bool")
+"""torch's names; a record gives the position in this list."""
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """The form of one returned tensor, as the guest describes it."""
+
+    element_type: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One reply, unpacked and otherwise unchecked."""
+
+    call_id: int
+    status: int
+    completed: int
+    outputs: tuple[OutputForm, ...]
+
+
+def pack_command(kind: bytes, body: bytes) -> bytes:
+    """Frame a command."""
+    return COMMAND_HEADER.pack(kind, len(body)) + body
+
+
+def pack_record(record: Record) -> bytes:
+    """Render a reply as its fixed number of bytes."""
+    parts = [
+        RECORD_HEADER.pack(
+            RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed
+        )
+    ]
+    for output in record.outputs:
+        dimensions = len(output.sizes)
+        padding = (0,) * (MAX_DIMENSIONS - dimensions)
+        code = ELEMENT_TYPES.index(output.element_type) if output.element_type in ELEMENT_TYPES else 0
+        parts.append(
+            RECORD_OUTPUT.pack(code, dimensions, 0, *output.sizes, *padding, *output.strides, *padding)
+        )
+    return b"".join(parts).ljust(RECORD_BYTES, b"\0")
+
+
+def unpack_record(untrusted: bytes) -> Record:
+    """Unpack exactly `RECORD_BYTES`; raise ValueError for anything that `pack_record` wouldn't have written."""
+    if len(untrusted) != RECORD_BYTES:
+        raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
+    magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > BUILD_FAILED:
+        raise ValueError("a reply's header is malformed")
+    outputs = tuple(
+        _unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described)
+    )
+    record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
+    if pack_record(record) != untrusted:
+        raise ValueError("a reply has bytes where there should be none")
+    return record
+
+
+def _unpack_output(untrusted: bytes, offset: int) -> OutputForm:
+    code, dimensions, _, *numbers = RECORD_OUTPUT.unpack_from(untrusted, offset)
+    if code >= len(ELEMENT_TYPES) or dimensions > MAX_DIMENSIONS:
+        raise ValueError("a reply describes an impossible tensor")
+    sizes, strides = numbers[:dimensions], numbers[MAX_DIMENSIONS : MAX_DIMENSIONS + dimensions]
+    return OutputForm(ELEMENT_TYPES[code], tuple(sizes), tuple(strides))

@@ -1,0 +1,52 @@
+"""What a gate can come back with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
+from forge.domain.verdict import Reason
+
+if TYPE_CHECKING:
+    from forge.lab.probe import Probe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """The gate saw nothing that it forbids."""
+
+    observed: str
+    threshold: str
+    errors: tuple[WorkloadErrors, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """The gate saw what it forbids."""
+
+    reason: Reason
+    observed: str
+    threshold: str
+    counterexample: Counterexample | None = None
+    log: str = ""
+
+
+Finding = Passed | Failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """One question put to a loaded candidate."""
+
+    name: str
+    examine: "Callable[[Probe], Finding]"
+
+
+def result(gate_name: str, finding: Finding) -> GateResult:
+    """The finding as it is recorded."""
+    return GateResult(
+        name=gate_name,
+        verdict="passed" if isinstance(finding, Passed) else "failed",
+        observed=finding.observed,
+        threshold=finding.threshold,
+    )

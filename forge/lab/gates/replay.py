@@ -1,0 +1,57 @@
+"""Does the answer follow the question, when the tensors are the same objects and only their content is new?
+
+A cached answer is keyed by something: a pointer, a version, a few sampled elements, a sum. So the same storage gets
+new content, then content that differs only inside a row with the row's cheap statistics kept, then a new
+weight alone, a new scalar alone, and at last the first question again.
+"""
+
+import dataclasses
+
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.probe import Case, Probe
+
+
+def examine(probe: Probe) -> Finding:
+    """Ask related questions through the same tensors; the probe knows an earlier answer when it sees one."""
+    first = probe.case(probe.shape)
+    questions = (
+        first,
+        probe.case(probe.shape),
+        _interior(probe, first),
+        _weight(probe, first),
+        _scalar(first),
+        first,
+    )
+    for question in questions:
+        checked = probe.check([question])
+        if isinstance(checked, Failed):
+            return checked
+    return Passed(observed=f"{len(questions)} related questions answered afresh", threshold="every answer fresh")
+
+
+def _interior(probe: Probe, case: Case) -> Case:
+    """Swap two neighbours in the middle of each row: sums, norms, corners and extremes stay as they were."""
+    inputs = []
+    for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True):
+        changed = tensor.clone()
+        width = changed.shape[-1]
+        if probe.operation.row_axis in spec.axes and width >= 2:
+            middle = width // 2
+            changed[..., [middle - 1, middle]] = changed[..., [middle, middle - 1]]
+        inputs.append(changed)
+    return dataclasses.replace(case, inputs=tuple(inputs))
+
+
+def _weight(probe: Probe, case: Case) -> Case:
+    inputs = tuple(
+        tensor if probe.operation.row_axis in spec.axes else -tensor.flip(-1)
+        for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True)
+    )
+    return dataclasses.replace(case, inputs=inputs)
+
+
+def _scalar(case: Case) -> Case:
+    return dataclasses.replace(case, scalars=tuple(0.125 + 1000 * value for value in case.scalars))
+
+
+REPLAY = Gate(name="replay", examine=examine)

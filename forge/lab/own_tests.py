@@ -1,0 +1,77 @@
+"""The candidate's own test_correctness.py and bench.py, run in the sandbox: claims, which can only sink it."""
+
+import json
+import math
+import os
+
+from forge.domain.verdict import Reason
+from forge.lab.finding import Failed, Finding, Passed
+from forge.sandbox.launch import Exit
+from forge.sandbox.limits import Limits
+from forge.sandbox.session import exit_reason
+from forge.sandbox.stage import Stage
+
+CLAIM_KEYS = ("speedup", "candidate_latency_us", "baseline_latency_us")
+
+
+def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
+    """Run the author's tests with pytest; failing them sinks the candidate, passing them proves nothing."""
+    command = ("-sE", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", stage.candidate_directory)
+    ended, log = _run(stage, (*command, f"{stage.candidate_directory}/test_correctness.py"), limits, threads)
+    threshold = "test_correctness.py passes"
+    if ended is None:
+        reason = Reason(code="TIMEOUT", message=f"test_correctness.py took longer than {limits.wall_s:g} s")
+        return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
+    if ended.signal is not None or ended.timed_out or ended.flooded:
+        reason = exit_reason(ended)
+        return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
+    if ended.returncode != 0:
+        message = f"the candidate's own test_correctness.py failed (pytest's status {ended.returncode})"
+        return Failed(
+            reason=Reason(code="BAD_SUBMISSION", message=message),
+            observed=message,
+            threshold=threshold,
+            log=log,
+        )
+    return Passed(observed="the candidate's own tests pass (a claim)", threshold=threshold)
+
+
+def own_benchmark_claims(stage: Stage, *, limits: Limits, threads: int) -> dict[str, float]:
+    """Run bench.py and read what it says about itself: the last line that is a JSON object."""
+    _, untrusted_log = _run(stage, ("-sE", f"{stage.candidate_directory}/bench.py"), limits, threads)
+    return parse_claims(untrusted_log)
+
+
+def parse_claims(untrusted_log: str) -> dict[str, float]:
+    """The claims in a benchmark's output: finite positive numbers under known keys, nothing else."""
+    for line in reversed(untrusted_log.splitlines()):
+        if not (line.startswith("{") and line.endswith("}")):
+            continue
+        try:
+            untrusted = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(untrusted, dict):
+            return {key: float(untrusted[key]) for key in CLAIM_KEYS if _is_claim(untrusted.get(key))}
+    return {}
+
+
+def _is_claim(untrusted: object) -> bool:
+    if isinstance(untrusted, bool) or not isinstance(untrusted, int | float):
+        return False
+    try:
+        return math.isfinite(untrusted) and 0 < untrusted < 1e12
+    except OverflowError:
+        return False
+
+
+def _run(
+    stage: Stage, command: tuple[str, ...], limits: Limits, threads: int
+) -> tuple[Exit | None, str]:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        with stage.start(command, descriptors=(nothing,), limits=limits, threads=threads) as guest:
+            ended = guest.wait(limits.wall_s)
+            return ended, guest.log()
+    finally:
+        os.close(nothing)

@@ -1,0 +1,68 @@
+"""Kernel languages: one folder each, with host facts here, a guide for authors and the guest's side.
+
+To add a language: its folder (`guide.md.j2`, `guest.py`) and its line in `LANGUAGES`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge.domain.target import PlatformName
+from forge.domain.task import LanguageName
+from forge.errors import UnknownName
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """What the host must know about a kernel language."""
+
+    name: LanguageName
+    summary: str
+    builds: bool
+    """Whether a builder makes an artifact before the kernel is loaded."""
+    times_on: tuple[PlatformName, ...]
+    """Platforms on which its timings are evidence."""
+    stands_in_on: tuple[PlatformName, ...] = ()
+    """Platforms on which an interpreter checks correctness; whatever ran there is simulated."""
+
+    @property
+    def guest_file(self) -> Path:
+        """The module that enters the sandbox as `guest/language.py`."""
+        return _HERE / self.name / "guest.py"
+
+    @property
+    def guide_file(self) -> Path:
+        """What an author is told, as a jinja2 template."""
+        return _HERE / self.name / "guide.md.j2"
+
+
+LANGUAGES: dict[str, Language] = {
+    language.name: language
+    for language in (
+        Language(
+            name="cpp",
+            summary='C++ for the host processor: extern "C" through ctypes, or torch\'s load_inline',
+            builds=True,
+            times_on=("cpu",),
+        ),
+        Language(
+            name="triton",
+            summary="Triton for a GPU; its interpreter checks correctness on a CPU",
+            builds=False,
+            times_on=("cuda",),
+            stands_in_on=("cpu",),
+        ),
+        Language(
+            name="torch", summary="PyTorch operators in Python", builds=False, times_on=("cpu", "cuda")
+        ),
+    )
+}
+
+
+def find_language(untrusted_name: str) -> Language:
+    """Return the language called `untrusted_name`, or raise UnknownName."""
+    language = LANGUAGES.get(untrusted_name)
+    if language is None:
+        raise UnknownName("language", untrusted_name, list(LANGUAGES))
+    return language

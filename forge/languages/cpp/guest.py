@@ -1,0 +1,48 @@
+"""Runs beside hostile code. C++: built once in the builder, loaded ready-made everywhere else.
+
+Two conventions. `extern "C"` text in a string constant is compiled to `libkernel.so`, which stands beside kernel.py
+for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, unmodified: the builder runs it
+with a private cache, and in the guest the same call returns the module that was built.
+"""
+
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+from .load import load_module
+
+
+def prepare(body: dict[str, object]) -> None:
+    """Let `load_inline` and `load` return what the builder made; a plain `libkernel.so` needs nothing."""
+    if not body.get("prebuilt_extensions"):
+        return
+    from torch.utils import cpp_extension
+
+    directory = str(Path(str(body["candidate_directory"])))
+
+    def load_prebuilt(name: str, *_: object, **__: object) -> ModuleType:
+        module: ModuleType = cpp_extension._import_module_from_library(name, directory, True)
+        return module
+
+    cpp_extension.load_inline = load_prebuilt
+    cpp_extension.load = load_prebuilt
+
+
+def build(body: dict[str, object]) -> list[Path]:
+    """Compile the candidate; return the shared objects."""
+    directory = Path(str(body["candidate_directory"]))
+    scratch = Path(str(body["scratch_directory"]))
+    source = body.get("cpp_source")
+    if isinstance(source, str):
+        return [_compile(source, [str(flag) for flag in body["cpp_flags"]], scratch)]  # type: ignore[attr-defined]
+    load_module(str(directory / "kernel.py"), "kernel")
+    return sorted((scratch / "torch_extensions").rglob("*.so"))
+
+
+def _compile(source: str, flags: list[str], scratch: Path) -> Path:
+    text, target = scratch / "kernel.cpp", scratch / "libkernel.so"
+    text.write_text(source)
+    subprocess.run(
+        ["/usr/bin/env", "g++", *flags, "-shared", "-fPIC", str(text), "-o", str(target)], check=True
+    )
+    return target

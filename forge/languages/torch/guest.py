@@ -1,0 +1,5 @@
+"""Runs beside hostile code. PyTorch candidates need no preparation and no build."""
+
+
+def prepare(body: dict[str, object]) -> None:
+    """Nothing to prepare."""

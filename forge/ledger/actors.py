@@ -1,0 +1,87 @@
+"""Who may write what: an author hands in work and claims, and never writes the evidence that judges it.
+
+Every event type stands in exactly one group; a type in none can't be written by anyone.
+"""
+
+import re
+from typing import Literal, get_args
+
+from forge.errors import ActorForbidden
+from forge.events import Event
+from forge.events.candidate import CandidateRejected
+
+ActorClass = Literal["cli", "agent", "ci", "system", "import"]
+"""A person at the command line; a language model; a workflow; Forge itself; another ledger or archive."""
+
+Group = Literal["handed_in", "run", "observed", "decided", "human", "opening"]
+
+GROUPS: dict[Group, frozenset[str]] = {
+    "handed_in": frozenset(
+        {
+            "TaskCreated",
+            "PlanAccepted",
+            "PromptRendered",
+            "CandidateSubmitted",
+            "CandidateDuplicated",
+            "ClaimRecorded",
+        }
+    ),
+    "run": frozenset({"RunStarted", "RunSealed", "RunAborted"}),
+    "observed": frozenset(
+        {
+            "EnvironmentCaptured",
+            "CandidateRejected",
+            "CandidateVerified",
+            "VerificationErrored",
+            "BaselineRecorded",
+            "BenchmarkRecorded",
+            "BenchmarkFailed",
+            "BenchmarkErrored",
+            "BenchmarkInvalidated",
+            "ProfileCaptured",
+            "ClaimAssessed",
+        }
+    ),
+    "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
+    "human": frozenset({"HumanDecided"}),
+    "opening": frozenset({"LedgerOpened"}),
+}
+
+MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
+    "cli": frozenset({"handed_in", "run", "observed", "decided", "human"}),
+    "ci": frozenset({"handed_in", "run", "observed", "decided"}),
+    "system": frozenset({"handed_in", "run", "observed", "decided", "opening"}),
+    "agent": frozenset({"handed_in"}),
+    "import": frozenset({"handed_in"}),
+}
+
+_CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
+_ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
+
+
+def actor_class(actor: str) -> ActorClass:
+    """The class in `<class>:<name>`; raise ActorForbidden for anything else."""
+    match = _ACTOR.fullmatch(actor)
+    found = _CLASSES.get(match[1]) if match and actor.isprintable() else None
+    if found is None:
+        expected = ", ".join(f"{name}:<name>" for name in MAY_WRITE)
+        raise ActorForbidden(f"unknown actor {actor!r}: expected one of {expected}")
+    return found
+
+
+def group_of(event: Event) -> Group | None:
+    """The event's group; a refusal at the door is part of handing in, any later one is evidence."""
+    if isinstance(event, CandidateRejected) and event.stage == "submit":
+        return "handed_in"
+    return next((group for group, types in GROUPS.items() if event.TYPE in types), None)
+
+
+def require_allowed(actor: str, event: Event) -> None:
+    """Raise ActorForbidden unless `actor` may write `event`."""
+    allowed = MAY_WRITE[actor_class(actor)]
+    if group_of(event) not in allowed:
+        writers = ", ".join(f"{name}:" for name, groups in MAY_WRITE.items() if group_of(event) in groups)
+        raise ActorForbidden(
+            f"{actor!r} may not write {event.TYPE}: it may be written by {writers or 'nobody'}; "
+            "evidence and decisions come from Forge's own phases, not from who is judged by them"
+        )

@@ -1,0 +1,69 @@
+"""Content-addressed bytes: `cas/<first two digits>/<sha256>`, stored before the event that names them.
+
+A crash leaves bytes that nothing names, never a name without its bytes.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from forge.domain.digest import Digest, sha256
+from forge.errors import BlobCorrupt
+from forge.ledger.durable import make_folder, write_durably
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+READ_ONLY = 0o444
+
+
+class BlobStore:
+    """The blobs under one folder; safe for many processes, since a name's content is settled by the name."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, digest: Digest) -> Path:
+        """Where the bytes of `digest` stand, or would."""
+        if not _DIGEST.fullmatch(digest):
+            raise BlobCorrupt(f"{digest!r} names no blob: expected 64 lower-case hex digits")
+        return self.root / digest[:2] / digest
+
+    def has(self, digest: Digest) -> bool:
+        """Something stands under that name; `get` says whether it is what the name says."""
+        return os.path.lexists(self.path(digest))
+
+    def put(self, content: bytes) -> Digest:
+        """Store `content` and give its name; on disk when this returns, or StorageFailed and nothing is left.
+
+        Bytes that stand there already are read back; if they aren't what their name says, they are replaced.
+        """
+        digest = sha256(content)
+        target = self.path(digest)
+        if self._stored(target) != content:
+            make_folder(target.parent)
+            write_durably(target, content, mode=READ_ONLY)
+        return digest
+
+    def get(self, digest: Digest) -> bytes:
+        """The bytes of `digest`, hashed again; raise BlobCorrupt if they are missing or others."""
+        content = self._stored(self.path(digest))
+        if content is None:
+            raise BlobCorrupt(
+                f"blob {digest} is missing from {str(self.root)!r}: restore it from a backup",
+                hint="forge ledger verify",
+            )
+        found = sha256(content)
+        if found != digest:
+            raise BlobCorrupt(
+                f"blob {digest} has content {found}: it was edited or damaged; restore it from a backup",
+                hint="forge ledger verify",
+            )
+        return content
+
+    def _stored(self, target: Path) -> bytes | None:
+        """The bytes at `target`; None if there is no regular file. A symbolic link isn't followed."""
+        try:
+            descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as stream:
+            return stream.read()

@@ -1,0 +1,59 @@
+r"""How rows are chained: each row's hash covers its envelope, which names the hash before it.
+
+`event_hash = SHA256(0x00 || envelope)`; the envelope is the canonical JSON of every column but `payload` and
+`event_hash`, under the columns' names, with digests in lower-case hex. The 0x00 makes the same hash the leaf
+of a Merkle tree (RFC 6962, section 2.1). The first row follows `SHA256("forge.ledger.v1\n" || ledger_id)`, so
+that the chains of two ledgers can't be spliced.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import orjson
+
+FORMAT = "forge.ledger.v1"
+LEAF = b"\x00"
+
+
+class StoredRow(NamedTuple):
+    """One row of `event`, in the order of its columns."""
+
+    seq: int
+    event_id: str
+    stream: str
+    stream_version: int
+    type: str
+    schema_version: int
+    recorded_at: str
+    actor: str
+    correlation_id: str
+    causation_id: str | None
+    idempotency_key: str | None
+    payload: str
+    payload_sha256: bytes
+    prev_hash: bytes
+    event_hash: bytes
+
+
+def genesis_hash(ledger_id: str) -> bytes:
+    """What the first row of a ledger follows."""
+    return hashlib.sha256(f"{FORMAT}\n{ledger_id}".encode()).digest()
+
+
+def envelope(row: StoredRow) -> bytes:
+    """The bytes that a row's hash covers; the payload stands in it by its digest."""
+    columns: dict[str, object] = row._asdict()
+    del columns["payload"], columns["event_hash"]
+    columns["payload_sha256"] = row.payload_sha256.hex()
+    columns["prev_hash"] = row.prev_hash.hex()
+    return orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
+
+
+def event_hash(row: StoredRow) -> bytes:
+    """The hash that the next row follows; the row's own `event_hash` isn't read."""
+    return hashlib.sha256(LEAF + envelope(row)).digest()
+
+
+def sealed(row: StoredRow) -> StoredRow:
+    """The row with its hash in place."""
+    return row._replace(event_hash=event_hash(row))

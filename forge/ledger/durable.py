@@ -1,0 +1,67 @@
+"""How bytes reach the disk so that a name never stands for half of them: write aside, fsync, rename, fsync."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from forge.errors import StorageFailed
+
+PART_PREFIX = ".part-"
+"""A file that was being written when its writer was killed; never read, safe to delete."""
+
+
+def write_durably(target: Path, content: bytes, *, mode: int) -> None:
+    """Put `content` at `target` whole, replacing what is there; raise StorageFailed with nothing left behind."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
+    except OSError as error:
+        raise _refused(target, error) from error
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        os.rename(part, target)
+        fsync_folder(target.parent)
+    except OSError as error:
+        raise _refused(target, error) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make `folder` and its parents, each name on disk before the call returns."""
+    missing = [step for step in (folder, *folder.parents) if not step.is_dir()]
+    try:
+        for step in reversed(missing):
+            step.mkdir(exist_ok=True)
+            fsync_folder(step.parent)
+    except OSError as error:
+        raise _refused(folder, error) from error
+
+
+def fsync_file(path: Path) -> None:
+    """Make the content of `path` survive a power cut."""
+    _fsync(path, os.O_RDONLY | os.O_NOFOLLOW)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` survive a power cut."""
+    _fsync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _fsync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refused(target: Path, error: OSError) -> StorageFailed:
+    return StorageFailed(
+        f"{target}: the system refused to write ({error.strerror or error}); nothing was left behind: "
+        "free space or restore access, then run the command again"
+    )

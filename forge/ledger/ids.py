@@ -1,0 +1,18 @@
+"""Event ids: UUIDv7 (RFC 9562, section 5.7), which sort by the time they were made."""
+
+import uuid
+
+RANDOM_BYTES = 10
+"""74 bits are used; the clock and the randomness come from the caller."""
+
+
+def uuid7(now_ms: int, random_bytes: bytes) -> str:
+    """Make a UUIDv7 of Unix time in milliseconds and ten random bytes."""
+    if not 0 <= now_ms < 1 << 48:
+        raise ValueError(f"time {now_ms!r} ms doesn't fit a UUIDv7: expected 0 to 2^48 - 1")
+    if len(random_bytes) != RANDOM_BYTES:
+        raise ValueError(f"got {len(random_bytes)} random bytes: expected {RANDOM_BYTES}")
+    random_bits = int.from_bytes(random_bytes, "big")
+    high = (random_bits >> 62) & 0xFFF
+    low = random_bits & ((1 << 62) - 1)
+    return str(uuid.UUID(int=now_ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low))

@@ -1,0 +1,100 @@
+"""What a sealed run directory contains: each regular file by path, size, digest and role.
+
+Permission bits stop nobody who runs as root; the manifest, named by digest in the ledger, is what protects.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forge.domain.digest import Digest, Value
+from forge.errors import IntegrityError
+
+MANIFEST = "manifest.json"
+PATH_LIMIT = 200
+_CHUNK_BYTES = 1 << 20
+
+_ROLES = (
+    ("candidate/", "candidate"),
+    ("task.json", "task"),
+    ("agent_prompt", "prompt"),
+    ("skill", "skills"),
+    ("verification", "verification"),
+    ("benchmark", "benchmark"),
+    ("samples", "samples"),
+    ("promotion", "promotion"),
+)
+
+
+class ManifestFile(Value):
+    """One file of a run."""
+
+    path: str
+    """Relative to the run directory, with `/`."""
+    size_bytes: Annotated[int, Field(ge=0)]
+    sha256: Digest
+    role: str
+
+
+class Manifest(Value):
+    """Every file of a run but the manifest itself, in the order of their paths' bytes."""
+
+    format: Literal["forge.run.v1"] = "forge.run.v1"
+    run_id: str
+    files: tuple[ManifestFile, ...]
+
+
+def role_of(path: str) -> str:
+    """What a file is for, by its name alone: a seal that is taken up again must say the same."""
+    return next((role for start, role in _ROLES if path.startswith(start)), "attachment")
+
+
+def require_inside(name: str) -> str:
+    """A relative path that stays where it is put; raise IntegrityError for any other."""
+    parts = name.split("/")
+    plain = name.isprintable() and "\\" not in name and 1 <= len(name) <= PATH_LIMIT
+    if not plain or any(part in ("", ".", "..") or part.startswith(".part-") for part in parts):
+        raise IntegrityError(
+            f"{name!r} isn't a file name inside a run directory: expected a relative path such as "
+            "candidate/kernel.py"
+        )
+    return name
+
+
+class NotRegular(Value):
+    """A link, device, pipe or socket: its content isn't in the directory."""
+
+    path: str
+
+
+def walk(root: Path) -> Iterator[ManifestFile | NotRegular]:
+    """Every entry below `root` that isn't a folder, hashed; the manifest included."""
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = Path(entry.path).relative_to(root).as_posix()
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    yield _hashed(Path(entry.path), name)
+                else:
+                    yield NotRegular(path=name)
+
+
+def _hashed(path: Path, name: str) -> ManifestFile | NotRegular:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return NotRegular(path=name)
+        digest, size_bytes = hashlib.sha256(), 0
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+            size_bytes += len(chunk)
+    return ManifestFile(path=name, size_bytes=size_bytes, sha256=digest.hexdigest(), role=role_of(name))

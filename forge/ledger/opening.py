@@ -1,0 +1,67 @@
+"""What is checked before a ledger may be used: identity, schema, its own row, and the end of its chain.
+
+The whole chain is the business of `audit`; here it's the last rows, on which the next append would build.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from forge.errors import LedgerCorrupt
+from forge.ledger.chain import FORMAT, StoredRow, event_hash, genesis_hash
+from forge.ledger.connection import configure, connect
+from forge.ledger.schema import check_identity, check_schema
+from forge.ledger.table import SELECT_META, SELECT_TAIL
+
+TAIL_ROWS = 100
+
+
+def open_checked(path: Path, *, read_only: bool) -> tuple[sqlite3.Connection, str]:
+    """Connect to a finished ledger; give the connection and the ledger's id, or raise LedgerCorrupt."""
+    connection = connect(path, read_only=read_only)
+    try:
+        check_identity(connection, path)
+        configure(connection, path, read_only=read_only)
+        check_schema(connection, path)
+        ledger_id = check_meta(connection, path)
+        check_tail(connection, path, genesis_hash(ledger_id))
+    except BaseException:
+        connection.close()
+        raise
+    return connection, ledger_id
+
+
+def check_meta(connection: sqlite3.Connection, path: Path) -> str:
+    """The ledger's id, from the one row of `ledger_meta`."""
+    rows = connection.execute(SELECT_META).fetchall()
+    if len(rows) != 1:
+        raise LedgerCorrupt(f"{path}: ledger_meta has {len(rows)} rows, expected 1: restore a backup")
+    _, ledger_id, _, format_name, genesis = rows[0]
+    if format_name != FORMAT or genesis != genesis_hash(ledger_id):
+        raise LedgerCorrupt(
+            f"{path}: ledger_meta of {ledger_id!r} ({format_name!r}) doesn't give its own genesis hash: "
+            "restore a backup"
+        )
+    return str(ledger_id)
+
+
+def check_tail(connection: sqlite3.Connection, path: Path, genesis: bytes) -> None:
+    """Derive the hashes of the last rows again; raise LedgerCorrupt naming the first that differs."""
+    found = connection.execute(SELECT_TAIL.sql, SELECT_TAIL.values({"rows": TAIL_ROWS + 1})).fetchall()
+    rows = [StoredRow._make(row) for row in reversed(found)]
+    if not rows:
+        raise LedgerCorrupt(f"{path}: the ledger has no first event: restore a backup")
+    before = StoredRow._make(rows[0])
+    if before.seq == 1:
+        _require_link(path, before, 1, genesis)
+    for row in rows[1:]:
+        _require_link(path, row, before.seq + 1, before.event_hash)
+        before = row
+
+
+def _require_link(path: Path, row: StoredRow, seq: int, prev_hash: bytes) -> None:
+    if row.seq != seq or row.prev_hash != prev_hash or row.event_hash != event_hash(row):
+        raise LedgerCorrupt(
+            f"{path}: event {row.seq} doesn't follow from the one before it (expected event {seq} with the "
+            "hash of its own content): history was edited or damaged",
+            hint="forge ledger verify",
+        )

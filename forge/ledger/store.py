@@ -1,0 +1,237 @@
+"""The only writer of history, and its reader.
+
+One append is one transaction: file lock, `BEGIN IMMEDIATE`, read the head, chain the rows to it, commit with
+an fsync. What comes back was stored; what raises left the ledger as it was.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from forge.errors import IntegrityError, LedgerCorrupt, StorageFailed
+from forge.events import Event, Recorded
+from forge.events.ledger import LedgerOpened
+from forge.ledger.batch import Batch, PreparedBatch, prepare
+from forge.ledger.chain import FORMAT, StoredRow, genesis_hash
+from forge.ledger.connection import configure, connect, resolve_existing
+from forge.ledger.create import built_aside
+from forge.ledger.failures import storage_errors
+from forge.ledger.lock import WriterLock
+from forge.ledger.opening import open_checked
+from forge.ledger.reading import Selection, known_types, pages, recorded
+from forge.ledger.schema import check_schema, migrate
+from forge.ledger.table import INSERT_META, SELECT_STREAM_VERSION
+from forge.ledger.writing import Appended, Head, read_head, write
+
+OPENING_ACTOR = "system:forge"
+
+
+class Ledger:
+    """An open ledger. Belongs to the process and the thread that opened it."""
+
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        lock: WriterLock | None,
+        *,
+        ledger_id: str,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.path = path
+        self.ledger_id = ledger_id
+        self._connection = connection
+        self._lock = lock
+        self._now = now
+        self._new_id = new_id
+        self._genesis = genesis_hash(ledger_id)
+        self._process = os.getpid()
+        self._file = _file_identity(path)
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        ledger_id: str,
+        origin: str,
+        forge_version: str,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+        public_key: str | None = None,
+    ) -> Self:
+        """Begin a new history at `path`, LedgerOpened its first event; raise UsageError if one exists."""
+        opened = LedgerOpened(
+            ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key
+        )
+        first = Batch(events=[opened], actor=OPENING_ACTOR, correlation_id=opened.stream())
+        prepared = prepare(first, opening=True)
+        with storage_errors(path), built_aside(path) as aside:
+            migrate(aside)
+            connection = connect(aside, read_only=False)
+            configure(connection, aside, read_only=False)
+            check_schema(connection, aside)
+            connection.execute(INSERT_META, (1, ledger_id, origin, FORMAT, genesis_hash(ledger_id)))
+            lock = WriterLock(aside)
+            with cls(aside, connection, lock, ledger_id=ledger_id, now=now, new_id=new_id) as ledger:
+                ledger._write([prepared])
+        return cls.open(path, now=now, new_id=new_id)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+        read_only: bool = False,
+    ) -> Self:
+        """Open a ledger; raise WorkspaceNotFound if there is none, LedgerCorrupt if it was damaged."""
+        path = resolve_existing(path)
+        with storage_errors(path):
+            lock = None if read_only else WriterLock(path)
+            try:
+                connection, ledger_id = open_checked(path, read_only=read_only)
+            except BaseException:
+                if lock is not None:
+                    lock.close()
+                raise
+        return cls(path, connection, lock, ledger_id=ledger_id, now=now, new_id=new_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, once; a writer merges its log under the lock, where no one else can be writing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._lock is None:
+            self._connection.close()
+            return
+        with storage_errors(self.path):
+            with self._lock.held():
+                self._connection.close()
+            self._lock.close()
+
+    @property
+    def head(self) -> Head:
+        """The end of history, now."""
+        with storage_errors(self.path):
+            seq, last_hash = read_head(self._connection, self._genesis)
+        return Head(seq, last_hash.hex())
+
+    def stream_version(self, stream: str) -> int:
+        """How many events a stream has; 0 if it doesn't exist."""
+        with storage_errors(self.path):
+            return int(self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()[0])
+
+    def rows(
+        self,
+        *,
+        after_seq: int = 0,
+        stream: str | None = None,
+        types: Collection[str] | None = None,
+        correlation_id: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StoredRow]:
+        """Rows as they are stored, up to today's head, without parsing payloads."""
+        wanted = Selection(
+            after_seq=after_seq,
+            until_seq=self.head.seq,
+            stream=stream,
+            types=known_types(types),
+            correlation_id=correlation_id,
+            limit=limit,
+        )
+        return pages(self._connection, self.path, wanted)
+
+    def read(
+        self,
+        *,
+        after_seq: int = 0,
+        stream: str | None = None,
+        types: Collection[str] | None = None,
+        correlation_id: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Recorded[Event]]:
+        """Events in order, up to today's head; raise LedgerCorrupt at the first that can't be relied on."""
+        rows = self.rows(
+            after_seq=after_seq, stream=stream, types=types, correlation_id=correlation_id, limit=limit
+        )
+        return (recorded(row, self.path) for row in rows)
+
+    def append(
+        self,
+        events: Sequence[Event],
+        *,
+        actor: str,
+        correlation_id: str,
+        causation_id: str | None = None,
+        idempotency_key: str | None = None,
+        expected: Mapping[str, int] | None = None,
+    ) -> Appended:
+        """Record one command's events together.
+
+        Raises ActorForbidden, ConcurrencyConflict, IdempotencyConflict, StorageFailed, or IntegrityError for an
+        event that can't be stored; in each case nothing was written.
+        """
+        batch = Batch(
+            events=events,
+            actor=actor,
+            correlation_id=correlation_id,
+            causation_id=causation_id,
+            idempotency_key=idempotency_key,
+            expected=expected,
+        )
+        return self.append_many([batch])[0]
+
+    def append_many(self, batches: Sequence[Batch]) -> list[Appended]:
+        """Record many commands in one transaction: all or none, several times the rate of single appends."""
+        return self._write([prepare(batch) for batch in batches])
+
+    def _write(self, batches: Sequence[PreparedBatch]) -> list[Appended]:
+        with self._transaction():
+            return write(self._connection, batches, genesis=self._genesis, now=self._now, new_id=self._new_id)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Hold the lock and a write transaction; commit at the end, roll back on anything else."""
+        if self._lock is None:
+            raise StorageFailed(f"{self.path}: opened for reading only; nothing was written")
+        if os.getpid() != self._process:
+            raise IntegrityError(
+                f"{self.path}: the ledger was opened by process {self._process}, this is {os.getpid()}: "
+                "open it again after a fork"
+            )
+        with storage_errors(self.path), self._lock.held():
+            if _file_identity(self.path) != self._file:
+                raise LedgerCorrupt(f"{self.path}: another file took the ledger's place; open it again")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+
+
+def _file_identity(path: Path) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino

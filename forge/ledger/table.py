@@ -1,0 +1,138 @@
+"""The ledger's tables as SQLModel declares them, and the hot paths' statements, compiled from them once.
+
+The migration creates the tables; a test holds the two against each other. No ORM session ever touches them:
+statements run on the driver's connection, and a row leaves this package only as an event.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from sqlalchemy import (
+    CheckConstraint,
+    ClauseElement,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.orm import registry
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlmodel import Field, SQLModel
+
+PAYLOAD_LIMIT_BYTES = 16 * 1024
+PAGE_ROWS = 500
+"""Rows fetched at a time: a reader holds no transaction open between pages."""
+
+
+class LedgerTables(SQLModel, registry=registry()):
+    """Base of the ledger's tables; their metadata is kept apart from that of any projection."""
+
+
+class LedgerMetaRow(LedgerTables, table=True):
+    """The one row that says which ledger this is."""
+
+    __tablename__ = "ledger_meta"
+
+    one: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    ledger_id: str = Field(sa_type=Text)
+    origin: str = Field(sa_type=Text)
+    format: str = Field(sa_type=Text)
+    genesis_hash: bytes = Field(sa_type=LargeBinary)
+
+
+class EventRow(LedgerTables, table=True):
+    """One event; docs of each column stand in the design of the ledger."""
+
+    __tablename__ = "event"
+    __table_args__ = (
+        UniqueConstraint("event_id", name="uq_event_event_id"),
+        UniqueConstraint("idempotency_key", name="uq_event_idempotency_key"),
+        UniqueConstraint("stream", "stream_version", name="uq_event_stream_stream_version"),
+        CheckConstraint("seq >= 1", name="ck_event_seq"),
+        CheckConstraint("stream_version >= 1", name="ck_event_stream_version"),
+        Index("ix_event_type_seq", "type", "seq"),
+        Index("ix_event_correlation_id_seq", "correlation_id", "seq"),
+    )
+
+    seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    """The order of history: gapless from 1, given by the writer under the lock."""
+    event_id: str = Field(sa_type=Text)
+    """UUIDv7."""
+    stream: str = Field(sa_type=Text)
+    """`<category>:<id>`."""
+    stream_version: int = Field(sa_type=Integer)
+    """Gapless from 1 within its stream."""
+    type: str = Field(sa_type=Text)
+    schema_version: int = Field(sa_type=Integer)
+    recorded_at: str = Field(sa_type=Text)
+    """UTC with microseconds; informative, the order is `seq`."""
+    actor: str = Field(sa_type=Text)
+    correlation_id: str = Field(sa_type=Text)
+    causation_id: str | None = Field(default=None, sa_type=Text)
+    """The `event_id` of what caused this."""
+    idempotency_key: str | None = Field(default=None, sa_type=Text)
+    """`<key of the command>#<place in its batch>`."""
+    payload: str = Field(sa_type=Text)
+    """Canonical JSON, at most 16 KiB."""
+    payload_sha256: bytes = Field(sa_type=LargeBinary)
+    prev_hash: bytes = Field(sa_type=LargeBinary)
+    event_hash: bytes = Field(sa_type=LargeBinary)
+
+
+EVENT = LedgerTables.metadata.tables["event"]
+LEDGER_META = LedgerTables.metadata.tables["ledger_meta"]
+
+
+class Statement:
+    """SQL text for the driver, and the order in which it takes its values."""
+
+    def __init__(self, clause: ClauseElement) -> None:
+        compiled = clause.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+        assert isinstance(compiled, SQLCompiler)
+        self.sql = compiled.string
+        self._defaults: dict[str, object] = dict(compiled.params)
+        self._order = tuple(compiled.positiontup or ())
+
+    def values(self, given: Mapping[str, object]) -> tuple[object, ...]:
+        """The values in the statement's order."""
+        merged = self._defaults | dict(given)
+        return tuple(merged[name] for name in self._order)
+
+
+INSERT_EVENT = Statement(insert(EVENT)).sql
+"""Takes a `StoredRow` as it is."""
+INSERT_META = Statement(insert(LEDGER_META)).sql
+"""Takes one, ledger_id, origin, format, genesis_hash."""
+SELECT_META = Statement(select(*LEDGER_META.c)).sql
+SELECT_HEAD = Statement(select(EVENT.c.seq, EVENT.c.event_hash).order_by(EVENT.c.seq.desc()).limit(1))
+SELECT_STREAM_VERSION = Statement(
+    select(func.coalesce(func.max(EVENT.c.stream_version), literal_column("0"))).where(
+        EVENT.c.stream == bindparam("stream")
+    )
+).sql
+SELECT_BY_KEY = Statement(
+    select(
+        EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.payload_sha256, EVENT.c.event_hash
+    ).where(EVENT.c.idempotency_key == bindparam("idempotency_key"))
+).sql
+SELECT_TAIL = Statement(select(*EVENT.c).order_by(EVENT.c.seq.desc()).limit(bindparam("rows")))
+
+
+@lru_cache(maxsize=64)
+def select_page(*, stream: bool, types: int, correlation: bool) -> Statement:
+    """Rows in `after < seq <= until`, in order, at most `page`; filtered by what is asked for."""
+    query = select(*EVENT.c).where(EVENT.c.seq > bindparam("after"), EVENT.c.seq <= bindparam("until"))
+    if stream:
+        query = query.where(EVENT.c.stream == bindparam("stream"))
+    if types:
+        query = query.where(EVENT.c.type.in_([bindparam(f"type{place}") for place in range(types)]))
+    if correlation:
+        query = query.where(EVENT.c.correlation_id == bindparam("correlation_id"))
+    return Statement(query.order_by(EVENT.c.seq).limit(bindparam("page")))

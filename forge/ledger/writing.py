@@ -1,0 +1,167 @@
+"""One write transaction's work: find the head, refuse what doesn't fit, chain the rows, insert them.
+
+Called under the lock, inside a transaction; whatever it raises, the caller rolls back.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from forge.domain.digest import Digest
+from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
+from forge.ledger.batch import PreparedBatch
+from forge.ledger.chain import StoredRow, sealed
+from forge.ledger.table import INSERT_EVENT, SELECT_BY_KEY, SELECT_HEAD, SELECT_STREAM_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event's place and hash; 0 and the genesis hash while there is none."""
+
+    seq: int
+    event_hash: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a batch stands, and the hash of its last event."""
+
+    first_seq: int
+    last_seq: int
+    head_hash: Digest
+    replayed: bool
+    """It stood there before: this call wrote nothing."""
+
+
+class _Streams:
+    """Versions of the streams seen in this transaction: read once, then counted."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._versions: dict[str, int] = {}
+
+    def version(self, stream: str) -> int:
+        """How many events the stream has."""
+        if stream not in self._versions:
+            row = self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()
+            self._versions[stream] = row[0]
+        return self._versions[stream]
+
+    def advance(self, stream: str) -> int:
+        """Take the stream's next version."""
+        self._versions[stream] = self.version(stream) + 1
+        return self._versions[stream]
+
+
+def read_head(connection: sqlite3.Connection, genesis: bytes) -> tuple[int, bytes]:
+    """The last event's seq and hash; 0 and the genesis hash while there is none."""
+    row = connection.execute(SELECT_HEAD.sql, SELECT_HEAD.values({})).fetchone()
+    return (row[0], row[1]) if row else (0, genesis)
+
+
+def write(
+    connection: sqlite3.Connection,
+    batches: Sequence[PreparedBatch],
+    *,
+    genesis: bytes,
+    now: Callable[[], datetime],
+    new_id: Callable[[], str],
+) -> list[Appended]:
+    """Insert every batch that doesn't stand there already."""
+    written: list[Appended] = []
+    streams = _Streams(connection)
+    seq, last_hash = read_head(connection, genesis)
+    for batch in batches:
+        earlier = _replay(connection, batch)
+        if earlier is not None:
+            written.append(earlier)
+            continue
+        _require_expected(batch.expected, streams)
+        rows = _chain(batch, seq, last_hash, streams=streams, recorded_at=_utc(now()), new_id=new_id)
+        connection.executemany(INSERT_EVENT, rows)
+        written.append(Appended(seq + 1, rows[-1].seq, rows[-1].event_hash.hex(), replayed=False))
+        seq, last_hash = rows[-1].seq, rows[-1].event_hash
+    return written
+
+
+def _chain(
+    batch: PreparedBatch,
+    seq: int,
+    last_hash: bytes,
+    *,
+    streams: _Streams,
+    recorded_at: str,
+    new_id: Callable[[], str],
+) -> list[StoredRow]:
+    """The batch's rows, following the event `seq` with the hash `last_hash`."""
+    rows: list[StoredRow] = []
+    for place, event in enumerate(batch.events):
+        row = sealed(
+            StoredRow(
+                seq=seq + 1 + place,
+                event_id=new_id(),
+                stream=event.stream,
+                stream_version=streams.advance(event.stream),
+                type=event.type,
+                schema_version=event.schema_version,
+                recorded_at=recorded_at,
+                actor=batch.actor,
+                correlation_id=batch.correlation_id,
+                causation_id=batch.causation_id,
+                idempotency_key=_key_at(batch, place),
+                payload=event.payload,
+                payload_sha256=event.payload_sha256,
+                prev_hash=last_hash,
+                event_hash=b"",
+            )
+        )
+        last_hash = row.event_hash
+        rows.append(row)
+    return rows
+
+
+def _require_expected(expected: Mapping[str, int], streams: _Streams) -> None:
+    for stream, version in expected.items():
+        actual = streams.version(stream)
+        if actual != version:
+            raise ConcurrencyConflict(stream, version, actual)
+
+
+def _replay(connection: sqlite3.Connection, batch: PreparedBatch) -> Appended | None:
+    """Where the same command stands already; raise IdempotencyConflict if its key stands for another."""
+    if batch.idempotency_key is None:
+        return None
+    first = _row_of_key(connection, batch, 0)
+    if first is None:
+        return None
+    rows = [first, *(_row_of_key(connection, batch, place) for place in range(1, len(batch.events) + 1))]
+    stored = [row and row[1:4] for row in rows]
+    given = [(event.type, event.schema_version, event.payload_sha256) for event in batch.events]
+    last = rows[len(batch.events) - 1]
+    if last is None or stored != [*given, None]:
+        raise IdempotencyConflict(
+            f"the command key {batch.idempotency_key!r} was used at event {first[0]} with other content: "
+            "a command that decides anew needs a key of its own"
+        )
+    return Appended(first[0], last[0], last[4].hex(), replayed=True)
+
+
+_KeyedRow = tuple[int, str, int, bytes, bytes]
+"""seq, type, schema_version, payload_sha256, event_hash."""
+
+
+def _row_of_key(connection: sqlite3.Connection, batch: PreparedBatch, place: int) -> _KeyedRow | None:
+    row: _KeyedRow | None = connection.execute(SELECT_BY_KEY, (_key_at(batch, place),)).fetchone()
+    return row
+
+
+def _key_at(batch: PreparedBatch, place: int) -> str | None:
+    return None if batch.idempotency_key is None else f"{batch.idempotency_key}#{place}"
+
+
+def _utc(moment: datetime) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.ffffffZ`; raise IntegrityError for a time that names no zone."""
+    if moment.tzinfo is None:
+        raise IntegrityError(f"the clock gave {moment!r}: expected a time with its zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

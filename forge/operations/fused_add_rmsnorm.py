@@ -1,0 +1,81 @@
+"""Residual add followed by RMSNorm, in one operation: h = x + residual; y = rmsnorm(h); h is returned as well.
+
+The pair appears at every transformer block; vLLM and FlashInfer name it fused_add_rmsnorm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from forge.domain.operation import Expectation, Operation
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+
+if TYPE_CHECKING:
+    import torch
+
+
+def fused_add_rmsnorm(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """x, residual [batch, hidden_size], weight [hidden_size] -> y, new_residual [batch, hidden_size]."""
+    h = x.float() + residual.float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
+
+
+def oracle(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[Expectation, ...]:
+    """The same in fp64."""
+    h = x.double() + residual.double()
+    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
+    return (
+        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=3),
+        Expectation(value=h, scale=h.abs(), terms=1),
+    )
+
+
+def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
+    rows, width = shape["batch"], shape["hidden_size"]
+    return (4 * rows * width + width) * ITEMSIZE_BYTES[dtype]
+
+
+def _flops(shape: Mapping[str, int]) -> int:
+    return 5 * shape["batch"] * shape["hidden_size"]
+
+
+FUSED_ADD_RMSNORM = Operation(
+    name="fused_add_rmsnorm",
+    summary="residual add and RMSNorm in one pass; returns the normalised rows and the new residual",
+    axes=("batch", "hidden_size"),
+    inputs=(
+        TensorSpec(name="x", axes=("batch", "hidden_size")),
+        TensorSpec(name="residual", axes=("batch", "hidden_size")),
+        TensorSpec(name="weight", axes=("hidden_size",)),
+    ),
+    scalars={"eps": 1e-6},
+    outputs=(
+        TensorSpec(name="y", axes=("batch", "hidden_size")),
+        TensorSpec(name="new_residual", axes=("batch", "hidden_size")),
+    ),
+    dtypes=("fp32", "fp16", "bf16"),
+    signature="fused_add_rmsnorm(x, residual, weight, eps) -> (y, new_residual)",
+    reference=fused_add_rmsnorm,
+    oracle=oracle,
+    numerics=(
+        "new_residual is one correctly rounded addition: its error is at most u_out |h|. For y the bound is that "
+        "of rmsnorm, with one more u_out: y may be computed from h before or after its rounding to the "
+        "output's dtype, and a relative error of h moves y by the same relative error."
+    ),
+    bytes_moved=_bytes_moved,
+    flops=_flops,
+    workloads=(
+        {"batch": 1, "hidden_size": 4096},
+        {"batch": 16, "hidden_size": 4096},
+        {"batch": 64, "hidden_size": 3584},
+        {"batch": 2048, "hidden_size": 4096},
+    ),
+    row_axis="batch",
+    reduced_axis="hidden_size",
+)

@@ -1,0 +1,5 @@
+"""The host's own processor: always there."""
+
+from forge.platforms.platform import Platform
+
+CPU = Platform(name="cpu", summary="the host's processor", gpu=lambda: None, available=lambda: True)

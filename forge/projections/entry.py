@@ -1,0 +1,131 @@
+"""One kernel as `verified_kernels.json` shows it: familiar names, and a way back to every number's event.
+
+The first twelve fields have the names and meaning that readers of such registries know; what this ledger
+doesn't record under such a name (`max_abs_error`, `warmup_iters`) is null, never a guess.
+"""
+
+from forge.projections.kernel import Kernel
+
+
+def entry(kernel: Kernel) -> dict[str, object]:
+    """Render `kernel`: the familiar fields, then identity, bytes, environment, figures and provenance."""
+    event = kernel.promoted.event
+    task = event.task
+    familiar: dict[str, object] = {
+        "kernel_id": kernel.kernel_id,
+        "op": task.op,
+        "language": task.language,
+        "source_path": kernel.source_path,
+        "target_gpu": task.target.gpu,
+        "dtype": task.dtype,
+        "shape": task.shape,
+        "verification": _verification(kernel),
+        "benchmark": _benchmark(kernel),
+        "skill_ids": list(event.skills),
+        "evidence_level": event.evidence_level,
+        "created_at": kernel.promoted.recorded_at,
+    }
+    return familiar | _identity(kernel) | _figures(kernel) | _provenance(kernel)
+
+
+def _verification(kernel: Kernel) -> dict[str, object]:
+    verified = kernel.verified.event
+    return {
+        "passed": True,
+        "failure_reason": None,
+        "max_abs_error": None,
+        "max_rel_error": max(errors.max_relative_error for errors in verified.workloads),
+        "bound_used": max(errors.bound_used for errors in verified.workloads),
+        # the largest admissible share of the task's error bound
+        "tolerance": {"bound_used": 1.0},
+        "tested_shapes": list(verified.shapes_verified),
+        "workloads": [errors.model_dump(mode="json") for errors in verified.workloads],
+        "gates": [gate.model_dump(mode="json") for gate in verified.gates],
+        "isolation": verified.isolation.model_dump(mode="json"),
+        "attempt": verified.attempt,
+        "seq": kernel.verified.seq,
+        "seeds_sha256": verified.seeds_sha256,
+        "report_sha256": verified.report_sha256,
+        "env_sha256": verified.env_sha256,
+    }
+
+
+def _benchmark(kernel: Kernel) -> dict[str, object]:
+    event, benchmark, point = kernel.promoted.event, kernel.benchmark.event, kernel.promoted_point
+    environment = kernel.environment
+    return {
+        "passed": True,
+        "baseline_latency_us": event.baseline_median_ns / 1000,
+        "candidate_latency_us": event.candidate_median_ns / 1000,
+        "speedup": event.speedup.ratio,
+        "warmup_iters": None,
+        "benchmark_iters": point.workload.candidate.n if point else None,
+        "gpu_name": environment.gpu.name if environment and environment.gpu else None,
+        "notes": None,
+        "samples_sha256": point.workload.samples_sha256 if point else None,
+        "workloads": [workload.model_dump(mode="json") for workload in benchmark.workloads],
+        "baseline_seqs": list(benchmark.baseline_seqs),
+        "isolation": benchmark.isolation.model_dump(mode="json"),
+        "attempt": benchmark.attempt,
+        "scope": event.benchmark_scope,
+        "seq": kernel.benchmark.seq,
+        "report_sha256": benchmark.report_sha256,
+        "env_sha256": benchmark.env_sha256,
+    }
+
+
+def _identity(kernel: Kernel) -> dict[str, object]:
+    event = kernel.promoted.event
+    return {
+        "family": event.family,
+        "version": event.version,
+        "status": kernel.status,
+        "status_reason": kernel.status_reason,
+        "status_seq": kernel.status_seq,
+        "superseded_by": kernel.superseded_by,
+        "candidate": event.candidate,
+        "files": [file.model_dump(mode="json") for file in event.files],
+        "artifact_sha256": event.artifact_sha256,
+        "entry_point": event.entry_point,
+        "author": event.author,
+    }
+
+
+def _figures(kernel: Kernel) -> dict[str, object]:
+    event, environment = kernel.promoted.event, kernel.environment
+    gpu = environment.gpu if environment else None
+    return {
+        "speedup": event.speedup.model_dump(mode="json"),
+        "baseline": event.baseline,
+        "candidate_median_ns": event.candidate_median_ns,
+        "baseline_median_ns": event.baseline_median_ns,
+        "coverage": event.coverage.model_dump(mode="json"),
+        "environment": {
+            "env_sha256": event.env_sha256,
+            "perf_key": event.perf_key,
+            "abi_key": event.abi_key,
+            "platform": event.task.target.platform,
+            "gpu_name": gpu.name if gpu else None,
+            "gpu_arch": gpu.arch if gpu else None,
+            "cpu_model": environment.cpu_model if environment else None,
+            "driver": environment.driver if environment else None,
+            "cuda": environment.cuda if environment else None,
+            "torch": environment.torch if environment else None,
+            "triton": environment.triton if environment else None,
+            "compiler": environment.compiler if environment else None,
+        },
+    }
+
+
+def _provenance(kernel: Kernel) -> dict[str, object]:
+    event = kernel.promoted.event
+    return {
+        "run_id": event.run_id,
+        "task_id": event.task_id,
+        "policy_sha256": event.policy_sha256,
+        "gates": [gate.model_dump(mode="json") for gate in event.gates],
+        "verified_seq": event.verified_seq,
+        "benchmark_seq": event.benchmark_seq,
+        "promoted_seq": kernel.promoted.seq,
+        "promoted_event_hash": kernel.promoted.event_hash,
+    }

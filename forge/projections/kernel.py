@@ -1,0 +1,110 @@
+"""One promoted kernel version with the evidence it stands on, and what was said about it since."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from forge.domain.digest import Digest
+from forge.domain.environment import Environment
+from forge.domain.evidence import Speedup, WorkloadTiming
+from forge.domain.tensors import Shape
+from forge.events import Recorded
+from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
+from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
+from forge.events.verify import CandidateVerified
+
+Status = Literal["active", "deprecated", "evidence_invalid", "revoked"]
+KERNEL_FILE = "kernel.py"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """How fast a kernel was at one shape, against the baseline its promotion names."""
+
+    workload: WorkloadTiming
+    speedup: Speedup
+
+    @property
+    def shape(self) -> Shape:
+        """Where it was measured."""
+        return self.workload.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel version as the ledger knows it."""
+
+    promoted: Recorded[KernelPromoted]
+    verified: Recorded[CandidateVerified]
+    benchmark: Recorded[BenchmarkRecorded]
+    environment: Environment | None
+    """Where it was measured; none if the ledger never captured that environment."""
+    deprecated: Recorded[KernelDeprecated] | None = None
+    """The latest deprecation."""
+    invalidated: Recorded[BenchmarkInvalidated] | None = None
+    """The first withdrawal of the benchmark it stands on."""
+    revoked: Recorded[KernelRevoked] | None = None
+    """The first revocation; it is final."""
+
+    @property
+    def kernel_id(self) -> str:
+        """`<family>_v<n>`."""
+        return self.promoted.event.kernel_id
+
+    @property
+    def status(self) -> Status:
+        """The gravest thing said about it: revoked > evidence_invalid > deprecated > active."""
+        if self.revoked:
+            return "revoked"
+        if self.invalidated:
+            return "evidence_invalid"
+        return "deprecated" if self.deprecated else "active"
+
+    @property
+    def status_reason(self) -> str | None:
+        """Why it isn't active, in the words of the event behind `status`."""
+        if self.revoked:
+            return f"{self.revoked.event.severity}: {self.revoked.event.reason}"
+        if self.invalidated:
+            return self.invalidated.event.why
+        return self.deprecated.event.reason if self.deprecated else None
+
+    @property
+    def status_seq(self) -> int:
+        """The event that `status` comes from."""
+        return (self.revoked or self.invalidated or self.deprecated or self.promoted).seq
+
+    @property
+    def superseded_by(self) -> str | None:
+        """The kernel to use in its place, if a deprecation named one."""
+        return self.deprecated.event.superseded_by if self.deprecated else None
+
+    @property
+    def published_path(self) -> str:
+        """Where kernel.py lies, relative to the published registry."""
+        return f"kernels/{self.kernel_id}/{KERNEL_FILE}"
+
+    @property
+    def source_path(self) -> str:
+        """Where kernel.py lies, relative to the workspace."""
+        return f"kernel_registry/{self.published_path}"
+
+    @property
+    def source_sha256(self) -> Digest:
+        """The digest of kernel.py; the registry has checked that it is among the files."""
+        return next(file.sha256 for file in self.promoted.event.files if file.path == KERNEL_FILE)
+
+    @property
+    def points(self) -> tuple[MeasuredPoint, ...]:
+        """The measured shapes that the promotion covers, in the benchmark's order."""
+        return tuple(
+            MeasuredPoint(workload, speedup)
+            for workload in self.benchmark.event.workloads
+            if workload.shape in self.promoted.event.coverage.measured
+            for speedup in workload.speedups
+            if speedup.baseline == self.promoted.event.baseline
+        )
+
+    @property
+    def promoted_point(self) -> MeasuredPoint | None:
+        """The measurement at the task's own shape."""
+        return next((point for point in self.points if point.shape == self.promoted.event.task.shape), None)

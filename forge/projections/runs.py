@@ -1,0 +1,286 @@
+"""Where each run stands and what its next phase may build on.
+
+A run is `planned` from its start; whether the plan itself was accepted, `plan` says. Evidence is bound to
+bytes: a new submission in the same run clears what was recorded about the one before.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from forge.domain.verdict import UNDECIDED
+from forge.errors import LedgerCorrupt, RunNotFound
+from forge.events import Event, Recorded
+from forge.events.benchmark import BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded
+from forge.events.candidate import (
+    CandidateDuplicated,
+    CandidateRejected,
+    CandidateSubmitted,
+    ClaimAssessed,
+    ClaimRecorded,
+)
+from forge.events.create import TaskCreated
+from forge.events.plan import PlanAccepted
+from forge.events.promote import KernelPromoted, PromotionDenied
+from forge.events.prompt import PromptRendered
+from forge.events.run import RunAborted, RunSealed, RunStarted
+from forge.events.verify import CandidateVerified, VerificationErrored
+from forge.projections.fold import holds
+
+Stage = Literal[
+    "planned",
+    "prompt_ready",
+    "candidate_ready",
+    "verified",
+    "benchmarked",
+    "promoted",
+    "denied",
+    "rejected",
+    "failed",
+    "aborted",
+]
+Phase = Literal["submit", "verify", "benchmark", "promote"]
+
+STAGE_AFTER: dict[type[Event], Stage] = {
+    RunStarted: "planned",
+    PlanAccepted: "planned",
+    PromptRendered: "prompt_ready",
+    CandidateSubmitted: "candidate_ready",
+    CandidateRejected: "rejected",
+    CandidateVerified: "verified",
+    VerificationErrored: "candidate_ready",
+    BenchmarkRecorded: "benchmarked",
+    BenchmarkFailed: "failed",
+    BenchmarkErrored: "verified",
+    KernelPromoted: "promoted",
+    PromotionDenied: "denied",
+    RunAborted: "aborted",
+}
+PHASE_OF: dict[type[Event], Phase] = {
+    CandidateSubmitted: "submit",
+    CandidateDuplicated: "submit",
+    CandidateVerified: "verify",
+    CandidateRejected: "verify",
+    VerificationErrored: "verify",
+    BenchmarkRecorded: "benchmark",
+    BenchmarkFailed: "benchmark",
+    BenchmarkErrored: "benchmark",
+    KernelPromoted: "promote",
+    PromotionDenied: "promote",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often each phase came to an answer in this run, machine faults included."""
+
+    submit: int = 0
+    verify: int = 0
+    benchmark: int = 0
+    promote: int = 0
+
+    def plus(self, phase: Phase | None) -> "Attempts":
+        """One more of `phase`."""
+        return self if phase is None else replace(self, **{phase: getattr(self, phase) + 1})
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """One run after some prefix of the ledger."""
+
+    run_id: str
+    task_id: str
+    started: Recorded[RunStarted]
+    state: Stage = "planned"
+    sealed: bool = False
+    task: Recorded[TaskCreated] | None = None
+    plan: Recorded[PlanAccepted] | None = None
+    prompt: Recorded[PromptRendered] | None = None
+    submitted: Recorded[CandidateSubmitted] | None = None
+    duplicated: Recorded[CandidateDuplicated] | None = None
+    verified: Recorded[CandidateVerified] | None = None
+    benchmark: Recorded[BenchmarkRecorded] | None = None
+    promotion: Recorded[KernelPromoted | PromotionDenied] | None = None
+    rejection: Recorded[CandidateRejected] | None = None
+    """The latest, at the door or on evidence."""
+    failure: Recorded[BenchmarkFailed] | None = None
+    error: Recorded[VerificationErrored | BenchmarkErrored] | None = None
+    """The machine's latest fault."""
+    end: Recorded[RunSealed | RunAborted] | None = None
+    claims: tuple[Recorded[ClaimRecorded], ...] = ()
+    """What was said about the candidate."""
+    assessments: tuple[Recorded[ClaimAssessed], ...] = ()
+    attempts: Attempts = Attempts()
+    last_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunsState:
+    """Every run after some prefix of the ledger. Values handed out are never changed."""
+
+    runs: dict[str, RunState] = field(default_factory=dict)
+    tasks: dict[str, Recorded[TaskCreated]] = field(default_factory=dict)
+    taskless: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task id -> runs that started before their task was recorded."""
+
+    def copied(self) -> "RunsState":
+        """A state of its own that `take` may extend."""
+        return RunsState(runs=dict(self.runs), tasks=dict(self.tasks), taskless=dict(self.taskless))
+
+
+EMPTY = RunsState()
+
+
+def apply(state: RunsState, recorded: Recorded[Event]) -> RunsState:
+    """The runs after one more event; `state` stays as it was. Raises LedgerCorrupt."""
+    return fold(state, (recorded,))
+
+
+def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
+    """The runs after `events`, in one pass; `state` stays as it was. Raises LedgerCorrupt."""
+    own = state.copied()
+    for recorded in events:
+        take(own, recorded)
+    return own
+
+
+def take(own: RunsState, recorded: Recorded[Event]) -> None:
+    """Extend a state that nobody else holds (see `RunsState.copied`) by one event."""
+    if holds(recorded, TaskCreated):
+        _take_task(own, recorded)
+    elif holds(recorded, RunStarted):
+        _take_start(own, recorded)
+    else:
+        run_id = run_of(recorded.event)
+        if run_id is None:
+            return
+        if run_id not in own.runs:
+            raise LedgerCorrupt(f"event {recorded.seq} names run {run_id!r}, which never started")
+        own.runs[run_id] = _after(own.runs[run_id], recorded)
+
+
+def _take_task(own: RunsState, recorded: Recorded[TaskCreated]) -> None:
+    task = own.tasks.setdefault(recorded.event.task_id, recorded)
+    for run_id in own.taskless.pop(recorded.event.task_id, ()):
+        own.runs[run_id] = replace(own.runs[run_id], task=task)
+
+
+def _take_start(own: RunsState, recorded: Recorded[RunStarted]) -> None:
+    run_id, task_id = recorded.event.run_id, recorded.event.task_id
+    if run_id in own.runs:
+        raise LedgerCorrupt(f"event {recorded.seq} starts run {run_id!r} a second time")
+    task = own.tasks.get(task_id)
+    if task is None:
+        own.taskless[task_id] = (*own.taskless.get(task_id, ()), run_id)
+    own.runs[run_id] = RunState(
+        run_id=run_id, task_id=task_id, started=recorded, task=task, last_seq=recorded.seq
+    )
+
+
+def run_of(event: Event) -> str | None:
+    """The run an event belongs to, for those that belong to one."""
+    run_id: str | None = getattr(event, "run_id", None)
+    return run_id
+
+
+def stage_after(stage: Stage, event: Event, *, sealed: bool) -> Stage:
+    """Where a run at `stage` stands after `event`. Nothing follows `aborted` or the seal."""
+    if sealed or stage == "aborted":
+        return stage
+    if isinstance(event, CandidateRejected) and event.stage == "submit":
+        return stage
+    if isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED:
+        return "verified"
+    return STAGE_AFTER.get(type(event), stage)
+
+
+def phase_of(event: Event) -> Phase | None:
+    """The phase that `event` is an attempt of."""
+    if isinstance(event, CandidateRejected) and event.stage == "submit":
+        return "submit"
+    return PHASE_OF.get(type(event))
+
+
+def _after(run: RunState, recorded: Recorded[Event]) -> RunState:
+    phase = phase_of(recorded.event)
+    if run.submitted and phase in {"verify", "benchmark", "promote"}:
+        _check_candidate(run, recorded, run.submitted.event.candidate)
+    moved = replace(
+        run,
+        state=stage_after(run.state, recorded.event, sealed=run.sealed),
+        attempts=run.attempts.plus(phase),
+        last_seq=recorded.seq,
+    )
+    return _with_end(_with_evidence(_with_submission(moved, recorded), recorded), recorded)
+
+
+def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -> None:
+    candidate = getattr(recorded.event, "candidate", submitted)
+    if candidate != submitted:
+        raise LedgerCorrupt(
+            f"event {recorded.seq} judges candidate {candidate!r} in run {run.run_id!r}, "
+            f"which submitted {submitted!r}"
+        )
+
+
+def _with_submission(run: RunState, recorded: Recorded[Event]) -> RunState:
+    if holds(recorded, PlanAccepted):
+        return replace(run, plan=recorded)
+    if holds(recorded, PromptRendered):
+        return replace(run, prompt=recorded)
+    if holds(recorded, CandidateDuplicated):
+        return replace(run, duplicated=recorded)
+    if holds(recorded, ClaimRecorded):
+        return replace(run, claims=(*run.claims, recorded))
+    if not holds(recorded, CandidateSubmitted):
+        return run
+    candidate = recorded.event.candidate
+    return replace(
+        run,
+        submitted=recorded,
+        verified=None,
+        benchmark=None,
+        promotion=None,
+        rejection=None,
+        failure=None,
+        error=None,
+        claims=tuple(claim for claim in run.claims if claim.event.candidate == candidate),
+        assessments=tuple(claim for claim in run.assessments if claim.event.candidate == candidate),
+    )
+
+
+def _with_evidence(run: RunState, recorded: Recorded[Event]) -> RunState:
+    if holds(recorded, CandidateRejected):
+        return replace(run, rejection=recorded)
+    if holds(recorded, CandidateVerified):
+        return replace(run, verified=recorded)
+    if holds(recorded, BenchmarkRecorded):
+        return replace(run, benchmark=recorded)
+    if holds(recorded, BenchmarkFailed):
+        return replace(run, failure=recorded)
+    if holds(recorded, ClaimAssessed):
+        return replace(run, assessments=(*run.assessments, recorded))
+    return run
+
+
+def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
+    if holds(recorded, VerificationErrored) or holds(recorded, BenchmarkErrored):
+        return replace(run, error=recorded)
+    if holds(recorded, KernelPromoted) or holds(recorded, PromotionDenied):
+        return replace(run, promotion=recorded)
+    if holds(recorded, RunSealed):
+        return replace(run, end=recorded, sealed=True)
+    if holds(recorded, RunAborted):
+        return replace(run, end=recorded)
+    return run
+
+
+def find_run(state: RunsState, name: str) -> RunState:
+    """The run called `name`, or the only one whose id begins so; raises RunNotFound."""
+    if name in state.runs:
+        return state.runs[name]
+    fitting = sorted(run_id for run_id in state.runs if name and run_id.startswith(name))
+    if len(fitting) == 1:
+        return state.runs[fitting[0]]
+    found = "no run" if not fitting else f"{len(fitting)} runs ({', '.join(fitting[:3])})"
+    raise RunNotFound(f"{found} by the name {name!r}: expected a run id or its unmistakable beginning")

@@ -1,0 +1,141 @@
+"""PID 1 of the guest's namespace: build the walls, start the guest, reap what it orphans, report its end.
+
+Distrusts the guest that shares its PID namespace and its uid: this process can't be looked into (not
+dumpable), its command line is erased, the kernel ignores signals to it from inside, and it has dropped as
+much as the guest has. When it exits, the kernel kills every process that is left.
+"""
+
+import fcntl
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+from forge.sandbox.enter import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
+from forge.sandbox.enter.plan import Plan, tell
+
+
+def run(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
+    """Be PID 1; `peer` is a pipe that hangs up when the supervisor dies."""
+    try:
+        _forget_signals()
+        parts = _confine(plan, peer)
+        main = start_guest(plan)
+        tell(channel, started=parts)
+    except kernel.StepFailed as failure:
+        tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
+        os._exit(1)
+    descriptors.silence()
+    descriptors.close_all_but(channel.fileno())
+    _reap_until(main, channel)
+    os._exit(0)
+
+
+def _confine(plan: Plan, peer: int) -> list[str]:
+    """Go through every step in the one order that works; return the walls that stand."""
+    privileges.die_with_parent(signal.SIGKILL)
+    privileges.require_peer(peer)
+    with kernel.step("proc of the host"):
+        proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
+        _be_first_to_go(proc)
+    privileges.erase_command_line(proc)
+    namespaces.leave_mounts_and_name()
+    has_proc = root.build(plan)
+    namespaces.become_nobody(proc)
+    os.close(proc)
+    privileges.forbid_gain()
+    version = landlock.restrict(root.rules(plan, has_proc))
+    privileges.drop_capabilities()
+    privileges.set_dumpable(False)
+    privileges.die_with_parent(signal.SIGKILL)  # the changes of credentials have cleared it
+    privileges.require_peer(peer)
+    seccomp.filter_calls()
+    return [
+        *(
+            "user_ns",
+            "pid_ns",
+            "mount_ns",
+            "net_ns",
+            "ipc_ns",
+            "uts_ns",
+            "unprivileged_uid",
+            "no_capabilities",
+        ),
+        *(f"landlock_abi_{version}", "seccomp", "no_new_privs", "rlimits"),
+        *(("fresh_proc",) if has_proc else ()),
+    ]
+
+
+def _be_first_to_go(proc: int) -> None:
+    """Tell the kernel to kill the guest before anything of the host's when memory runs out."""
+    descriptor = os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc)
+    os.write(descriptor, b"1000")
+    os.close(descriptor)
+
+
+def start_guest(plan: Plan) -> int:
+    """Fork, prepare and execute the guest; return its PID once `execve` has succeeded, raise if it hasn't."""
+    read_end, low_end = os.pipe()
+    write_end = fcntl.fcntl(low_end, fcntl.F_DUPFD_CLOEXEC, descriptors.FIRST + len(plan.descriptors))
+    os.close(low_end)
+    child = os.fork()
+    if child == 0:
+        _become_guest(plan, write_end)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        report = pipe.read().decode()  # empty when execve has closed the other end
+    if report:
+        os.waitpid(child, 0)
+        step, errno, detail = report.split("\0")
+        raise kernel.StepFailed(step, int(errno), detail)
+    return child
+
+
+def _become_guest(plan: Plan, status: int) -> NoReturn:
+    try:
+        with kernel.step("session"):
+            os.setsid()
+            if sys.platform == "linux":
+                privileges.die_with_parent(signal.SIGKILL)
+            os.chdir(plan.directory)
+            os.umask(0o077)
+            _forget_signals()
+        descriptors.place(plan.descriptors, status)
+        rlimits.apply(plan.rlimits)
+        with kernel.step("execve"):
+            os.execve(plan.argv[0], plan.argv, plan.environment)  # noqa: S606 - no shell is the point
+    except kernel.StepFailed as failure:
+        os.write(status, f"{failure.step}\0{failure.errno}\0{failure.detail}".encode())
+    except BaseException as error:  # noqa: BLE001 - a fault of ours must not look like a start
+        os.write(status, f"start\0{0}\0{error!r}".encode())
+    os._exit(127)
+
+
+def _forget_signals() -> None:
+    """Give every signal its default action: ignored ones would survive execve, handled ones reach PID 1."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) != signal.SIG_DFL:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _reap_until(main: int, channel: socket.socket) -> None:
+    """Reap the guest's orphans until the guest itself ends, and say how it ended."""
+    while True:
+        pid, status, usage = os.wait3(0)
+        if pid == main:
+            report_end(channel, status, usage)
+            return
+
+
+def report_end(channel: socket.socket, status: int, usage: resource.struct_rusage) -> None:
+    """Send the guest's wait status and what it used, its reaped children included."""
+    rss_unit = 1 if sys.platform == "darwin" else 1024
+    tell(
+        channel,
+        ended=status,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        max_rss_bytes=usage.ru_maxrss * rss_unit,
+    )

@@ -1,0 +1,75 @@
+"""What the host asked for, and the messages that go back to it.
+
+The plan comes from the host over an inherited socket and is trusted; it is still read into exact fields, so
+that a missing or misspelt one stops the start instead of leaving a wall unbuilt. Every message is one JSON
+line, written by our own processes: the guest never holds this socket.
+"""
+
+import array
+import json
+import os
+import socket
+from typing import Literal, NamedTuple
+
+Level = Literal["none", "namespaces"]
+
+
+class Plan(NamedTuple):
+    """Everything `enter` needs to know; paths are absolute and contain no symlink unless said otherwise.
+
+    A named tuple, because importing `dataclasses` would take a fifth of the time to start.
+    """
+
+    level: Level
+    host_pid: int
+    argv: list[str]
+    environment: dict[str, str]
+    directory: str
+    """Where the guest starts: /scratch, or a temporary directory at level none."""
+    binds: list[tuple[str, str, bool]]
+    """Source on the host, target in the guest, writable."""
+    links: list[tuple[str, str]]
+    """Where a symlink stands, and its text."""
+    masked: list[str]
+    devices: list[str]
+    descriptors: list[int]
+    """Numbers in this process of what becomes 3, 4, 5, ... in the guest."""
+    rlimits: dict[str, int]
+    scratch_bytes: int
+
+    def line(self) -> bytes:
+        """Return the plan as the one line that `receive` reads."""
+        return json.dumps(self._asdict()).encode() + b"\n"
+
+
+def receive(channel: socket.socket) -> Plan:
+    """Read the plan, up to its newline; raises if the host went away first or a field is missing."""
+    data = b""
+    while not data.endswith(b"\n"):
+        piece = channel.recv(1 << 16)
+        if not piece:
+            raise ValueError("the host closed the channel before the plan was complete")
+        data += piece
+    fields = json.loads(data)
+    fields["binds"] = [tuple(bind) for bind in fields["binds"]]
+    fields["links"] = [tuple(link) for link in fields["links"]]
+    return Plan(**fields)
+
+
+def tell(channel: socket.socket, **message: object) -> None:
+    """Send one message; a host that is gone isn't an error here, the parent watch ends us."""
+    try:
+        channel.sendall(json.dumps(message).encode() + b"\n")
+    except OSError:
+        return
+
+
+def send_descriptor(channel: socket.socket, pidfd: int) -> None:
+    """Hand the host a descriptor of PID 1: a number could have been reused by the time it is read."""
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pidfd]))
+    try:
+        channel.sendmsg([b'{"init": true}\n'], [rights])
+    except OSError:
+        return
+    finally:
+        os.close(pidfd)

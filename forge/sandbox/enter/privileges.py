@@ -1,0 +1,100 @@
+"""What a process could still gain or leak: capabilities, set-uid, ptrace by its children, surviving the host.
+
+Distrusts every later `execve`: after this no program, whatever its file says, has more than the guest now.
+"""
+
+import ctypes
+import os
+import select
+import signal
+
+from forge.sandbox.enter import kernel
+
+# linux/prctl.h, linux/securebits.h, linux/capability.h
+_SET_PDEATHSIG, _SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_DROP = 1, 4, 8, 24
+_SET_SECUREBITS, _SET_NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL = 28, 38, 47, 4
+_ALL_SECUREBITS_LOCKED = 0xEF  # everything but KEEP_CAPS, each with its lock
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapabilitySets(ctypes.Structure):
+    """effective, permitted, inheritable of capabilities 0 to 31, then of 32 to 63."""
+
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+def die_with_parent(signum: int) -> None:
+    """Ask for `signum` when the parent dies. A change of credentials forgets it, so it is asked for again."""
+    with kernel.step("parent death signal"):
+        kernel.prctl(_SET_PDEATHSIG, signum)
+
+
+def require_peer(read_end: int) -> None:
+    """Exit at once if a pipe's other end is closed: the parent died before `die_with_parent` could see it."""
+    watch = select.poll()
+    watch.register(read_end, select.POLLHUP)
+    if watch.poll(0):
+        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+
+
+def forbid_gain() -> None:
+    """Set no_new_privs: set-uid bits and file capabilities have no effect from here on."""
+    with kernel.step("no_new_privs"):
+        kernel.prctl(_SET_NO_NEW_PRIVS, 1)
+
+
+def keep_capabilities_over_setuid() -> None:
+    """Let the permitted set survive the next change of uid."""
+    kernel.prctl(_SET_KEEPCAPS, 1)
+
+
+def raise_permitted() -> None:
+    """Make every permitted capability effective again."""
+    sets = _CapabilitySets()
+    kernel.syscall("capget", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
+    sets.words[0], sets.words[3] = sets.words[1], sets.words[4]
+    kernel.syscall("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
+
+
+def drop_capabilities() -> None:
+    """Empty the bounding, ambient, effective, permitted and inheritable sets, and lock the secure bits."""
+    with kernel.step("capabilities"):
+        for capability in range(64):
+            try:
+                kernel.prctl(_CAPBSET_DROP, capability)
+            except OSError:
+                if capability < 40:  # every kernel with Landlock has at least 41
+                    raise
+                break
+        kernel.prctl(_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
+        kernel.prctl(_SET_SECUREBITS, _ALL_SECUREBITS_LOCKED)
+        sets = _CapabilitySets()
+        kernel.syscall("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
+        kernel.syscall("capget", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
+        if any(sets.words):
+            raise OSError(1, "capabilities are left after dropping them")
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Say whether others of this uid may look into this process (ptrace, /proc/PID/mem, fd, environ)."""
+    with kernel.step("dumpable"):
+        kernel.prctl(_SET_DUMPABLE, int(dumpable))
+
+
+def erase_command_line(proc: int) -> None:
+    """Overwrite our arguments: /proc/PID/cmdline is readable for all and would name the host's paths."""
+    with kernel.step("command line"):
+        descriptor = os.open("self/stat", os.O_RDONLY, dir_fd=proc)
+        text = os.read(descriptor, 4096)
+        os.close(descriptor)
+        fields = text[text.rindex(b")") + 2 :].split()
+        # proc(5): arg_start is field 48, arg_end 49, env_start 50, env_end 51; `fields` begins with field 3
+        for start, end in ((int(fields[45]), int(fields[46])), (int(fields[47]), int(fields[48]))):
+            if not 0 < start <= end:
+                raise OSError(22, "the kernel doesn't say where the arguments are")
+            ctypes.memset(start, 0, end - start)

@@ -1,0 +1,28 @@
+"""Resource limits of one process, set last: they bind the guest and not the code that builds its walls.
+
+Distrusts inherited limits only upwards: a host that runs under tighter ones passes them on.
+"""
+
+import resource
+import sys
+
+from forge.sandbox.enter import kernel
+
+_FIXED = {"CORE": 0, "STACK": 64 << 20, "RTPRIO": 0, "NICE": 0, "MSGQUEUE": 1 << 20}
+_CPU_GRACE_S = 1  # SIGXCPU first, SIGKILL a second later
+
+
+def apply(rlimits: dict[str, int]) -> None:
+    """Set soft and hard limits; `rlimits` has names as in RLIMIT_<name>."""
+    with kernel.step("rlimits"):
+        for name, wanted in {**_FIXED, **rlimits}.items():
+            which = getattr(resource, f"RLIMIT_{name}", None)
+            if which is None:
+                if sys.platform == "linux" or name in rlimits:
+                    raise ValueError(f"no RLIMIT_{name} on this platform")
+                continue
+            _, hard = resource.getrlimit(which)
+            ceiling = wanted + (_CPU_GRACE_S if name == "CPU" else 0)
+            if hard != resource.RLIM_INFINITY:
+                ceiling = min(ceiling, hard)
+            resource.setrlimit(which, (min(wanted, ceiling), ceiling))

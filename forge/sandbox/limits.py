@@ -1,0 +1,33 @@
+"""How much of the machine one guest may use; numbers only, `enter.rlimits` and `launch` bind them."""
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Ceilings for one guest; reaching one is the guest's failure, never the host's."""
+
+    wall_s: float = 300.0
+    """Seconds from the start until the whole tree is killed."""
+    cpu_s: int = 600
+    """Processor seconds of one process (RLIMIT_CPU): a backstop behind `wall_s`."""
+    memory_bytes: int = 8 * GIB
+    """Private writable memory of one process (RLIMIT_DATA; not RLIMIT_AS: CUDA reserves address space)."""
+    processes: int = 256
+    """Processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
+    open_files: int = 256
+    """Descriptors of one process."""
+    file_bytes: int = 1 * GIB
+    """The largest file it may write."""
+    scratch_bytes: int = 2 * GIB
+    """/scratch, /tmp and /dev/shm together; they're one tmpfs."""
+    log_bytes: int = 64 * 1024
+    """What is kept of standard output and error: half from the start, half from the end."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:  # written so that NaN is refused
+                raise ValueError(f"limit {name} is {value!r}: expected a number above 0")

@@ -1,0 +1,98 @@
+"""What came back through the wall: untrusted bytes become typed values, or a refusal.
+
+Distrusts every byte: length, magic, call id, forms and the log were all written beside hostile code.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from forge.domain.verdict import Reason, ReasonCode
+from forge.guest import wire
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The guest says that every call returned; the forms are its claim, the bytes are judged."""
+
+    elapsed_ns: int
+    """By the host's clock, from the release to the reply."""
+    outputs: tuple[wire.OutputForm, ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The guest failed, in a way that is the candidate's."""
+
+    reason: Reason
+    log: str = ""
+
+
+STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
+    wire.LOAD_FAILED: ("RUNTIME_ERROR", "kernel.py raised an exception while it was imported"),
+    wire.NO_ENTRY_POINT: ("BAD_SUBMISSION", "kernel.py has no function of the entry point's name"),
+    wire.RAISED: ("RUNTIME_ERROR", "the call raised an exception"),
+    wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the call ran out of memory"),
+    wire.WRONG_TYPE: (
+        "INCORRECT_SHAPE",
+        "the call didn't return exactly torch.Tensor values, one for each output",
+    ),
+    wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
+}
+
+
+def parse_reply(
+    untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None, log: str
+) -> Returned | Refused:
+    """Read one reply; a malformed one, or one that answers another call, is tampering."""
+    try:
+        record = wire.unpack_record(untrusted)
+    except ValueError as error:
+        return Refused(Reason(code="TAMPERING", message=f"the reply channel was written to: {error}"), log)
+    if record.call_id != call_id:
+        return Refused(Reason(code="TAMPERING", message="a reply answers a call that wasn't made"), log)
+    if record.status == wire.WRONG_FORM:
+        return Refused(_wrong_form(record.outputs), log)
+    if record.status != wire.DONE:
+        code, message = STATUS_CODES[record.status]
+        return Refused(Reason(code=code, message=message), log)
+    if calls is not None and record.completed != calls:
+        return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"), log)
+    return Returned(elapsed_ns, record.outputs)
+
+
+def _wrong_form(outputs: tuple[wire.OutputForm, ...]) -> Reason:
+    described = ", ".join(f"{o.element_type}{list(o.sizes)}" for o in outputs)
+    return Reason(
+        code="INCORRECT_SHAPE", message=f"the outputs have another shape or element type: {described}"
+    )
+
+
+@dataclass(frozen=True)
+class ArtifactFile:
+    """One built file, as bytes."""
+
+    name: str
+    content: bytes
+
+
+def parse_artifact(untrusted: bytes) -> tuple[ArtifactFile, ...]:
+    """Unpack what a builder handed over; raise ValueError for names with a path, or lengths that don't add up."""
+    if len(untrusted) < wire.ARTIFACT_COUNT.size:
+        raise ValueError("the builder handed over nothing")
+    (count,) = wire.ARTIFACT_COUNT.unpack_from(untrusted)
+    cursor, files = wire.ARTIFACT_COUNT.size, []
+    for _ in range(min(count, 64)):
+        if cursor + wire.ARTIFACT_ENTRY.size > len(untrusted):
+            raise ValueError("the built files end too early")
+        raw_name, size = wire.ARTIFACT_ENTRY.unpack_from(untrusted, cursor)
+        cursor += wire.ARTIFACT_ENTRY.size
+        name = raw_name.rstrip(b"\0").decode("ascii")
+        if PurePosixPath(name).name != name or not name.endswith(".so") or name.startswith("."):
+            raise ValueError(f"a built file is called {name!r}, expected a shared object's plain name")
+        if cursor + size > len(untrusted):
+            raise ValueError("the built files end too early")
+        files.append(ArtifactFile(name, untrusted[cursor : cursor + size]))
+        cursor += size
+    if count > 64 or cursor != len(untrusted) or len({f.name for f in files}) != len(files):
+        raise ValueError("the built files don't add up")
+    return tuple(files)

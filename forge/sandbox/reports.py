@@ -1,0 +1,126 @@
+"""What `enter` says about a start and an end; only our own processes hold the other side of this socket.
+
+A line that can't be read is no start and no end: the caller then refuses or kills.
+"""
+
+import array
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+
+from forge.sandbox.enter.plan import Plan
+
+
+@dataclass(frozen=True)
+class Started:
+    """The guest's program runs, behind these walls."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A wall couldn't be built, so nothing was started."""
+
+    step: str
+    errno: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The guest's program ended with this wait status."""
+
+    status: int
+    cpu_s: float
+    max_rss_bytes: int
+
+
+class Reports:
+    """The host's end of the channel, and its hold on PID 1 of the guest's namespace."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._pending = b""
+        self._lock = threading.Lock()  # a descriptor closed in one thread may be another guest's in the next
+        self._init: int | None = None
+        self.started = Started(())
+        self.failed: Failed | None = None
+        self.ended: Ended | None = None
+        self.open = True
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait on."""
+        return self._channel.fileno()
+
+    def send(self, plan: Plan) -> None:
+        """Send the orders; if nobody is there to read them, `await_start` will see that."""
+        try:
+            self._channel.sendall(plan.line())
+        except OSError:
+            self.open = False
+
+    def await_start(self, timeout_s: float) -> Started | Failed | None:
+        """Wait for word that the guest runs or doesn't; None if there is none."""
+        deadline = time.monotonic() + timeout_s
+        while self.open and not self.started.parts and self.failed is None:
+            self._channel.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                self.receive()
+            except TimeoutError:
+                return None
+        self._channel.settimeout(None)
+        return self.failed or (self.started if self.started.parts else None)
+
+    def receive(self) -> None:
+        """Read once and take in every whole line."""
+        data, ancillary, _, _ = self._channel.recvmsg(
+            1 << 16, socket.CMSG_SPACE(4), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        )
+        for _, _, payload in ancillary:
+            numbers = array.array("i")
+            numbers.frombytes(payload[:4])
+            self._init = numbers[0]
+        self.open = bool(data)
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def _take(self, message: dict[str, object]) -> None:
+        match message:
+            case {"started": [*parts]}:
+                self.started = Started(tuple(map(str, parts)))
+            case {"failed": str(step), "errno": int(errno), "detail": str(detail)}:
+                self.failed = Failed(step, errno, detail)
+            case {"ended": int(status), "cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)}:
+                self.ended = Ended(status, cpu_s, max_rss_bytes)
+
+    def kill_init(self) -> bool:
+        """Kill PID 1 of the guest's namespace; False if there is none to our knowledge."""
+        with self._lock:
+            if self._init is None:
+                return False
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._init, signal.SIGKILL)
+            return True
+
+    def wait_for_init(self) -> None:
+        """Return when PID 1 is dead, which the kernel delays until all of its namespace is reaped."""
+        if self._init is not None:
+            watch = select.poll()
+            watch.register(self._init, select.POLLIN)
+            watch.poll()
+
+    def close(self) -> None:
+        """Close the channel and let go of PID 1."""
+        self._channel.close()
+        with self._lock:
+            if self._init is not None:
+                os.close(self._init)
+                self._init = None

@@ -1,0 +1,174 @@
+"""One conversation with a guest, from the host's side: set up, release, take the time, read the reply.
+
+The host's clock runs from the moment a release is written to the moment the reply is there; the guest has no
+clock. Anything on the reply channel that wasn't asked for is tampering.
+"""
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forge.domain.verdict import Reason
+from forge.guest import wire
+from forge.sandbox.arena import Arena, SlotSet
+from forge.sandbox.launch import Exit, Guest
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused, Returned, parse_reply
+from forge.sandbox.stage import Stage
+
+
+@dataclass(frozen=True)
+class GuestFunction:
+    """A function the guest is to load: where it stands and how it is wrapped."""
+
+    file: str
+    entry_point: str
+    wrap: str = "none"
+
+
+class Session:
+    """A guest that has loaded its functions; use as a context manager."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        arena: Arena,
+        *,
+        limits: Limits,
+        threads: int,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._stage = stage
+        self._arena = arena
+        self._threads = threads
+        self._clock = clock
+        self._deadline_ns = clock() + int(limits.wall_s * 1e9)
+        command_read, self._commands = os.pipe()
+        self._replies, reply_write = os.pipe()
+        try:
+            self._guest: Guest = stage.start(
+                ("-I", f"{stage.root}/serve.py"),
+                descriptors=(command_read, reply_write, arena.descriptor),
+                limits=limits,
+                threads=threads,
+            )
+        except BaseException:
+            os.close(self._commands)
+            os.close(self._replies)
+            raise
+        finally:
+            os.close(command_read)
+            os.close(reply_write)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the guest with everything it started, and close the channel."""
+        self._guest.kill()
+        os.close(self._commands)
+        os.close(self._replies)
+
+    def load(self, functions: tuple[GuestFunction, ...], *, prebuilt_extensions: bool) -> Returned | Refused:
+        """Have the guest import and, where asked, wrap the functions, in this order."""
+        directory = self._stage.candidate_directory
+        listed = [
+            {
+                "path": f"{directory}/{f.file}",
+                "module": f.file.removesuffix(".py"),
+                "entry_point": f.entry_point,
+                "wrap": f.wrap,
+            }
+            for f in functions
+        ]
+        return self._set_up(
+            {
+                "functions": listed,
+                "threads": self._threads,
+                "arena_bytes": self._arena.size_bytes,
+                "candidate_directory": directory,
+                "prebuilt_extensions": prebuilt_extensions,
+            }
+        )
+
+    def lay_out(self, sets: tuple[SlotSet, ...], *, scalars: int) -> Returned | Refused:
+        """Tell the guest where the operands lie."""
+        described = [
+            {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}
+            for one in sets
+        ]
+        return self._set_up({"sets": described, "scalars": scalars})
+
+    def release(
+        self, function: int, first: int, count: int, scalars: tuple[float, ...], *, retain: bool = False
+    ) -> Returned | Refused:
+        """Run one function on sets `first` to `first + count`, once each."""
+        call_id = int.from_bytes(os.urandom(8), "big")
+        padded = (*scalars, *(0.0,) * (4 - len(scalars)))
+        body = wire.GO_BODY.pack(call_id, function, first, count, int(retain), *padded)
+        return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count)
+
+    def _set_up(self, body: dict[str, object]) -> Returned | Refused:
+        return self._exchange(wire.pack_command(wire.SETUP, json.dumps(body).encode()), call_id=0, calls=None)
+
+    def _exchange(self, command: bytes, *, call_id: int, calls: int | None) -> Returned | Refused:
+        if select.select([self._replies], [], [], 0)[0]:
+            return self._early()
+        started_ns = self._clock()
+        try:
+            os.write(self._commands, command)
+        except BrokenPipeError:
+            return self._gone()
+        readable = select.select([self._replies], [], [], max(0.0, (self._deadline_ns - started_ns) / 1e9))[0]
+        if not readable:
+            return self._late()
+        untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
+        elapsed_ns = self._clock() - started_ns
+        if not untrusted:
+            return self._gone()
+        return parse_reply(
+            untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls, log=self._guest.log()
+        )
+
+    def _early(self) -> Refused:
+        if not os.read(self._replies, 1):
+            return self._gone()
+        reason = Reason(code="TAMPERING", message="the guest wrote to the reply channel without being asked")
+        return Refused(reason, self._guest.log())
+
+    def _late(self) -> Refused:
+        self._guest.kill()
+        return Refused(Reason(code="TIMEOUT", message="no reply within the time limit"), self._guest.log())
+
+    def _gone(self) -> Refused:
+        ended = self._guest.wait(2.0)
+        if ended is None:
+            self._guest.kill()
+            reason = Reason(code="TAMPERING", message="the guest closed the reply channel")
+        else:
+            reason = exit_reason(ended)
+        return Refused(reason, self._guest.log())
+
+
+def exit_reason(ended: Exit) -> Reason:
+    """Why a guest that should still be there is gone."""
+    if ended.flooded:
+        return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than is taken")
+    if ended.timed_out:
+        return Reason(code="TIMEOUT", message="the guest ran past the time limit")
+    number = ended.signal
+    if number == signal.SIGSYS:
+        return Reason(code="SANDBOX_VIOLATION", message="the candidate made a system call that isn't allowed")
+    if number == signal.SIGXCPU:
+        return Reason(code="TIMEOUT", message="the guest used up its processor time")
+    if number is not None:
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        return Reason(code="RUNTIME_ERROR", message=f"the candidate's process was ended by {name}")
+    return Reason(code="RUNTIME_ERROR", message=f"the candidate ended its process with status {ended.returncode}")

@@ -1,0 +1,117 @@
+"""The directory a guest sees: a copy of `forge/guest`, the language's side of it, and the candidate's files.
+
+What runs in there is this listing and nothing else; it is bound read-only, so nothing comes back through it.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forge import guest
+from forge.domain.evidence import Isolation
+from forge.languages import Language
+from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime_binds, start
+from forge.sandbox.limits import Limits
+
+GUEST_FOLDER = Path(guest.__file__).parent
+STAGE = "/stage"
+_ENTRY = """import sys
+sys.path.insert(0, __file__.rpartition("/")[0])
+from {module} import main
+main()
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What to put in front of a guest."""
+
+    language: Language
+    files: Mapping[str, bytes]
+    """The candidate's files, and what was built from them, by plain name."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    writable: tuple[Bind, ...] = ()
+    """For trusted guests alone: a place to keep compiled baselines in."""
+
+
+class Stage:
+    """A staged program: make it, start processes on it, remove it."""
+
+    def __init__(self, program: Program, isolation: Isolation) -> None:
+        self._program = program
+        self.isolation = isolation
+        self._directory = Path(tempfile.mkdtemp(prefix="forge-stage-"))
+        self._scratch = Path(tempfile.mkdtemp(prefix="forge-scratch-"))
+        self._fill()
+
+    def _fill(self) -> None:
+        package = self._directory / "guest"
+        package.mkdir()
+        for source in sorted(GUEST_FOLDER.glob("*.py")):
+            shutil.copyfile(source, package / source.name)
+        shutil.copyfile(self._program.language.guest_file, package / "language.py")
+        (self._directory / "serve.py").write_text(_ENTRY.format(module="guest.__main__"))
+        (self._directory / "build.py").write_text(_ENTRY.format(module="guest.build"))
+        candidate = self._directory / "candidate"
+        candidate.mkdir()
+        for name, content in self._program.files.items():
+            (candidate / name).write_bytes(content)
+        for path in (self._directory, *self._directory.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+    @property
+    def walled(self) -> bool:
+        """Whether guests have a file system of their own."""
+        return self.isolation.level != "none"
+
+    @property
+    def root(self) -> str:
+        """Where the guest finds the stage."""
+        return STAGE if self.walled else str(self._directory)
+
+    @property
+    def candidate_directory(self) -> str:
+        """Where the guest finds the candidate's files."""
+        return f"{self.root}/candidate"
+
+    @property
+    def scratch_directory(self) -> str:
+        """Where the guest may write."""
+        return "/scratch" if self.walled else str(self._scratch)
+
+    def start(
+        self, command: tuple[str, ...], *, descriptors: tuple[int, ...], limits: Limits, threads: int
+    ) -> Guest:
+        """Start one process on the stage; `command` follows the interpreter. Raise EnvironmentUnfit."""
+        scratch = self.scratch_directory
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": scratch,
+            "TMPDIR": scratch,
+            "USER": "guest",
+            "LOGNAME": "guest",
+            "LANG": "C.UTF-8",
+            "OMP_NUM_THREADS": str(threads),
+            "OMP_WAIT_POLICY": "passive",
+            "TORCH_EXTENSIONS_DIR": f"{scratch}/torch_extensions",
+            "TRITON_CACHE_DIR": f"{scratch}/triton",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **self._program.environment,
+        }
+        confinement = Confinement(
+            argv=(sys.executable, *command),
+            binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
+            masked=masked_paths(),
+            environment=environment,
+            descriptors=descriptors,
+            limits=limits,
+        )
+        return start(confinement, isolation=self.isolation.level)
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self._directory, ignore_errors=True)
+        shutil.rmtree(self._scratch, ignore_errors=True)
