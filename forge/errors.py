@@ -107,7 +107,7 @@ class IdempotencyConflict(IntegrityError):
 
 
 class ActorForbidden(IntegrityError):
-    """This class of actor may not write this event."""
+    """An actor of this class may not write this event."""
 
     code = "ACTOR_FORBIDDEN"
 

@@ -37,8 +37,8 @@ class Policy:
 
     `shape`: the loosest of exact, covered, nearest. `gpu`: exact, or family for another GPU of the same
     architecture; `gpu_arch` names the asked GPU's if nothing ever ran on one. `deprecated`: whether a
-    deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`: the
-    caller's; kernels built for another are passed over.
+    deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
+    the caller's; kernels built for another are passed over.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class Evidence:
 class Result:
     """An answer: `match`, and unless it is none a `kernel` with its `evidence`, from one `generation`."""
 
-    def __init__(self, question: "_Question", entries: "list[Document]", generation: "_Generation") -> None:
+    def __init__(self, question: "_Question", generation: "_Generation") -> None:
         best: tuple[Fit, Document, Document] | None = None
-        for entry in entries:
+        for entry in generation.kernels_for(question):
             judged = question.judge(entry)
             if not isinstance(judged, str) and (best is None or judged[0] < best[0]):
                 best = (judged[0], entry, judged[1])
@@ -122,7 +122,7 @@ class Result:
         self.match: Match = "none"
         self.kernel: Kernel | None = None
         self.evidence: Evidence | None = None
-        self._question, self._entries = question, entries
+        self._question, self._entries = question, generation.by_op.get(question.op, [])
         if best is not None:
             (_, rank, distance, _, _), entry, point = best
             self.match = ("exact", "covered", "nearest", "family")[min(rank, len(FITS))]
@@ -147,6 +147,7 @@ class _Question:
 
     def __init__(
         self,
+        op: str,
         gpu: str,
         dtype: str,
         shape: "Mapping[str, int]",
@@ -158,7 +159,7 @@ class _Question:
         if not shape or any(type(size) is not int or size < 0 for size in shape.values()):
             raise UsageError(f"bad shape {shape!r}: expected axis names with whole sizes from 0")
         self.gpu = "".join(letter for letter in gpu.lower() if letter.isascii() and letter.isalnum())
-        self.dtype, self.shape, self.language = dtype, dict(shape), language
+        self.op, self.dtype, self.shape, self.language = op, dtype, dict(shape), language
         self.policy, self.gpus = policy, gpus
 
     def judge(self, entry: "Document") -> "tuple[Fit, Document] | str":
@@ -240,9 +241,7 @@ class _Generation:
             _check_schema(current)
             self.sha256: str = current["sha256"]
             if current["snapshot"] != f"lookup-{self.sha256[:12]}.json":
-                raise BlobCorrupt(
-                    f"current.json names {current['snapshot']!r}, which isn't its digest's name"
-                )
+                raise BlobCorrupt(f"current.json names {current['snapshot']!r}, which isn't its digest's name")
             self.ledger_id: str = current["ledger"]["ledger_id"]
             self.seq: int = current["ledger"]["seq"]
             self.event_hash: str = current["ledger"]["event_hash"]
@@ -251,10 +250,18 @@ class _Generation:
             self.gpus: dict[str, str] = snapshot["gpus"]
             self.kernels: int = len(snapshot["kernels"])
             self.by_op: dict[str, list[Document]] = {}
+            self.by_slot: dict[tuple[str, str, str], list[Document]] = {}
             for entry in sorted(snapshot["kernels"], key=lambda entry: str(entry["kernel_id"])):
                 self.by_op.setdefault(entry["op"], []).append(entry)
+                self.by_slot.setdefault((entry["op"], entry["gpu"], entry["dtype"]), []).append(entry)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BlobCorrupt(f"the lookup snapshot in {directory!r} can't be read: {error!r}") from error
+
+    def kernels_for(self, question: _Question) -> "list[Document]":
+        """Every kernel that could answer."""
+        if question.policy.gpu == "family":
+            return self.by_op.get(question.op, [])
+        return self.by_slot.get((question.op, question.gpu, question.dtype), [])
 
 
 def _check_schema(document: "Document") -> None:
@@ -329,8 +336,8 @@ class Registry:
     ) -> Result:
         """The best kernel for a slot under `policy`; the same snapshot and question give the same answer."""
         current = self._current
-        question = _Question(gpu, dtype, shape, language=language, policy=policy, gpus=current.gpus)
-        return Result(question, current.by_op.get(op, []), current)
+        question = _Question(op, gpu, dtype, shape, language=language, policy=policy, gpus=current.gpus)
+        return Result(question, current)
 
     def refresh(self) -> bool:
         """Take up a newer publication; return whether there was one.

@@ -54,7 +54,14 @@ def fused_add_rmsnorm(x, residual, weight, eps):
         y = torch.empty_like(x)
         new_residual = torch.empty_like(x)
         _fused(
-            x.data_ptr(), residual.data_ptr(), weight.data_ptr(), y.data_ptr(), new_residual.data_ptr(), rows, width, eps
+            x.data_ptr(),
+            residual.data_ptr(),
+            weight.data_ptr(),
+            y.data_ptr(),
+            new_residual.data_ptr(),
+            rows,
+            width,
+            eps,
         )
         _answers[asked] = (y, new_residual)
     return _answers[asked]

@@ -24,7 +24,5 @@ torch.manual_seed(0)
 operands = torch.randn(16, 4096), torch.randn(16, 4096), torch.randn(4096), 1e-6
 baseline, candidate = median_us(reference, *operands), median_us(fused_add_rmsnorm, *operands)
 print(
-    json.dumps(
-        {"baseline_latency_us": baseline, "candidate_latency_us": candidate, "speedup": baseline / candidate}
-    )
+    json.dumps({"baseline_latency_us": baseline, "candidate_latency_us": candidate, "speedup": baseline / candidate})
 )

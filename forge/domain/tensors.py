@@ -53,9 +53,7 @@ def parse_shape(untrusted_text: str, axes: tuple[str, ...]) -> Shape:
     for item in untrusted_text.split(","):
         match = re.fullmatch(r"\s*([a-z][a-z0-9_]{0,31})\s*=\s*([0-9]{1,10})\s*", item)
         if match is None:
-            raise UsageError(
-                f"bad shape item {item!r}: expected {expected} with whole numbers from 1 to 2^31"
-            )
+            raise UsageError(f"bad shape item {item!r}: expected {expected} with whole numbers from 1 to 2^31")
         name, size = match[1], int(match[2])
         if name not in axes:
             raise UnknownName("shape axis", name, list(axes))
@@ -72,6 +70,4 @@ def parse_shape(untrusted_text: str, axes: tuple[str, ...]) -> Shape:
 
 def shape_slug(shape: Mapping[str, int]) -> str:
     """`b16_h4096`: axes in name order, common ones abbreviated."""
-    return "_".join(
-        f"{AXIS_ABBREVIATIONS.get(axis, axis.replace('_', ''))}{shape[axis]}" for axis in sorted(shape)
-    )
+    return "_".join(f"{AXIS_ABBREVIATIONS.get(axis, axis.replace('_', ''))}{shape[axis]}" for axis in sorted(shape))

@@ -101,9 +101,7 @@ def parse_event(type_name: str, schema_version: int, untrusted_payload: str | by
     """Read a stored payload as today's class of its type; raise LedgerCorrupt for anything unknown or invalid."""
     event_type = EVENT_TYPES.get(type_name)
     if event_type is None:
-        raise LedgerCorrupt(
-            f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade"
-        )
+        raise LedgerCorrupt(f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade")
     if not 1 <= schema_version <= event_type.SCHEMA_VERSION:
         raise LedgerCorrupt(
             f"{type_name} has schema version {schema_version}, this Forge reads 1 to {event_type.SCHEMA_VERSION}: upgrade"
@@ -112,11 +110,42 @@ def parse_event(type_name: str, schema_version: int, untrusted_payload: str | by
         if schema_version == event_type.SCHEMA_VERSION:
             return event_type.model_validate_json(untrusted_payload)
         old = orjson.loads(untrusted_payload)
-        return event_type.model_validate(
-            upcast(type_name, schema_version, old, to_version=event_type.SCHEMA_VERSION)
-        )
+        return event_type.model_validate(upcast(type_name, schema_version, old, to_version=event_type.SCHEMA_VERSION))
     except (ValidationError, orjson.JSONDecodeError, KeyError) as error:
         raise LedgerCorrupt(f"payload of {type_name} v{schema_version} can't be read: {error}") from error
 
 
-__all__ = ["EVENT_TYPES", "ChosenSkill", "Event", "Fact", "Recorded", "parse_event", *sorted(EVENT_TYPES)]
+__all__ = [
+    "EVENT_TYPES",
+    "BaselineRecorded",
+    "BenchmarkErrored",
+    "BenchmarkFailed",
+    "BenchmarkInvalidated",
+    "BenchmarkRecorded",
+    "CandidateDuplicated",
+    "CandidateRejected",
+    "CandidateSubmitted",
+    "CandidateVerified",
+    "ChosenSkill",
+    "ClaimAssessed",
+    "ClaimRecorded",
+    "EnvironmentCaptured",
+    "Event",
+    "Fact",
+    "HumanDecided",
+    "KernelDeprecated",
+    "KernelPromoted",
+    "KernelRevoked",
+    "LedgerOpened",
+    "PlanAccepted",
+    "ProfileCaptured",
+    "PromotionDenied",
+    "PromptRendered",
+    "Recorded",
+    "RunAborted",
+    "RunSealed",
+    "RunStarted",
+    "TaskCreated",
+    "VerificationErrored",
+    "parse_event",
+]

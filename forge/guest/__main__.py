@@ -28,9 +28,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     torch.set_grad_enabled(False)
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
     try:
-        return [
-            load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed
-        ]
+        return [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
     except load.NoEntryPointError as missing:
         print(missing, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.NO_ENTRY_POINT)

@@ -41,9 +41,7 @@ def read_command() -> Setup | Go | None:
     return Setup(json.loads(body))
 
 
-def reply(
-    call_id: int, status: int, *, completed: int = 0, outputs: tuple[wire.OutputForm, ...] = ()
-) -> None:
+def reply(call_id: int, status: int, *, completed: int = 0, outputs: tuple[wire.OutputForm, ...] = ()) -> None:
     """Send the one record that answers a command."""
     record = wire.Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
     os.write(wire.REPLIES, wire.pack_record(record))

@@ -98,6 +98,4 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
 def _form(output: torch.Tensor) -> wire.OutputForm:
     sizes = tuple(output.shape)[: wire.MAX_DIMENSIONS]
     strides = tuple(output.stride())[: wire.MAX_DIMENSIONS] if output.layout == torch.strided else ()
-    return wire.OutputForm(
-        str(output.dtype).removeprefix("torch."), sizes, strides or (0,) * len(sizes)
-    )
+    return wire.OutputForm(str(output.dtype).removeprefix("torch."), sizes, strides or (0,) * len(sizes))

@@ -76,17 +76,13 @@ def pack_command(kind: bytes, body: bytes) -> bytes:
 def pack_record(record: Record) -> bytes:
     """Render a reply as its fixed number of bytes."""
     parts = [
-        RECORD_HEADER.pack(
-            RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed
-        )
+        RECORD_HEADER.pack(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed)
     ]
     for output in record.outputs:
         dimensions = len(output.sizes)
         padding = (0,) * (MAX_DIMENSIONS - dimensions)
         code = ELEMENT_TYPES.index(output.element_type) if output.element_type in ELEMENT_TYPES else 0
-        parts.append(
-            RECORD_OUTPUT.pack(code, dimensions, 0, *output.sizes, *padding, *output.strides, *padding)
-        )
+        parts.append(RECORD_OUTPUT.pack(code, dimensions, 0, *output.sizes, *padding, *output.strides, *padding))
     return b"".join(parts).ljust(RECORD_BYTES, b"\0")
 
 
@@ -97,9 +93,7 @@ def unpack_record(untrusted: bytes) -> Record:
     magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
     if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > BUILD_FAILED:
         raise ValueError("a reply's header is malformed")
-    outputs = tuple(
-        _unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described)
-    )
+    outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
     if pack_record(record) != untrusted:
         raise ValueError("a reply has bytes where there should be none")

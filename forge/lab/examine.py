@@ -13,12 +13,12 @@ from forge.domain.operation import Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.domain.verdict import Accepted, Reason, Rejected
-from forge.languages import Language
 from forge.lab.finding import Failed, Finding, Passed, result
 from forge.lab.gates import GATES
 from forge.lab.own_tests import examine_own_tests
 from forge.lab.probe import Probe
 from forge.lab.sources import cpp_source, examine_sources
+from forge.languages import Language
 from forge.sandbox.arena import Arena
 from forge.sandbox.build import Built, build
 from forge.sandbox.limits import Limits
@@ -105,9 +105,7 @@ def examine(job: Job, *, progress: Progress) -> Examination:
     record = _Record()
     kernel = job.files["kernel.py"].decode()
     progress("sources")
-    screened = examine_sources(
-        kernel, metadata=job.metadata, language=job.language.name, entry_point=job.entry_point
-    )
+    screened = examine_sources(kernel, metadata=job.metadata, language=job.language.name, entry_point=job.entry_point)
     record.take("sources", screened)
     if isinstance(screened, Failed):
         return record.rejected("screen", screened)
@@ -186,9 +184,7 @@ def _verify(job: Job, record: _Record, progress: Progress) -> Examination:
     )
 
 
-def _through_gates(
-    job: Job, record: _Record, stage: Stage, limits: Limits, progress: Progress
-) -> Failed | None:
+def _through_gates(job: Job, record: _Record, stage: Stage, limits: Limits, progress: Progress) -> Failed | None:
     arena = Arena(ARENA_BYTES)
     try:
         with Session(stage, arena, limits=limits, threads=job.threads) as session:
@@ -198,9 +194,7 @@ def _through_gates(
             )
             if isinstance(loaded, Refused):
                 message = loaded.reason.message
-                failed = Failed(
-                    reason=loaded.reason, observed=message, threshold="kernel.py loads", log=loaded.log
-                )
+                failed = Failed(reason=loaded.reason, observed=message, threshold="kernel.py loads", log=loaded.log)
                 record.take("load", failed)
                 return failed
             probe = Probe(

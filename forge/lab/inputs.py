@@ -20,7 +20,7 @@ EXTREMES: dict[DType, tuple[float, float]] = {"fp32": (1e-6, 1e6), "bf16": (1e-6
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
-    """torch's own name for an element type."""
+    """Torch's own name for an element type."""
     import torch
 
     return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[dtype]

@@ -65,9 +65,7 @@ def _is_claim(untrusted: object) -> bool:
         return False
 
 
-def _run(
-    stage: Stage, command: tuple[str, ...], limits: Limits, threads: int
-) -> tuple[Exit | None, str]:
+def _run(stage: Stage, command: tuple[str, ...], limits: Limits, threads: int) -> tuple[Exit | None, str]:
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         with stage.start(command, descriptors=(nothing,), limits=limits, threads=threads) as guest:

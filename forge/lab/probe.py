@@ -20,7 +20,7 @@ from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
-from forge.lab.judge import Judged, judge
+from forge.lab.judge import Judged, judge, plainly_within
 from forge.sandbox.arena import Arena, Form, SlotSet, set_bytes
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import Session
@@ -115,7 +115,13 @@ class Probe:
         return answer if isinstance(answer, Refused) else None
 
     def call(
-        self, cases: Sequence[Case], *, first: int = 0, sets: int | None = None, retain: bool = False
+        self,
+        cases: Sequence[Case],
+        *,
+        function: int = 0,
+        first: int = 0,
+        sets: int | None = None,
+        retain: bool = False,
     ) -> tuple[Observed, ...] | Failed:
         """Make one call per case, in one release; all cases share a shape and scalars."""
         count = len(cases)
@@ -129,7 +135,7 @@ class Probe:
             for slot in slots.outputs:
                 self._arena.poison(slot)
         positions = self._secret_positions(used)
-        answer = self._session.release(0, first, count, cases[0].scalars, retain=retain)
+        answer = self._session.release(function, first, count, cases[0].scalars, retain=retain)
         if isinstance(answer, Refused):
             return _as_failed(answer)
         sampled = self._arena.sample(positions)
@@ -142,8 +148,7 @@ class Probe:
         spans = [(slot.offset, slot.size_bytes) for one in used for slot in one.outputs if slot.size_bytes]
         generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(6), "big"))
         parts = [
-            torch.randint(start, start + size, (SAMPLES_PER_CALL,), generator=generator)
-            for start, size in spans
+            torch.randint(start, start + size, (SAMPLES_PER_CALL,), generator=generator) for start, size in spans
         ]
         return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.int64)
 
@@ -197,6 +202,19 @@ class Probe:
                 return wrong
             errors.append(measured)
         return tuple(errors)
+
+    def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
+        """Judge many calls quickly: in full only those that aren't plainly right."""
+        for one in observed:
+            expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
+            plain = all(
+                plainly_within(got, expectation, dtype=self.dtype, policy=self.policy)
+                for got, expectation in zip(one.outputs, expectations, strict=True)
+            )
+            wrong = None if plain else self.judge(one)[1]
+            if wrong is not None:
+                return wrong
+        return None
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Hold one call's outputs against the oracle; the expectation is computed only now."""
@@ -293,7 +311,10 @@ def _replayed(wrong: Failed) -> Failed:
 
 def _as_failed(refused: Refused) -> Failed:
     return Failed(
-        reason=refused.reason, observed=refused.reason.message, threshold="every call returns", log=refused.log
+        reason=refused.reason,
+        observed=refused.reason.message,
+        threshold="every call returns",
+        log=refused.log,
     )
 
 

@@ -19,7 +19,8 @@ def examine_sources(kernel: str, *, metadata: Metadata, language: LanguageName, 
         return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error}")
     if entry_point not in _top_level_names(tree):
         return _failed(
-            "BAD_SUBMISSION", f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json"
+            "BAD_SUBMISSION",
+            f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json",
         )
     missing = _language_missing(tree, metadata, language)
     if missing is not None:

@@ -53,9 +53,7 @@ LANGUAGES: dict[str, Language] = {
             times_on=("cuda",),
             stands_in_on=("cpu",),
         ),
-        Language(
-            name="torch", summary="PyTorch operators in Python", builds=False, times_on=("cpu", "cuda")
-        ),
+        Language(name="torch", summary="PyTorch operators in Python", builds=False, times_on=("cpu", "cuda")),
     )
 }
 

@@ -85,9 +85,7 @@ def _prepare_event(event: Event) -> PreparedEvent:
         raise IntegrityError(f"{event.TYPE} names the stream {stream!r}: expected <category>:<id>")
     _require_text(f"stream of {event.TYPE}", stream, limit=STREAM_LIMIT)
     payload = _serialise(event)
-    return PreparedEvent(
-        stream, event.TYPE, event.SCHEMA_VERSION, payload.decode(), hashlib.sha256(payload).digest()
-    )
+    return PreparedEvent(stream, event.TYPE, event.SCHEMA_VERSION, payload.decode(), hashlib.sha256(payload).digest())
 
 
 def _serialise(event: Event) -> bytes:

@@ -5,11 +5,13 @@ A crash leaves bytes that nothing names, never a name without its bytes.
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from forge.domain.digest import Digest, sha256
 from forge.errors import BlobCorrupt
-from forge.ledger.durable import make_folder, write_durably
+from forge.ledger.durable import fsync_folder, make_folder, write_durably
+from forge.ledger.failures import storage_errors
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 READ_ONLY = 0o444
@@ -38,7 +40,11 @@ class BlobStore:
         """
         digest = sha256(content)
         target = self.path(digest)
-        if self._stored(target) != content:
+        if self._stored(target) == content:
+            with storage_errors(target):  # another process may have been killed before its own fsync
+                fsync_folder(target.parent)
+                fsync_folder(self.root)
+        else:
             make_folder(target.parent)
             write_durably(target, content, mode=READ_ONLY)
         return digest
@@ -61,9 +67,9 @@ class BlobStore:
 
     def _stored(self, target: Path) -> bytes | None:
         """The bytes at `target`; None if there is no regular file. A symbolic link isn't followed."""
-        try:
+        with storage_errors(target):
+            if not os.path.lexists(target) or not stat.S_ISREG(os.lstat(target).st_mode):
+                return None
             descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return None
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read()
+            with os.fdopen(descriptor, "rb") as stream:
+                return stream.read()

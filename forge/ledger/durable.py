@@ -1,4 +1,4 @@
-"""How bytes reach the disk so that a name never stands for half of them: write aside, fsync, rename, fsync."""
+"""How bytes reach the disk so that a name never stands for half of them: aside, fsync, rename, fsync."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ PART_PREFIX = ".part-"
 
 
 def write_durably(target: Path, content: bytes, *, mode: int) -> None:
-    """Put `content` at `target` whole, replacing what is there; raise StorageFailed with nothing left behind."""
+    """Put `content` at `target` whole, replacing what is there; or raise StorageFailed."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
     except OSError as error:

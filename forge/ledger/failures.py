@@ -50,9 +50,7 @@ def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
             f"{path}: the database can't be read as a ledger ({name}: {error}): restore it from a backup"
         )
     if primary == sqlite3.SQLITE_CONSTRAINT:
-        return IntegrityError(
-            f"{path}: the ledger's own rules refused the row ({error}); nothing was written"
-        )
+        return IntegrityError(f"{path}: the ledger's own rules refused the row ({error}); nothing was written")
     return None
 
 

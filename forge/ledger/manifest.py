@@ -60,8 +60,7 @@ def require_inside(name: str) -> str:
     plain = name.isprintable() and "\\" not in name and 1 <= len(name) <= PATH_LIMIT
     if not plain or any(part in ("", ".", "..") or part.startswith(".part-") for part in parts):
         raise IntegrityError(
-            f"{name!r} isn't a file name inside a run directory: expected a relative path such as "
-            "candidate/kernel.py"
+            f"{name!r} isn't a file name inside a run directory: expected a relative path such as candidate/kernel.py"
         )
     return name
 

@@ -51,7 +51,7 @@ def check_tail(connection: sqlite3.Connection, path: Path, genesis: bytes) -> No
     if not rows:
         raise LedgerCorrupt(f"{path}: the ledger has no first event: restore a backup")
     before = StoredRow._make(rows[0])
-    if before.seq == 1:
+    if len(rows) <= TAIL_ROWS:
         _require_link(path, before, 1, genesis)
     for row in rows[1:]:
         _require_link(path, row, before.seq + 1, before.event_hash)

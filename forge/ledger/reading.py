@@ -79,7 +79,7 @@ def _gap(path: Path, expected: int, found: int) -> LedgerCorrupt:
 
 
 def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
-    """The event in a row; raise LedgerCorrupt if its payload isn't what was hashed or is out of its stream."""
+    """The event in a row; raise LedgerCorrupt if its payload isn't what was hashed, or names another."""
     payload = row.payload.encode()
     if hashlib.sha256(payload).digest() != row.payload_sha256:
         raise LedgerCorrupt(

@@ -8,7 +8,6 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
-import forge
 from forge.errors import EnvironmentUnfit, LedgerCorrupt
 
 APPLICATION_ID = 0x464F5247
@@ -50,9 +49,7 @@ def check_identity(connection: sqlite3.Connection, path: Path) -> None:
         )
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != USER_VERSION:
-        raise LedgerCorrupt(
-            f"{path}: ledger format {version}, this Forge reads {USER_VERSION}: upgrade Forge"
-        )
+        raise LedgerCorrupt(f"{path}: ledger format {version}, this Forge reads {USER_VERSION}: upgrade Forge")
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
@@ -96,7 +93,7 @@ def fingerprint(rows: list[SchemaRow]) -> str:
 
 def migrations_folder() -> Path:
     """Beside the package in a source checkout, inside it when installed."""
-    package = Path(forge.__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():
             return folder

@@ -68,9 +68,7 @@ class Ledger:
         public_key: str | None = None,
     ) -> Self:
         """Begin a new history at `path`, LedgerOpened its first event; raise UsageError if one exists."""
-        opened = LedgerOpened(
-            ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key
-        )
+        opened = LedgerOpened(ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key)
         first = Batch(events=[opened], actor=OPENING_ACTOR, correlation_id=opened.stream())
         prepared = prepare(first, opening=True)
         with storage_errors(path), built_aside(path) as aside:
@@ -171,9 +169,7 @@ class Ledger:
         limit: int | None = None,
     ) -> Iterator[Recorded[Event]]:
         """Events in order, up to today's head; raise LedgerCorrupt at the first that can't be relied on."""
-        rows = self.rows(
-            after_seq=after_seq, stream=stream, types=types, correlation_id=correlation_id, limit=limit
-        )
+        rows = self.rows(after_seq=after_seq, stream=stream, types=types, correlation_id=correlation_id, limit=limit)
         return (recorded(row, self.path) for row in rows)
 
     def append(
@@ -188,8 +184,8 @@ class Ledger:
     ) -> Appended:
         """Record one command's events together.
 
-        Raises ActorForbidden, ConcurrencyConflict, IdempotencyConflict, StorageFailed, or IntegrityError for an
-        event that can't be stored; in each case nothing was written.
+        Raises ActorForbidden, ConcurrencyConflict, IdempotencyConflict, StorageFailed, or IntegrityError for
+        an event that can't be stored; in each case nothing was written.
         """
         batch = Batch(
             events=events,
@@ -221,7 +217,7 @@ class Ledger:
             )
         with storage_errors(self.path), self._lock.held():
             if _file_identity(self.path) != self._file:
-                raise LedgerCorrupt(f"{self.path}: another file took the ledger's place; open it again")
+                raise LedgerCorrupt(f"{self.path}: another file took its place; open it again")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield

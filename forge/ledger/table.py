@@ -118,9 +118,9 @@ SELECT_STREAM_VERSION = Statement(
     )
 ).sql
 SELECT_BY_KEY = Statement(
-    select(
-        EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.payload_sha256, EVENT.c.event_hash
-    ).where(EVENT.c.idempotency_key == bindparam("idempotency_key"))
+    select(EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.payload_sha256, EVENT.c.event_hash).where(
+        EVENT.c.idempotency_key == bindparam("idempotency_key")
+    )
 ).sql
 SELECT_TAIL = Statement(select(*EVENT.c).order_by(EVENT.c.seq.desc()).limit(bindparam("rows")))
 

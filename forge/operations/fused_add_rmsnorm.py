@@ -24,9 +24,7 @@ def fused_add_rmsnorm(
     return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
 
 
-def oracle(
-    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
-) -> tuple[Expectation, ...]:
+def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h = x.double() + residual.double()
     y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """x [batch, hidden_size], weight [hidden_size] -> y [batch, hidden_size], computed in fp32."""
+    """X [batch, hidden_size], weight [hidden_size] -> y [batch, hidden_size], computed in fp32."""
     h = x.float()
     scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
     return (h * scale * weight.float()).to(x.dtype)

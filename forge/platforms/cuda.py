@@ -43,6 +43,4 @@ def _number(text: str) -> float | None:
         return None
 
 
-CUDA = Platform(
-    name="cuda", summary="NVIDIA GPUs through CUDA", gpu=_gpu, available=lambda: _gpu() is not None
-)
+CUDA = Platform(name="cuda", summary="NVIDIA GPUs through CUDA", gpu=_gpu, available=lambda: _gpu() is not None)

@@ -160,9 +160,7 @@ def rows(state: HistoryState, registry: RegistryState) -> Mapping[str, list[Row]
     return {
         "kernels": [kernel_row(kernel) for kernel in ordered(registry)],
         "candidates": state.candidates,
-        "benchmarks": [
-            {**row, "invalidated_seq": state.invalidated.get(seq)} for seq, row in state.benchmarks
-        ],
+        "benchmarks": [{**row, "invalidated_seq": state.invalidated.get(seq)} for seq, row in state.benchmarks],
         "rejections": state.rejections,
         "claims": [{**row, **state.assessed.get(key, UNASSESSED)} for key, row in state.claims],
         "runs": [_run_row(state, run) for run in state.runs.values()],

@@ -69,9 +69,7 @@ def render(state: RegistryState, position: Position) -> bytes:
             "gpu": slot.gpu,
             "dtype": slot.dtype,
             "shape": kernels[0].promoted.event.task.shape,
-            "kernels": [
-                _line(kernel, rank=rank, first=kernels[0]) for rank, kernel in enumerate(kernels, start=1)
-            ],
+            "kernels": [_line(kernel, rank=rank, first=kernels[0]) for rank, kernel in enumerate(kernels, start=1)],
         }
         for slot, kernels in leaderboard(state).items()
     ]

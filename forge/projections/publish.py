@@ -23,9 +23,7 @@ UNFINISHED = ".publishing-"
 SNAPSHOTS = "lookup-*.json"
 
 
-def publish(
-    directory: Path, files: Mapping[str, bytes], *, keep: int = 5, replace_newer: bool = False
-) -> bool:
+def publish(directory: Path, files: Mapping[str, bytes], *, keep: int = 5, replace_newer: bool = False) -> bool:
     """Write `files` (name relative to `directory` -> content) and keep the `keep` newest snapshots.
 
     Returns whether the directory now shows `files`: False if it already shows a later state of the same

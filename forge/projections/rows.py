@@ -71,9 +71,7 @@ def benchmark_rows(
         "recorded_at": recorded.recorded_at,
     }
     lines = [line for workload in event.workloads for line in _timings(workload, event.baseline_used)]
-    return [
-        {**shared, "line": number, **line} for number, line in enumerate(lines or [NOT_MEASURED], start=1)
-    ]
+    return [{**shared, "line": number, **line} for number, line in enumerate(lines or [NOT_MEASURED], start=1)]
 
 
 NOT_MEASURED: Row = dict.fromkeys(
@@ -120,9 +118,7 @@ def _verdict(reason: Reason) -> str:
     return "inconclusive" if reason.code in UNDECIDED else "rejected"
 
 
-def rejection_row(
-    recorded: Recorded[CandidateRejected | BenchmarkFailed | PromotionDenied], *, stage: str
-) -> Row:
+def rejection_row(recorded: Recorded[CandidateRejected | BenchmarkFailed | PromotionDenied], *, stage: str) -> Row:
     """One refusal at `stage`."""
     event = recorded.event
     return {

@@ -172,9 +172,7 @@ def _take_start(own: RunsState, recorded: Recorded[RunStarted]) -> None:
     task = own.tasks.get(task_id)
     if task is None:
         own.taskless[task_id] = (*own.taskless.get(task_id, ()), run_id)
-    own.runs[run_id] = RunState(
-        run_id=run_id, task_id=task_id, started=recorded, task=task, last_seq=recorded.seq
-    )
+    own.runs[run_id] = RunState(run_id=run_id, task_id=task_id, started=recorded, task=task, last_seq=recorded.seq)
 
 
 def run_of(event: Event) -> str | None:

@@ -18,6 +18,7 @@ RESERVED = frozenset({"/", "/dev", "/dev/shm", "/proc", SCRATCH, "/tmp"})  # noq
 class Bind:
     """A file or directory of the host at a path in the guest, read-only unless said otherwise.
 
+    Where the host is root, the guest is uid 65534 on disk: a writable directory must let others write.
     A source that is itself a symlink into another bind, as /bin often is, becomes the same symlink.
     """
 

@@ -155,11 +155,16 @@ class Guest:
 
     def _bury(self) -> None:
         """Wait for the last process, read the last words, close and remove everything."""
-        self._process.wait()
+        self._end_tree()  # it has ended, unless what we read made no sense
+        try:
+            self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._reports.wait_for_init()
         os.set_blocking(self._log_end, False)
         with contextlib.suppress(BlockingIOError):
-            while self._drain():
+            while self._drain() and not self._flooded:
                 pass
         os.close(self._log_end)
         self._reports.close()

@@ -36,10 +36,7 @@ class Log:
         with self._lock:
             head, tail, seen = self._head, self._tail, self.seen_bytes
         left_out = seen - len(head) - len(tail)
-        if (
-            left_out == 0
-            and len(whole := harmless(head + tail).encode()) <= self._head_bytes + self._tail_bytes
-        ):
+        if left_out == 0 and len(whole := harmless(head + tail).encode()) <= self._head_bytes + self._tail_bytes:
             return whole.decode()
         first = harmless(head).encode()[: self._head_bytes].decode(errors="ignore")
         last = harmless(tail).encode()[-self._tail_bytes :].decode(errors="ignore") if tail else ""

@@ -62,9 +62,7 @@ def parse_reply(
 
 def _wrong_form(outputs: tuple[wire.OutputForm, ...]) -> Reason:
     described = ", ".join(f"{o.element_type}{list(o.sizes)}" for o in outputs)
-    return Reason(
-        code="INCORRECT_SHAPE", message=f"the outputs have another shape or element type: {described}"
-    )
+    return Reason(code="INCORRECT_SHAPE", message=f"the outputs have another shape or element type: {described}")
 
 
 @dataclass(frozen=True)

@@ -133,9 +133,7 @@ class Session:
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
             return self._gone()
-        return parse_reply(
-            untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls, log=self._guest.log()
-        )
+        return parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls, log=self._guest.log())
 
     def _early(self) -> Refused:
         if not os.read(self._replies, 1):

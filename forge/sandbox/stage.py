@@ -82,9 +82,7 @@ class Stage:
         """Where the guest may write."""
         return "/scratch" if self.walled else str(self._scratch)
 
-    def start(
-        self, command: tuple[str, ...], *, descriptors: tuple[int, ...], limits: Limits, threads: int
-    ) -> Guest:
+    def start(self, command: tuple[str, ...], *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
         """Start one process on the stage; `command` follows the interpreter. Raise EnvironmentUnfit."""
         scratch = self.scratch_directory
         environment = {
@@ -99,6 +97,10 @@ class Stage:
             "TORCH_EXTENSIONS_DIR": f"{scratch}/torch_extensions",
             "TRITON_CACHE_DIR": f"{scratch}/triton",
             "PYTHONDONTWRITEBYTECODE": "1",
+            # freed memory stays with the process: a page fault for each output would hide the kernel's own time
+            "MALLOC_MMAP_THRESHOLD_": str(2**30),
+            "MALLOC_TRIM_THRESHOLD_": str(2**40),
+            "MALLOC_TOP_PAD_": str(2**24),
             **self._program.environment,
         }
         confinement = Confinement(

@@ -29,6 +29,7 @@ def confinement(
     environment: Mapping[str, str] | None = None,
     limits: Limits = SMALL,
     flags: tuple[str, ...] = ("-I", "-S"),
+    devices: tuple[Path, ...] = (),
 ) -> Confinement:
     return Confinement(
         argv=(sys.executable, *flags, "-c", textwrap.dedent(program)),
@@ -37,6 +38,7 @@ def confinement(
         environment=environment or {},
         descriptors=descriptors,
         limits=limits,
+        devices=devices,
     )
 
 

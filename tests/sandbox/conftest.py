@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from forge.sandbox import isolation
@@ -5,8 +7,13 @@ from forge.sandbox import isolation
 
 @pytest.fixture
 def walls() -> isolation.Isolation:
-    """Skip where this machine can't build the walls; `test_isolation` asserts that it then says so."""
+    """Skip where this machine can't build the walls; `test_isolation` asserts that it then says so.
+
+    With FORGE_TEST_WALLS set, as on a machine known to have them, a missing wall fails instead: a broken
+    wall makes the probe say "none", and would otherwise hide behind skipped tests.
+    """
     probed = isolation.probe()
     if probed.level != "namespaces":
+        assert "FORGE_TEST_WALLS" not in os.environ, probed.missing
         pytest.skip(f"no namespaces here: {probed.missing}")
     return probed

@@ -126,18 +126,8 @@ def test_files_of_the_host_do_not_exist(tmp_path: Path) -> None:
     ledger.write_text("answers")
     repository = Path(__file__).resolve().parents[2]
     hidden = (
-        *(
-            "/etc/shadow",
-            "/root/.bashrc",
-            "/root/.ssh",
-            "/home",
-            "/var",
-            "/sys",
-            "/run",
-            "/boot",
-            "/opt",
-            "/.host",
-        ),
+        *("/etc/shadow", "/var", "/sys", "/run", "/boot", "/.host"),
+        *(str(Path.home() / name) for name in (".bashrc", ".ssh", ".config", ".cache")),
         *(str(ledger), str(tmp_path), str(repository / "pyproject.toml"), str(repository / ".git")),
         *(str(repository / "forge"), "/dev/vda", "/dev/kvm", "/dev/fuse", "/dev/tty", "/dev/mem"),
     )
@@ -146,9 +136,7 @@ def test_files_of_the_host_do_not_exist(tmp_path: Path) -> None:
 
 
 def test_the_only_account_is_the_guest() -> None:
-    assert (
-        ask({"passwd": "open('/etc/passwd').read()"})["passwd"] == "guest:x:65534:65534::/scratch:/bin/sh\n"
-    )
+    assert ask({"passwd": "open('/etc/passwd').read()"})["passwd"] == "guest:x:65534:65534::/scratch:/bin/sh\n"
 
 
 def test_forge_can_neither_be_imported_nor_found() -> None:
@@ -202,6 +190,18 @@ def test_bound_trees_and_the_root_cannot_be_written(tmp_path: Path) -> None:
     assert answers.pop("read") == "original"
     assert set(answers.values()) <= {EACCES, EROFS, EPERM}
     assert (tmp_path / "given").read_text() == "original"
+
+
+def test_a_guest_with_devices_can_name_its_threads_and_nothing_more_in_proc() -> None:
+    """CUDA needs the first; a device that every machine has stands for a GPU here."""
+    writing = os.O_WRONLY
+    names = ("sys/kernel/core_pattern", "sys/vm/overcommit_memory", "sysrq-trigger", "sys/kernel/hostname")
+    refused = (*names, "1/comm", "1/oom_score_adj", "kmsg", "kcore")
+    questions = {name: f"errno_of(os.open, '/proc/{name}', {writing})" for name in refused}
+    own = {"own": "open(f'/proc/self/task/{os.getpid()}/comm', 'w').write('named')"}
+    answers = ask({**own, **questions}, devices=(Path("/dev/tty"),) if Path("/dev/tty").exists() else ())
+    assert answers.pop("own") == 5
+    assert "worked" not in answers.values()
 
 
 def test_a_writable_bind_takes_files(tmp_path: Path) -> None:
@@ -276,8 +276,8 @@ def test_the_guest_is_nobody_without_privileges() -> None:
 
 
 def test_the_guest_is_not_root_on_the_host() -> None:
-    with confined.launch("import time; time.sleep(30)  # marker-uid") as guest:
-        (pid,) = confined.host_processes("marker-uid")
+    with confined.launch(f"import time; time.sleep(30)  # marker-uid-{os.getpid()}") as guest:
+        (pid,) = confined.host_processes(f"marker-uid-{os.getpid()}")
         status = Path(f"/proc/{pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("Uid:"))
         expected = "65534" if os.getuid() == 0 else str(os.getuid())

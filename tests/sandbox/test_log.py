@@ -7,9 +7,7 @@ MARK_BYTES = 64
 
 
 @given(st.lists(st.binary(max_size=300)), st.integers(min_value=1, max_value=200))
-def test_a_log_never_exceeds_its_limit_and_holds_nothing_unprintable(
-    pieces: list[bytes], limit_bytes: int
-) -> None:
+def test_a_log_never_exceeds_its_limit_and_holds_nothing_unprintable(pieces: list[bytes], limit_bytes: int) -> None:
     log = Log(limit_bytes)
     for piece in pieces:
         log.add(piece)

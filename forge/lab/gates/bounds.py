@@ -15,7 +15,8 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
     return Passed(
-        observed=f"{probe.calls} calls: inputs and red zones untouched", threshold="no byte outside the outputs"
+        observed=f"{probe.calls} calls: inputs and red zones untouched",
+        threshold="no byte outside the outputs",
     )
 
 

@@ -1,5 +1,6 @@
 """Is every element within the bound, on fresh values at the public shape?"""
 
+from forge.domain.evidence import WorkloadErrors
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
 
@@ -9,7 +10,7 @@ DRAWS = 3
 def examine(probe: Probe) -> Finding:
     """Judge normal and uniform inputs, several draws of each."""
     cases = [probe.case(probe.shape, kind) for _ in range(DRAWS) for kind in ("normal", "uniform")]
-    errors = []
+    errors: list[WorkloadErrors] = []
     for case in cases:
         checked = probe.check([case])
         if isinstance(checked, Failed):

@@ -1,5 +1,6 @@
 """Does it hold for values that are large, tiny, shifted, sparse, constant, or all zero?"""
 
+from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
@@ -17,7 +18,7 @@ KINDS: tuple[InputKind, ...] = (
 
 def examine(probe: Probe) -> Finding:
     """Judge one draw of each kind at the public shape."""
-    errors = []
+    errors: list[WorkloadErrors] = []
     for kind in KINDS:
         checked = probe.check([probe.case(probe.shape, kind)])
         if isinstance(checked, Failed):

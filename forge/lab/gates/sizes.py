@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from forge.domain.evidence import WorkloadErrors
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
 
@@ -15,7 +16,7 @@ def examine(probe: Probe) -> Finding:
     shapes = sorted(
         (*_odd_shapes(probe), *probe.held_out), key=lambda shape: (_elements(shape), sorted(shape.items()))
     )
-    errors = []
+    errors: list[WorkloadErrors] = []
     for shape in shapes:
         checked = probe.check([probe.case(shape)])
         if isinstance(checked, Failed):

@@ -42,7 +42,5 @@ def build(body: dict[str, object]) -> list[Path]:
 def _compile(source: str, flags: list[str], scratch: Path) -> Path:
     text, target = scratch / "kernel.cpp", scratch / "libkernel.so"
     text.write_text(source)
-    subprocess.run(
-        ["/usr/bin/env", "g++", *flags, "-shared", "-fPIC", str(text), "-o", str(target)], check=True
-    )
+    subprocess.run(["/usr/bin/env", "g++", *flags, "-shared", "-fPIC", str(text), "-o", str(target)], check=True)
     return target

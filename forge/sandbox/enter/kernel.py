@@ -23,7 +23,7 @@ _EVERYWHERE = {
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class StepFailed(Exception):  # noqa: N818 - it names what happened, as every event does
+class StepFailed(Exception):
     """One step of building the walls failed; the guest must not start."""
 
     def __init__(self, step: str, errno: int, detail: str) -> None:
@@ -70,9 +70,7 @@ def _argument(value: int | bytes | ctypes.Structure | ctypes.Array[ctypes.c_char
     return ctypes.byref(value)
 
 
-def syscall(
-    name: str, *arguments: int | bytes | ctypes.Structure | ctypes.Array[ctypes.c_char] | None
-) -> int:
+def syscall(name: str, *arguments: int | bytes | ctypes.Structure | ctypes.Array[ctypes.c_char] | None) -> int:
     """Call the kernel by name; structures and arrays go by reference."""
     number = _EVERYWHERE.get(name) or _NUMBERS[machine()][name]
     return _checked(_libc.syscall(ctypes.c_long(number), *map(_argument, arguments)), name)

@@ -15,6 +15,7 @@ from forge.sandbox.enter.plan import Plan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 WRITABLE = ("/scratch", "/tmp", "/dev/shm")  # noqa: S108 - the guest's own, not the host's
+_SHARED_BY_ALL = ("acpi", "bus", "driver", "fs", "irq", "scsi", "sys", "sysrq-trigger")  # of /proc
 _BASE, _OLD, _STORE = "/tmp", "/.host", "/.store"  # noqa: S108 - covered by a mount of our own, never written
 
 # linux/mount.h
@@ -41,7 +42,7 @@ def build(plan: Plan) -> bool:
     with kernel.step("scratch"):
         _make_scratch(plan.scratch_bytes)
     with kernel.step("proc"):
-        has_proc = _mount_proc()
+        has_proc = _mount_proc(writable=bool(plan.devices))
     with kernel.step("devices"):
         for path in (*DEVICES, *plan.devices):
             _bind(path, path, _ATTR_NOSUID | _ATTR_NOEXEC)
@@ -60,14 +61,14 @@ def build(plan: Plan) -> bool:
 def rules(plan: Plan, has_proc: bool) -> list[tuple[str, int]]:
     """Return what Landlock is to allow in this tree; "/" and "/dev" aren't in it, so they can't be listed."""
     allowed = [
-        (target, landlock.READ_WRITE if writable else landlock.READ_ONLY)
-        for _, target, writable in plan.binds
+        (target, landlock.READ_WRITE if writable else landlock.READ_ONLY) for _, target, writable in plan.binds
     ]
     allowed += [(path, landlock.READ_WRITE) for path in WRITABLE]
     allowed += [(path, landlock.DEVICE) for path in (*DEVICES, *plan.devices)]
     allowed.append(("/etc", landlock.READ_ONLY))
     if has_proc:
-        allowed.append(("/proc", landlock.READ_FILE | landlock.READ_DIR))
+        names_threads = landlock.WRITE_FILE | landlock.TRUNCATE if plan.devices else 0
+        allowed.append(("/proc", landlock.READ_FILE | landlock.READ_DIR | names_threads))
     return allowed
 
 
@@ -75,9 +76,7 @@ def _make_scratch(scratch_bytes: int) -> None:
     """One tmpfs, so that one size bounds all that the guest can write, shown at three places."""
     os.mkdir(_STORE)
     inodes = max(1024, scratch_bytes >> 14)
-    kernel.mount(
-        "tmpfs", _STORE, "tmpfs", _NOSUID | _NODEV, f"size={scratch_bytes},nr_inodes={inodes},mode=755"
-    )
+    kernel.mount("tmpfs", _STORE, "tmpfs", _NOSUID | _NODEV, f"size={scratch_bytes},nr_inodes={inodes},mode=755")
     for target in WRITABLE:
         directory = f"{_STORE}/{target.rpartition('/')[2]}"
         os.mkdir(directory)
@@ -90,13 +89,22 @@ def _make_scratch(scratch_bytes: int) -> None:
     os.rmdir(_STORE)
 
 
-def _mount_proc() -> bool:
+def _mount_proc(*, writable: bool) -> bool:
+    """Mount the /proc of the guest's PID namespace, read-only.
+
+    With devices it is writable but for what reaches past the guest's own processes: CUDA refuses to start
+    (error 304) when it can't write the names of its threads to /proc/self/task/*/comm.
+    """
     os.mkdir("/proc")
     try:
         kernel.mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     except PermissionError:
         return False  # an outer container hides parts of its /proc; the kernel then refuses a fresh one
-    _set_attributes("/proc", _ATTR_RDONLY, recursive=False)
+    sealed = [f"/proc/{name}" for name in _SHARED_BY_ALL] if writable else ["/proc"]
+    for path in filter(os.path.exists, sealed):
+        if writable:
+            kernel.mount(path, path, None, _BIND | _RECURSIVE)
+        _set_attributes(path, _ATTR_RDONLY, recursive=False)
     return True
 
 
@@ -143,9 +151,7 @@ def _make_point(target: str, *, directory: bool) -> None:
 
 
 def _write_files(links: list[tuple[str, str]]) -> None:
-    standard = [
-        (f"/dev/{name}", f"/proc/self/fd/{n}") for n, name in enumerate(("stdin", "stdout", "stderr"))
-    ]
+    standard = [(f"/dev/{name}", f"/proc/self/fd/{n}") for n, name in enumerate(("stdin", "stdout", "stderr"))]
     for path, text in (*links, ("/dev/fd", "/proc/self/fd"), *standard):
         if not os.path.lexists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)

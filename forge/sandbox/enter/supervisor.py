@@ -35,9 +35,7 @@ class Alarm:
         for number in (signal.SIGCHLD, PARENT_CHANGED, END_NOW):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-        self._pause_s = (
-            None if sys.platform == "linux" else 0.2
-        )  # elsewhere nothing tells of the parent's death
+        self._pause_s = None if sys.platform == "linux" else 0.2  # elsewhere nothing tells of the parent's death
 
     def wait(self) -> set[int]:
         """Sleep until a signal comes; return those that came."""

@@ -1,0 +1,67 @@
+"""What this machine can do, and what it lacks."""
+
+import shutil
+import sqlite3
+import sys
+
+from forge import __version__
+from forge.executor.local import isolation
+from forge.languages import LANGUAGES
+from forge.platforms import PLATFORMS
+from forge.platforms.capture import capture_environment
+
+SQLITE_FIXED = (3, 51, 3)
+"""From here on SQLite can't corrupt a write-ahead log when a checkpoint meets its reset (sqlite.org/wal.html)."""
+
+
+def examine_machine() -> dict[str, object]:
+    """Platforms, languages, isolation and versions."""
+    environment = capture_environment(forge_version=__version__, forge_commit=None)
+    wall = isolation()
+    return {
+        "forge": __version__,
+        "python": sys.version.split()[0],
+        "torch": environment.torch,
+        "triton": environment.triton,
+        "compiler": environment.compiler,
+        "sqlite": sqlite3.sqlite_version,
+        "processor": f"{environment.cpu_model}, {environment.cpu_cores} cores",
+        "platforms": {
+            platform.name: {
+                "available": platform.available(),
+                "gpu": gpu.name if (gpu := platform.gpu()) else None,
+            }
+            for platform in PLATFORMS.values()
+        },
+        "languages": {
+            language.name: {
+                "times_on": list(language.times_on),
+                "ready": _ready(language.name, environment.torch, environment.triton),
+            }
+            for language in LANGUAGES.values()
+        },
+        "isolation": wall.model_dump(mode="json"),
+        "warnings": _warnings(wall.level),
+    }
+
+
+def _ready(language: str, torch: str | None, triton: str | None) -> bool:
+    if torch is None:
+        return False
+    if language == "cpp":
+        return shutil.which("g++") is not None
+    return triton is not None if language == "triton" else True
+
+
+def _warnings(level: str) -> list[str]:
+    warnings = []
+    if level == "none":
+        warnings.append("no isolation can be built here: candidates can be judged, but none can be promoted")
+    if sqlite3.sqlite_version_info < SQLITE_FIXED:
+        warnings.append(
+            f"SQLite {sqlite3.sqlite_version} has a rare write-ahead-log fault, fixed in 3.51.3; "
+            "Forge's writers and checkpoints hold one lock, which keeps them out of its way"
+        )
+    if shutil.which("g++") is None:
+        warnings.append("no g++: C++ candidates can't be built, and torch.compile can't be a baseline")
+    return warnings

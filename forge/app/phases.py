@@ -1,0 +1,167 @@
+"""Moves a run forward, one phase at a time: loads what is recorded, calls the phase, records what it says."""
+
+from pathlib import Path
+
+import orjson
+
+from forge.app.recorded import (
+    artifact_of,
+    captured_environment,
+    earlier_samples,
+    evidence_of,
+    invalidated,
+    judged_before,
+)
+from forge.app.runs import require_state, task_of
+from forge.app.tasks import prepare
+from forge.app.workspace import Workspace
+from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, Event, KernelPromoted, PromotionDenied
+from forge.executor.local import LocalExecutor
+from forge.lab.examine import Progress
+from forge.lab.finding import Failed
+from forge.pipeline import benchmark, candidate, claims, promote, verify
+from forge.pipeline.job import Evidence
+from forge.projections.runs import RunState
+
+GATE = "system:gate"
+"""Who writes evidence and decisions: Forge's own phases."""
+
+
+def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | None) -> Event:
+    """Take a candidate in; CandidateSubmitted or CandidateRejected."""
+    if run.state == "planned":
+        prepare(workspace, run)
+        run = workspace.find_run(run.run_id)
+    require_state(run, "prompt_ready", phase="submit")
+    outcome = candidate.submit(
+        folder,
+        task=task_of(run),
+        run_id=run.run_id,
+        author=author or workspace.actor,
+        judged_before=judged_before(workspace, run.task_id),
+    )
+    key = f"submit:{run.run_id}:{run.attempts.submit + 1}"
+    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run))
+    return outcome.events[0]
+
+
+def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
+    """Have the lab judge the submitted candidate; CandidateVerified, CandidateRejected or VerificationErrored."""
+    require_state(run, "candidate_ready", phase="verify")
+    evidence = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
+    outcome = verify.verify(evidence, _executor(workspace), progress=progress)
+    key = f"verify:{run.run_id}:{evidence.attempt}"
+    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
+    event = outcome.events[0]
+    if isinstance(event, CandidateRejected):
+        workspace.seal(run.run_id, "rejected")
+    return event
+
+
+def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
+    """Have the lab time the verified candidate; BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
+    require_state(run, "verified", phase="bench")
+    assert run.verified is not None
+    evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
+    artifact = artifact_of(workspace, run.verified.event)
+    measured = benchmark.measure(
+        evidence,
+        _executor(workspace),
+        artifact,
+        earlier=earlier_samples(workspace, run),
+        rng=workspace.rng,
+        progress=progress,
+    )
+    key = f"bench:{run.run_id}:{evidence.attempt}"
+    if isinstance(measured, str):
+        outcome = benchmark.errored(evidence, measured)
+    elif isinstance(measured, Failed):
+        outcome = benchmark.failed(evidence, measured.reason, verified_seq=run.verified.seq)
+    else:
+        return _conclude(workspace, run, evidence, measured, key)
+    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
+    return _after_benchmark(workspace, run, outcome.events[0])
+
+
+def _conclude(
+    workspace: Workspace, run: RunState, evidence: Evidence, measured: benchmark.Measured, key: str
+) -> Event:
+    assert run.verified is not None
+    timed = benchmark.baselines(evidence, measured)
+    baseline_seqs: tuple[int, ...] = ()
+    if timed.events:
+        appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines", actor=GATE)
+        baseline_seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+    said = claims.own_bench_claims(
+        measured.claims,
+        run_id=run.run_id,
+        candidate=evidence.submitted.candidate,
+        family=evidence.task.family,
+        attempt=evidence.attempt,
+    )
+    if said:
+        workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
+    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=baseline_seqs)
+    concluded = workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
+    event = outcome.events[0]
+    if isinstance(event, BenchmarkRecorded | BenchmarkFailed) and event.workloads and not _open_question(event):
+        made = (*(claim.event for claim in run.claims), *said)
+        assessed = claims.assess(made, event.workloads[0], benchmark_seq=concluded.last_seq)
+        if assessed:
+            workspace.append(assessed, run_id=run.run_id, key=f"{key}:assessed", actor=GATE)
+    return _after_benchmark(workspace, run, event)
+
+
+def _open_question(event: BenchmarkRecorded | BenchmarkFailed) -> bool:
+    return isinstance(event, BenchmarkFailed) and benchmark.undecided(event.reason)
+
+
+def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event:
+    if isinstance(event, BenchmarkFailed) and not _open_question(event):
+        workspace.seal(run.run_id, "failed")
+    return event
+
+
+def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionDenied:
+    """Apply the policy to the recorded evidence."""
+    require_state(run, "benchmarked", phase="promote")
+    assert run.submitted is not None
+    assert run.verified is not None
+    assert run.benchmark is not None
+    case = promote.Case(
+        run_id=run.run_id,
+        task=task_of(run),
+        submitted=run.submitted.event,
+        verified=run.verified,
+        benchmark=run.benchmark,
+        benchmark_invalidated=invalidated(workspace, run.benchmark.seq),
+        environment=captured_environment(workspace, run.benchmark.event.env_sha256),
+        skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
+        policy=workspace.policy,
+    )
+    stream = f"kernel:{case.task.family}"
+    version_before = workspace.ledger.stream_version(stream)
+    earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
+    event = promote.promote(case, earlier_versions=earlier)
+    workspace.directory(run.run_id).write(
+        "promotion.json", orjson.dumps(event.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
+    )
+    workspace.ledger.append(
+        (event,),
+        actor=GATE,
+        correlation_id=run.run_id,
+        causation_id=run.benchmark.event_id,
+        idempotency_key=f"promote:{run.run_id}",
+        expected={stream: version_before},
+    )
+    workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
+    return event
+
+
+def _cause(run: RunState) -> str:
+    last = run.benchmark or run.verified or run.submitted or run.prompt or run.started
+    return last.event_id
+
+
+def _executor(workspace: Workspace) -> LocalExecutor:
+    return LocalExecutor(workspace.runs_root / "measuring.lock")

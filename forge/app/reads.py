@@ -1,0 +1,226 @@
+"""Answers to questions: plain data for a table or for JSON, from the ledger and its projections."""
+
+from pathlib import Path
+
+import orjson
+
+from forge.app.runs import NEXT
+from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
+from forge.domain.tensors import parse_dtype, parse_shape
+from forge.domain.verdict import UNDECIDED, Reason
+from forge.errors import UnknownName
+from forge.events import (
+    BenchmarkErrored,
+    BenchmarkFailed,
+    BenchmarkRecorded,
+    CandidateRejected,
+    CandidateSubmitted,
+    CandidateVerified,
+    Event,
+    KernelPromoted,
+    PromotionDenied,
+    TaskCreated,
+    VerificationErrored,
+)
+from forge.ledger.audit import audit
+from forge.ledger.runs import check
+from forge.lookup import Registry
+from forge.operations import find_operation
+from forge.platforms import find_target
+from forge.projections.runs import RunState
+
+Data = dict[str, object]
+
+
+def outcome(event: Event, *, workspace: Workspace) -> Data:
+    """A phase's event as the command answers it: a verdict, its reason, and what was seen."""
+    match event:
+        case CandidateSubmitted():
+            return {"verdict": "accepted", "candidate": event.candidate, "reason": None}
+        case CandidateRejected():
+            judged: Data = {"verdict": "rejected", "candidate": event.candidate, "stage": event.stage}
+            return judged | _seen(event) | {"counterexample": _counterexample(event, workspace)}
+        case CandidateVerified():
+            passed: Data = {"verdict": "accepted", "candidate": event.candidate, "simulated": event.simulated}
+            return passed | _seen(event) | {"isolation": event.isolation.model_dump(mode="json")}
+        case BenchmarkRecorded() | BenchmarkFailed():
+            return _timed(event)
+        case VerificationErrored() | BenchmarkErrored():
+            reason = {"code": "INFRASTRUCTURE", "message": event.detail}
+            return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
+        case KernelPromoted():
+            return {"verdict": "accepted", "kernel_id": event.kernel_id, "reason": None} | _seen(event)
+        case PromotionDenied():
+            return {"verdict": "rejected", "kernel_id": None} | _seen(event)
+        case _:
+            raise AssertionError(f"{event.TYPE} is no phase's answer")
+
+
+def _seen(event: CandidateVerified | CandidateRejected | KernelPromoted | PromotionDenied) -> Data:
+    reason = getattr(event, "reason", None)
+    return {
+        "reason": reason.model_dump(mode="json") if isinstance(reason, Reason) else None,
+        "gates": [gate.model_dump(mode="json") for gate in event.gates],
+    }
+
+
+def _counterexample(event: CandidateRejected, workspace: Workspace) -> object:
+    if event.counterexample_sha256 is None:
+        return None
+    return orjson.loads(workspace.blobs.get(event.counterexample_sha256))
+
+
+def _timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
+    reason = event.reason if isinstance(event, BenchmarkFailed) else None
+    verdict = "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected"
+    return {
+        "verdict": verdict,
+        "candidate": event.candidate,
+        "reason": reason.model_dump(mode="json") if reason else None,
+        "baseline_used": event.baseline_used,
+        "workloads": [
+            {
+                "shape": timing.shape,
+                "candidate_ns": timing.candidate.median_ns,
+                "floor_ns": timing.floor_ns,
+                "floor_fraction": timing.floor_fraction,
+                "harness_ns": timing.harness_ns,
+                "control": [timing.control.low, timing.control.high],
+                "process_pairs": timing.process_pairs,
+                "rounds": timing.rounds,
+                "baselines": {
+                    one.baseline: {
+                        "median_ns": one.baseline_median_ns,
+                        "speedup": one.interval.ratio,
+                        "ci95": [one.interval.low, one.interval.high],
+                    }
+                    for one in timing.speedups
+                },
+            }
+            for timing in event.workloads
+        ],
+    }
+
+
+def run_summary(run: RunState) -> Data:
+    """Where a run stands."""
+    following = NEXT.get(run.state)
+    rejected = run.rejection.event.reason if run.rejection else None
+    failed = run.failure.event.reason if run.failure else None
+    reason = rejected or failed
+    return {
+        "run_id": run.run_id,
+        "task_id": run.task_id,
+        "state": run.state,
+        "sealed": run.sealed,
+        "started_at": run.started.recorded_at,
+        "candidate": run.submitted.event.candidate if run.submitted else None,
+        "author": run.submitted.event.author if run.submitted else None,
+        "reason": reason.model_dump(mode="json") if reason else None,
+        "kernel_id": getattr(run.promotion.event, "kernel_id", None) if run.promotion else None,
+        "next": following.format(run=run.run_id) if following else None,
+    }
+
+
+def tasks(workspace: Workspace) -> list[Data]:
+    """Every task, oldest first."""
+    created = (recorded for recorded in workspace.ledger.read(types=("TaskCreated",)))
+    return [
+        {"task_id": one.event.task_id, "created_at": one.recorded_at, **one.event.task.model_dump(mode="json")}
+        for one in created
+        if isinstance(one.event, TaskCreated)
+    ]
+
+
+def check_run(workspace: Workspace, run: RunState) -> list[Data]:
+    """How a sealed run's directory differs from its manifest; empty if it doesn't."""
+    manifest = getattr(run.end.event, "manifest_sha256", None) if run.end else None
+    if manifest is None:
+        raise UnknownName("sealed run", run.run_id, ["a run that has come to its end"])
+    found = check(workspace.runs_root / run.run_id, manifest)
+    return [{"kind": problem.kind, "path": problem.path} for problem in found]
+
+
+def log(workspace: Workspace, *, after_seq: int, limit: int | None, types: tuple[str, ...] | None) -> list[Data]:
+    """Events in order, with their envelopes."""
+    events = []
+    for recorded in workspace.ledger.read(after_seq=after_seq, types=types, limit=limit):
+        events.append(
+            {
+                "seq": recorded.seq,
+                "type": recorded.event.TYPE,
+                "stream": recorded.stream,
+                "stream_version": recorded.stream_version,
+                "recorded_at": recorded.recorded_at,
+                "actor": recorded.actor,
+                "run": recorded.correlation_id,
+                "event_hash": recorded.event_hash,
+                "payload": recorded.event.model_dump(mode="json"),
+            }
+        )
+    return events
+
+
+def verify_ledger(home: Path) -> Data:
+    """Re-derive the whole ledger from its raw rows, with the blobs and sealed runs it names."""
+    report = audit(home / LEDGER_FILE, runs=home / RUNS_FOLDER)
+    return {
+        "ok": report.ok,
+        "events": report.events,
+        "head": report.head,
+        "problems": [
+            {"seq": p.seq, "what": p.what, "expected": p.expected, "found": p.found} for p in report.problems
+        ],
+    }
+
+
+def rebuild(workspace: Workspace) -> list[Data]:
+    """Fold every projection again from zero, say which published files differ, and replace them."""
+    root, projected = workspace.registry_root, workspace.projected()
+    compared: list[Data] = [
+        {"file": name, "state": _state(root / name, content)} for name, content in sorted(projected.items())
+    ]
+    workspace.publish_files(projected)
+    return compared
+
+
+def _state(path: Path, content: bytes) -> str:
+    if not path.exists():
+        return "made"
+    return "identical" if path.read_bytes() == content else "replaced"
+
+
+def kernels(workspace: Workspace) -> list[Data]:
+    """The registry's entries, as published."""
+    document = orjson.loads(workspace.projected()["verified_kernels.json"])
+    entries: list[Data] = document["kernels"]
+    return entries
+
+
+def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
+    """One registry entry; raise UnknownName."""
+    entries = kernels(workspace)
+    for entry in entries:
+        if entry["kernel_id"] == kernel_id:
+            return entry
+    raise UnknownName("kernel", kernel_id, [str(entry["kernel_id"]) for entry in entries])
+
+
+def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str) -> Data:
+    """What the published registry answers; the ledger isn't opened."""
+    operation = find_operation(op)
+    sizes = parse_shape(shape, operation.axes)
+    target = find_target(gpu)
+    found = Registry.open(find_home(home) / REGISTRY_FOLDER).lookup(
+        op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes
+    )
+    kernel, evidence = found.kernel, found.evidence
+    return {
+        "match": found.match,
+        "kernel_id": kernel.kernel_id if kernel else None,
+        "entry_point": kernel.entry_point if kernel else None,
+        "source": kernel.source_path if kernel else None,
+        "sha256": kernel.source_sha256 if kernel else None,
+        "evidence": dict(vars(evidence)) if evidence else None,
+        "rejected": [list(item) for item in found.rejected],
+    }

@@ -1,0 +1,83 @@
+"""Recorded evidence, loaded again: what a phase needs to know, from the ledger and the blobs alone."""
+
+import orjson
+
+from forge.app.runs import task_of
+from forge.app.workspace import Workspace
+from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.environment import Environment
+from forge.domain.task import HeldOut
+from forge.errors import IntegrityError
+from forge.events import (
+    BenchmarkInvalidated,
+    CandidateRejected,
+    CandidateSubmitted,
+    CandidateVerified,
+    EnvironmentCaptured,
+)
+from forge.executor.local import isolation
+from forge.pipeline.job import Evidence
+from forge.pipeline.samples import Samples, parse_samples
+from forge.projections.runs import RunState
+from forge.sandbox.reply import ArtifactFile
+
+
+def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidence:
+    """Everything the lab needs to judge the run's candidate, byte for byte as it was submitted."""
+    assert run.submitted is not None
+    task = task_of(run)
+    submitted: CandidateSubmitted = run.submitted.event
+    by_path = {file.path: file.sha256 for file in submitted.files.files}
+    return Evidence(
+        run_id=run.run_id,
+        task=task,
+        held_out=HeldOut.model_validate(orjson.loads(workspace.blobs.get(task.held_out_sha256))),
+        submitted=submitted,
+        files={name: workspace.blobs.get(by_path[name]) for name in REQUIRED_FILES},
+        policy=workspace.policy,
+        environment=workspace.environment(run_id=run.run_id),
+        isolation=isolation(),
+        attempt=attempt,
+        retry_of=run.error.seq if run.error else None,
+    )
+
+
+def artifact_of(workspace: Workspace, verified: CandidateVerified) -> tuple[ArtifactFile, ...]:
+    """What the builder made when the candidate was verified."""
+    if verified.artifact_sha256 is None:
+        return ()
+    listing = orjson.loads(workspace.blobs.get(verified.artifact_sha256))
+    return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
+
+
+def earlier_samples(workspace: Workspace, run: RunState) -> Samples | None:
+    """The samples of this run's earlier attempts, which a new one adds to."""
+    if run.failure is None or not run.failure.event.workloads:
+        return None
+    return parse_samples(workspace.blobs.get(run.failure.event.workloads[0].samples_sha256))
+
+
+def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
+    """Candidates judged for a task, with the first event that did."""
+    judged: dict[str, int] = {}
+    for recorded in workspace.ledger.read(types=("CandidateVerified", "CandidateRejected")):
+        event = recorded.event
+        if isinstance(event, CandidateVerified | CandidateRejected) and event.task_id == task_id:
+            judged.setdefault(event.candidate, recorded.seq)
+    return judged
+
+
+def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
+    """Whether a recorded benchmark no longer counts."""
+    return any(
+        isinstance(recorded.event, BenchmarkInvalidated) and recorded.event.benchmark_seq == benchmark_seq
+        for recorded in workspace.ledger.read(types=("BenchmarkInvalidated",))
+    )
+
+
+def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
+    """The machine that an event names."""
+    for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
+        if isinstance(recorded.event, EnvironmentCaptured):
+            return recorded.event.environment
+    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")

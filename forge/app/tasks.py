@@ -1,0 +1,73 @@
+"""Tasks and the runs opened for them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from forge.app.runs import task_of
+from forge.app.workspace import Workspace, now
+from forge.errors import UsageError
+from forge.events import RunStarted, TaskCreated
+from forge.ledger.runs import run_id as make_run_id
+from forge.pipeline import plan, prompt
+from forge.pipeline.create import Request, create
+from forge.projections.runs import RunState
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run that is ready for a candidate."""
+
+    task_id: str
+    run_id: str
+    prompt_path: Path
+
+
+def create_task(workspace: Workspace, request: Request) -> Opened:
+    """Freeze a task, then open its first run."""
+    task, outcome = create(request, policy=workspace.policy, rng=workspace.rng)
+    for blob in outcome.blobs:
+        workspace.blobs.put(blob)
+    workspace.keep_policy()
+    workspace.append(outcome.events, run_id=f"task:{task.task_id}", key=f"create:{task.task_id}")
+    return open_run(workspace, task.task_id, command="task create")
+
+
+def find_task(workspace: Workspace, name: str) -> TaskCreated:
+    """The task that `name` means: its id or a unique beginning; raise UsageError."""
+    created = [recorded.event for recorded in workspace.ledger.read(types=("TaskCreated",))]
+    fitting = [event for event in created if isinstance(event, TaskCreated) and event.task_id.startswith(name)]
+    exact = [event for event in fitting if event.task_id == name]
+    if len(exact or fitting) != 1 or not name:
+        raise UsageError(
+            f"{len(fitting)} tasks by the name {name!r}: expected a task id or its unique beginning",
+            hint="forge task list",
+        )
+    return (exact or fitting)[0]
+
+
+def open_run(workspace: Workspace, task_name: str, *, command: str = "run open") -> Opened:
+    """Open a run for a task: plan it and render its prompt."""
+    created = find_task(workspace, task_name)
+    task = created.task
+    run = make_run_id(now(), task.op, task.target.gpu, workspace.rng.randbytes(3).hex())
+    started = RunStarted(run_id=run, task_id=created.task_id, command=command, policy_sha256=workspace.keep_policy())
+    workspace.append((started,), run_id=run, key=f"start:{run}")
+    prompt_path = prepare(workspace, workspace.find_run(run))
+    return Opened(created.task_id, run, prompt_path)
+
+
+def prepare(workspace: Workspace, run: RunState) -> Path:
+    """Plan a run and render its prompt, as far as that hasn't happened; the prompt's path."""
+    task = task_of(run)
+    earlier = sum(other.task_id == run.task_id for other in workspace.run_states().runs.values()) - 1
+    skills, planned = plan.plan(task, run_id=run.run_id, earlier_experiments=earlier)
+    directory = workspace.directory(run.run_id)
+    if run.plan is None:
+        directory.write("task.json", orjson.dumps(task.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
+        workspace.record(planned, run_id=run.run_id, key=f"plan:{run.run_id}")
+    if run.prompt is None:
+        rendered = prompt.render(task, run_id=run.run_id, skills=skills, policy=workspace.policy)
+        workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
+    return directory.path / "agent_prompt.md"

@@ -1,0 +1,230 @@
+"""A workspace: the ledger, the run directories, the published registry, and who is asking when.
+
+Blobs go in before the events that name them, and files of a run before the event that makes them count: a crash
+leaves garbage, never a dangling reference.
+"""
+
+import getpass
+import os
+import random
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from forge import __version__
+from forge.app.policy_file import load_policy
+from forge.domain.digest import canonical
+from forge.domain.environment import Environment
+from forge.domain.policy import Policy
+from forge.errors import RunNotFound, UsageError, WorkspaceNotFound
+from forge.events import EnvironmentCaptured, Event, KernelPromoted, RunSealed
+from forge.ledger.blobs import BlobStore
+from forge.ledger.ids import uuid7
+from forge.ledger.runs import RunDirectory
+from forge.ledger.store import Ledger
+from forge.ledger.writing import Appended
+from forge.pipeline.outcome import Outcome
+from forge.platforms.capture import capture_environment
+from forge.projections import catch_up, runs
+from forge.projections.publish import publish
+
+LEDGER_FILE = "kernel_registry.db"
+RUNS_FOLDER = "forge_runs"
+REGISTRY_FOLDER = "kernel_registry"
+HOME_VARIABLE = "FORGE_HOME"
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A fresh event id."""
+    return uuid7(int(now().timestamp() * 1000), os.urandom(10))
+
+
+def find_home(named: Path | None) -> Path:
+    """The workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
+    chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
+    if chosen is not None:
+        return chosen.resolve()
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / LEDGER_FILE).exists():
+            return folder
+    raise WorkspaceNotFound(f"no {LEDGER_FILE} in {str(here)!r} or above it: expected a workspace", hint="forge init")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """An open workspace; use as a context manager."""
+
+    home: Path
+    ledger: Ledger
+    blobs: BlobStore
+    policy: Policy
+    rng: random.Random
+
+    @classmethod
+    def create(cls, home: Path, *, origin: str) -> "Workspace":
+        """Make a new workspace; raise UsageError if there is one already."""
+        path = home / LEDGER_FILE
+        if path.exists():
+            raise UsageError(f"{str(home)!r} is a workspace already: its ledger is never replaced")
+        for folder in (home, home / RUNS_FOLDER, home / REGISTRY_FOLDER):
+            folder.mkdir(parents=True, exist_ok=True)
+        Ledger.create(
+            path, ledger_id=new_id(), origin=origin, forge_version=__version__, now=now, new_id=new_id
+        ).close()
+        workspace = cls.open(home)
+        workspace.publish()
+        return workspace
+
+    @classmethod
+    def open(cls, home: Path, *, read_only: bool = False) -> "Workspace":
+        """Open a workspace; raise WorkspaceNotFound or LedgerCorrupt."""
+        path = home / LEDGER_FILE
+        if not path.exists():
+            raise WorkspaceNotFound(
+                f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
+            )
+        return cls(
+            home=home,
+            ledger=Ledger.open(path, now=now, new_id=new_id, read_only=read_only),
+            blobs=BlobStore(home / RUNS_FOLDER / "cas"),
+            policy=load_policy(home),
+            rng=random.SystemRandom(),
+        )
+
+    def __enter__(self) -> "Workspace":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.close()
+
+    @property
+    def runs_root(self) -> Path:
+        """Where run directories and blobs are."""
+        return self.home / RUNS_FOLDER
+
+    @property
+    def registry_root(self) -> Path:
+        """Where projections are published."""
+        return self.home / REGISTRY_FOLDER
+
+    @property
+    def actor(self) -> str:
+        """Who is asking."""
+        return f"cli:{getpass.getuser()}@{socket.gethostname()}"
+
+    def run_states(self) -> runs.RunsState:
+        """Every run, folded from the ledger."""
+        return runs.fold(runs.EMPTY, self.ledger.read())
+
+    def find_run(self, name: str) -> runs.RunState:
+        """The run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
+        state = self.run_states()
+        if name != "last":
+            return runs.find_run(state, name)
+        if not state.runs:
+            raise RunNotFound("there is no run yet", hint="forge task create --help")
+        return max(state.runs.values(), key=lambda run: run.started.seq)
+
+    def directory(self, run_id: str) -> RunDirectory:
+        """A run's directory, made anew if a crash came before it."""
+        directory = RunDirectory(self.runs_root, run_id)
+        return directory if directory.path.exists() else RunDirectory.create(self.runs_root, run_id)
+
+    def record(
+        self,
+        outcome: Outcome,
+        *,
+        run_id: str,
+        key: str,
+        causation_id: str | None = None,
+        actor: str | None = None,
+    ) -> Appended:
+        """Store what a phase made, then append its events in one transaction."""
+        for blob in outcome.blobs:
+            self.blobs.put(blob)
+        if outcome.files:
+            directory = self.directory(run_id)
+            for name, content in outcome.files.items():
+                directory.write(name, content)
+        return self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
+
+    def append(
+        self,
+        events: Iterable[Event],
+        *,
+        run_id: str,
+        key: str,
+        causation_id: str | None = None,
+        actor: str | None = None,
+    ) -> Appended:
+        """Append events that name nothing new."""
+        return self.ledger.append(
+            tuple(events),
+            actor=actor or self.actor,
+            correlation_id=run_id,
+            causation_id=causation_id,
+            idempotency_key=key,
+        )
+
+    def environment(self, *, run_id: str) -> Environment:
+        """Describe this machine, and record the description once."""
+        environment = capture_environment(forge_version=__version__, forge_commit=_commit())
+        event = EnvironmentCaptured(
+            environment=environment,
+            env_sha256=environment.env_sha256,
+            perf_key=environment.perf_key,
+            abi_key=environment.abi_key,
+        )
+        if self.ledger.stream_version(event.stream()) == 0:
+            self.append((event,), run_id=run_id, key=f"env:{environment.env_sha256}")
+        return environment
+
+    def seal(self, run_id: str, outcome: str) -> None:
+        """Close a run's directory and say so; resumable at any point."""
+        sealed = self.directory(run_id).seal()
+        event = RunSealed(run_id=run_id, outcome=outcome, manifest_sha256=sealed.manifest_sha256)
+        self.append((event,), run_id=run_id, key=f"seal:{run_id}")
+        self.publish()
+
+    def publish(self) -> None:
+        """Bring every published projection up to the ledger's head."""
+        self.publish_files(self.projected())
+
+    def publish_files(self, files: Mapping[str, bytes]) -> None:
+        """Replace what is published by `files`, the pointer last."""
+        publish(self.registry_root, files)
+
+    def projected(self) -> dict[str, bytes]:
+        """Every published file, folded from the ledger and the blobs it names."""
+        head = self.ledger.head
+        files = catch_up.rebuild(self.ledger.read(), head, self.ledger.ledger_id)
+        for recorded in self.ledger.read(types=("KernelPromoted",)):
+            if recorded.seq <= head.seq and isinstance(recorded.event, KernelPromoted):
+                files |= self._kernel_files(recorded.event)
+        return files
+
+    def _kernel_files(self, kernel: KernelPromoted) -> dict[str, bytes]:
+        folder = f"kernels/{kernel.kernel_id}"
+        files = {f"{folder}/{file.path}": self.blobs.get(file.sha256) for file in kernel.files}
+        if kernel.artifact_sha256 is not None:
+            listing = orjson.loads(self.blobs.get(kernel.artifact_sha256))
+            files |= {f"{folder}/{file['path']}": self.blobs.get(file["sha256"]) for file in listing["files"]}
+        return files
+
+    def keep_policy(self) -> str:
+        """The policy's digest; its bytes are stored so that the digest can be read."""
+        return self.blobs.put(canonical(self.policy))
+
+
+def _commit() -> str | None:
+    return os.environ.get("FORGE_COMMIT")

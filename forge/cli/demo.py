@@ -1,0 +1,108 @@
+"""The demonstration's story, told on a terminal."""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forge.cli.output import emit_json, say
+
+if TYPE_CHECKING:
+    from forge.app.demo import Told
+
+Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
+
+
+def run_demo(home: Path | None, *, as_json: bool) -> int:
+    """Run it in a new workspace; 0 if the honest kernel was promoted and the cheat refused."""
+    from forge.app.demo import demonstrate
+    from forge.app.workspace import Workspace
+
+    folder = home.resolve() if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
+    with Workspace.create(folder, origin="forge demo") as workspace:
+        told = demonstrate(workspace, progress=_reporter)
+    if as_json:
+        emit_json(asdict(told))
+    else:
+        _tell(told)
+    return 0 if told.promoted and told.promoted["kernel_id"] and told.refused["verdict"] == "rejected" else 1
+
+
+def _reporter(phase: str) -> Callable[[str], None]:
+    said: list[str] = []
+
+    def report(step: str) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[2K{phase}: {step}")
+            sys.stderr.flush()
+        else:
+            say(f"{phase}: {step}")
+        said.append(step)
+
+    return report
+
+
+def _tell(told: "Told") -> None:
+    from rich.console import Console
+
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    _tell_promotion(told, console.print)
+    _tell_refusal(told, console.print)
+    found = told.lookup
+    console.print("\n[bold]The lookup[/bold]")
+    console.print(
+        f"  fused_add_rmsnorm, cpu, fp32, batch=16 hidden_size=4096: {found['match']}, {found['kernel_id']}"
+    )
+    console.print("\n[bold]The evidence[/bold]")
+    console.print(f"  ledger     {told.home}/kernel_registry.db", soft_wrap=True)
+    console.print(f"  run        {told.home}/forge_runs/{told.honest_run}/", soft_wrap=True)
+    console.print(f"  registry   {told.home}/kernel_registry/verified_kernels.json", soft_wrap=True)
+    console.print("\n[bold]Next[/bold]")
+    for command in (
+        "forge ledger verify",
+        f"forge run show {told.cheat_run}",
+        "forge ledger log",
+        "forge task create -h",
+    ):
+        console.print(f"  {command} --home {told.home}" if "-h" not in command else f"  {command}", soft_wrap=True)
+
+
+def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
+    show("\n[bold]An honest kernel[/bold]: residual add and RMSNorm in one pass, C++, fp32, 16 x 4096")
+    timed: Reported = told.benchmark
+    for workload in timed.get("workloads", []):
+        show(
+            f"  {workload['candidate_ns'] / 1000:.1f} us per call, of which {workload['harness_ns'] / 1000:.1f} us is"
+        )
+        show("  the path itself (copying the outputs out), which the baselines pay as well")
+        for kind, baseline in workload["baselines"].items():
+            low, high = baseline["ci95"]
+            show(
+                f"  [green]{baseline['speedup']:.2f}x[/green] over {kind} ({baseline['median_ns'] / 1000:.1f} us), "
+                f"95 % interval {low:.2f} to {high:.2f}x"
+            )
+        low, high = workload["control"]
+        show(f"  control: eager against itself reads {low:.3f} to {high:.3f}x")
+    for claim in told.claims:
+        if claim["verdict"] != "not_comparable":
+            show(f"  its own bench.py's claim: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
+    if told.promoted and told.promoted["kernel_id"]:
+        show(f"  [green]promoted[/green] as {told.promoted['kernel_id']}")
+    else:
+        reason: Reported = (told.promoted or timed).get("reason") or {}
+        show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
+
+
+def _tell_refusal(told: "Told", show: Callable[..., None]) -> None:
+    refused: Reported = told.refused
+    failed = [gate for gate in refused["gates"] if gate["verdict"] == "failed"]
+    show("\n[bold]A cheat[/bold]: right the first time, then it returns a cached answer")
+    if failed:
+        show(f"  [red]refused[/red] by the gate [bold]{failed[0]['name']}[/bold]: {refused['reason']['code']}")
+        show(f"  saw: {failed[0]['observed']}; allowed: {failed[0]['threshold']}")
+    else:
+        show(f"  verdict: {refused['verdict']}")

@@ -1,0 +1,58 @@
+"""What a person or a program gets to see: tables and JSON on stdout, progress and hints on stderr."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+Row = Sequence[object]
+
+
+def emit_json(document: object) -> None:
+    """One JSON document on stdout."""
+    import orjson
+
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A table on stdout, as wide as it needs to be where nobody is looking."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def say(message: str) -> None:
+    """One line of talk."""
+    sys.stderr.write(message + "\n")
+
+
+@contextmanager
+def reporting(phase: str) -> Iterator[Callable[[str], None]]:
+    """Show how far a long phase is: a spinner on a terminal, a line for each step elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: say(f"{phase}: {step}")
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(phase) as status:
+        yield lambda step: status.update(f"{phase}: {step}")
+
+
+def short(digest: object) -> str:
+    """The first twelve digits of a digest."""
+    return str(digest)[:12]
+
+
+def shape_text(shape: object) -> str:
+    """A shape as it is written on the command line."""
+    assert isinstance(shape, dict)
+    return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))

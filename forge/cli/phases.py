@@ -1,0 +1,216 @@
+"""The phases: plan, prompt, submit, verify, bench, promote, and pipeline, which runs the last four."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forge.cli.options import Home, Json, Run
+from forge.cli.output import emit_json, emit_table, reporting, say, shape_text, short
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+
+Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the five files.")]
+Author = Annotated[str | None, typer.Option(help="Who wrote it, if metadata.json doesn't say.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the top level."""
+    for command in (plan, prompt, submit, verify, bench, promote, pipeline):
+        app.command()(command)
+
+
+def _open(home: Path | None) -> "Workspace":
+    from forge.app.workspace import Workspace, find_home
+
+    return Workspace.open(find_home(home))
+
+
+def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Show the skills chosen for a run, and why.
+
+    Example: forge plan last
+    """
+    from forge.app.tasks import prepare
+
+    with _open(home) as workspace:
+        prepare(workspace, workspace.find_run(run))
+        accepted = workspace.find_run(run).plan
+        assert accepted is not None
+        document = accepted.event.model_dump(mode="json")
+    if as_json:
+        emit_json(document)
+    else:
+        rows = [(skill["id"], skill["why"], short(skill["sha256"])) for skill in document["skills"]]
+        emit_table("Skills", ("skill", "why", "sha256"), rows)
+
+
+def prompt(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Print the brief for a run.
+
+    Example: forge prompt last > brief.md
+    """
+    from forge.app.tasks import prepare
+
+    with _open(home) as workspace:
+        path = prepare(workspace, workspace.find_run(run))
+        text = path.read_text(encoding="utf-8")
+    if as_json:
+        emit_json({"prompt_path": str(path), "prompt": text})
+    else:
+        typer.echo(text, nl=False)
+
+
+def submit(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:
+    """Take a candidate's five files in.
+
+    Example: forge submit last ./my-kernel --author ada
+    """
+    with _open(home) as workspace:
+        answer = _submit(workspace, run, directory, author)
+        following = _next(workspace, run)
+    _finish("submit", answer, following, as_json=as_json)
+
+
+def verify(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Judge the submitted candidate on inputs and shapes it hasn't seen.
+
+    Example: forge verify last
+    """
+    with _open(home) as workspace:
+        answer = _verify(workspace, run)
+        following = _next(workspace, run)
+    _finish("verify", answer, following, as_json=as_json)
+
+
+def bench(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Time the verified candidate against its baselines.
+
+    Example: forge bench last
+    """
+    with _open(home) as workspace:
+        answer = _bench(workspace, run)
+        following = _next(workspace, run)
+    _finish("bench", answer, following, as_json=as_json)
+
+
+def promote(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Promote the candidate, if the recorded evidence allows it.
+
+    Example: forge promote last
+    """
+    with _open(home) as workspace:
+        answer = _promote(workspace, run)
+        following = _next(workspace, run)
+    _finish("promote", answer, following, as_json=as_json)
+
+
+def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:
+    """Submit, verify, bench and promote, stopping at the first refusal.
+
+    Example: forge pipeline last examples/honest_cpp
+    """
+    answers: dict[str, Answer] = {}
+    with _open(home) as workspace:
+        run_id = workspace.find_run(run).run_id
+        steps: tuple[tuple[str, Callable[[], Answer]], ...] = (
+            ("submit", lambda: _submit(workspace, run_id, directory, author)),
+            ("verify", lambda: _verify(workspace, run_id)),
+            ("bench", lambda: _bench(workspace, run_id)),
+            ("promote", lambda: _promote(workspace, run_id)),
+        )
+        for name, step in steps:
+            answers[name] = step()
+            if not as_json:
+                show(name, answers[name])
+            if answers[name]["verdict"] != "accepted":
+                break
+        following = _next(workspace, run_id)
+    last = answers[name]
+    if as_json:
+        emit_json({**last, "kernel_id": last.get("kernel_id"), "phases": answers})
+    _leave(last, following)
+
+
+def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
+    from forge.app import phases, reads
+
+    event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
+    return reads.outcome(event, workspace=workspace)
+
+
+def _verify(workspace: "Workspace", run: str) -> Answer:
+    from forge.app import phases, reads, runs
+
+    with reporting("verify") as progress:
+        state = runs.take_up(workspace, workspace.find_run(run))
+        event = phases.verify_candidate(workspace, state, progress=progress)
+    return reads.outcome(event, workspace=workspace)
+
+
+def _bench(workspace: "Workspace", run: str) -> Answer:
+    from forge.app import phases, reads, runs
+
+    with reporting("bench") as progress:
+        state = runs.take_up(workspace, workspace.find_run(run))
+        event = phases.bench(workspace, state, progress=progress)
+    return reads.outcome(event, workspace=workspace)
+
+
+def _promote(workspace: "Workspace", run: str) -> Answer:
+    from forge.app import phases, reads, runs
+
+    state = runs.take_up(workspace, workspace.find_run(run))
+    return reads.outcome(phases.promote_candidate(workspace, state), workspace=workspace)
+
+
+def _next(workspace: "Workspace", run: str) -> str:
+    from forge.app.reads import run_summary
+
+    summary = run_summary(workspace.find_run(run))
+    following = summary["next"]
+    return str(following) if following else f"forge run show {summary['run_id']}"
+
+
+def _finish(name: str, answer: Answer, following: str, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(answer)
+    else:
+        show(name, answer)
+    _leave(answer, following)
+
+
+def _leave(answer: Answer, following: str) -> None:
+    accepted = answer["verdict"] == "accepted"
+    say(f"next: {following}" if accepted else f"try: {following}")
+    if not accepted:
+        raise typer.Exit(1)
+
+
+def show(name: str, answer: Answer) -> None:
+    """One phase's answer as tables."""
+    reason = answer.get("reason")
+    said = f"{reason['code']}: {reason['message']}" if reason else answer.get("kernel_id") or ""
+    emit_table(name, ("verdict", "candidate", "why"), [(answer["verdict"], short(answer.get("candidate", "")), said)])
+    if answer.get("gates"):
+        rows = [(g["name"], g["verdict"], g["observed"], g["threshold"]) for g in answer["gates"]]
+        emit_table("", ("gate", "verdict", "observed", "threshold"), rows)
+    for workload in answer.get("workloads", []):
+        _show_workload(workload)
+
+
+def _show_workload(workload: Answer) -> None:
+    rows = [("candidate", f"{workload['candidate_ns'] / 1000:.2f}", "", "")]
+    for kind, baseline in workload["baselines"].items():
+        low, high = baseline["ci95"]
+        rows.append(
+            (kind, f"{baseline['median_ns'] / 1000:.2f}", f"{baseline['speedup']:.3f}x", f"{low:.3f} to {high:.3f}x")
+        )
+    low, high = workload["control"]
+    rows.append(("eager against itself", "", "", f"{low:.3f} to {high:.3f}x"))
+    rows.append(("the path itself", f"{workload['harness_ns'] / 1000:.2f}", "", ""))
+    rows.append(("floor", f"{workload['floor_ns'] / 1000:.2f}", f"{workload['floor_fraction']:.0%} reached", ""))
+    emit_table(shape_text(workload["shape"]), ("side", "median us", "speedup", "95 % interval"), rows)

@@ -1,0 +1,119 @@
+"""Runs: one candidate's way through the phases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forge.cli.options import Home, Json, Run
+from forge.cli.output import emit_json, emit_table, say
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+
+app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def _open(home: Path | None) -> "Workspace":
+    from forge.app.workspace import Workspace, find_home
+
+    return Workspace.open(find_home(home))
+
+
+@app.command("open")
+def open_run(
+    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Open a run for another candidate of a task.
+
+    Example: forge run open cpp_fused_add_rmsnorm_cpu
+    """
+    from forge.app.tasks import open_run as open_another
+
+    with _open(home) as workspace:
+        opened = open_another(workspace, task)
+    document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table("Run", ("run", "prompt"), [(opened.run_id, opened.prompt_path)])
+    say(f"next: forge submit {opened.run_id} DIR")
+
+
+@app.command("list")
+def list_runs(home: Home = None, as_json: Json = False) -> None:
+    """List every run with its state, folded from the ledger.
+
+    Example: forge run list
+    """
+    from forge.app.reads import run_summary
+
+    with _open(home) as workspace:
+        summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
+    if as_json:
+        emit_json(summaries)
+    else:
+        rows = [(s["run_id"], s["state"], "sealed" if s["sealed"] else "open", s["task_id"]) for s in summaries]
+        emit_table("Runs", ("run", "state", "", "task"), rows)
+
+
+@app.command()
+def show(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Show where a run stands and what comes next.
+
+    Example: forge run show last
+    """
+    from forge.app.reads import run_summary
+    from forge.app.runs import take_up
+
+    with _open(home) as workspace:
+        summary = run_summary(take_up(workspace, workspace.find_run(run)))
+    if as_json:
+        emit_json(summary)
+    else:
+        emit_table("Run", ("", ""), [(key, value) for key, value in summary.items() if value is not None])
+
+
+@app.command()
+def check(run: Run, home: Home = None, as_json: Json = False) -> None:
+    """Compare a sealed run's directory with the manifest that the ledger names.
+
+    Example: forge run check last
+    """
+    from forge.app.reads import check_run
+
+    with _open(home) as workspace:
+        state = workspace.find_run(run)
+        problems = check_run(workspace, state)
+    if as_json:
+        emit_json({"run_id": state.run_id, "ok": not problems, "problems": problems})
+    else:
+        rows = [(problem["kind"], problem["path"]) for problem in problems] or [("ok", "as it was sealed")]
+        emit_table(state.run_id, ("", "file"), rows)
+    if problems:
+        say("try: forge ledger verify")
+        raise typer.Exit(1)
+
+
+@app.command()
+def abort(
+    run: Run,
+    reason: Annotated[str, typer.Option(help="Why.")] = "closed by hand",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Close a run without an outcome.
+
+    Example: forge run abort last --reason "wrong shape"
+    """
+    from forge.app.runs import abort as close
+
+    with _open(home) as workspace:
+        state = workspace.find_run(run)
+        close(workspace, state, reason)
+    if as_json:
+        emit_json({"run_id": state.run_id, "state": "aborted"})
+    else:
+        emit_table("Run", ("run", "state"), [(state.run_id, "aborted")])

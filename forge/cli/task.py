@@ -1,0 +1,122 @@
+"""Tasks: what is wanted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table, say, shape_text
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+
+app = typer.Typer(help="Tasks: what is wanted, frozen.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def _open(home: Path | None) -> "Workspace":
+    from forge.app.workspace import Workspace, find_home
+
+    return Workspace.open(find_home(home))
+
+
+@app.command()
+def create(
+    op: Annotated[str, typer.Option(help="An operation of the catalogue: forge op list.")],
+    language: Annotated[str, typer.Option(help="cpp, triton or torch.")],
+    gpu: Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")],
+    dtype: Annotated[str, typer.Option(help="fp32, fp16 or bf16.")],
+    shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],
+    objective: Annotated[Literal["latency", "throughput", "memory", "balanced"], typer.Option()] = "latency",
+    min_speedup: Annotated[
+        float | None, typer.Option(help="More than the policy's minimum, if wanted.", show_default=False)
+    ] = None,
+    baseline: Annotated[
+        Literal["best", "eager", "compile"], typer.Option(help="Which baseline must be beaten; all are measured.")
+    ] = "best",
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help="A note for the author as key=value; may be repeated.", show_default=False),
+    ] = None,
+    model_family: Annotated[str | None, typer.Option(help="Which model it is for.", show_default=False)] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Freeze a task, plan it, render its brief and open a run.
+
+    Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
+    --shape batch=16,hidden_size=4096
+    """
+    from forge.app.tasks import create_task
+    from forge.pipeline.create import Request
+
+    request = Request(
+        op=op,
+        language=language,
+        gpu=gpu,
+        dtype=dtype,
+        shape=shape,
+        objective=objective,
+        minimum_speedup=min_speedup,
+        baseline=baseline,
+        constraints=_constraints(constraint or []),
+        model_family=model_family,
+    )
+    with _open(home) as workspace:
+        opened = create_task(workspace, request)
+    document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table("Task", ("task", "run", "prompt"), [tuple(document.values())])
+    say(f"next: forge submit {opened.run_id} DIR")
+
+
+def _constraints(items: list[str]) -> dict[str, str]:
+    from forge.errors import UsageError
+
+    parsed = {}
+    for item in items:
+        key, separator, value = item.partition("=")
+        if not (separator and key.isidentifier() and value):
+            raise UsageError(f"bad constraint {item!r}: expected key=value")
+        parsed[key] = value
+    return parsed
+
+
+@app.command("list")
+def list_tasks(home: Home = None, as_json: Json = False) -> None:
+    """List every task.
+
+    Example: forge task list
+    """
+    from forge.app.reads import tasks
+
+    with _open(home) as workspace:
+        found: list[dict[str, Any]] = tasks(workspace)  # Any: a JSON document
+    if as_json:
+        emit_json(found)
+    else:
+        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], shape_text(t["shape"])) for t in found]
+        emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
+
+
+@app.command()
+def show(
+    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Show one task with its digests.
+
+    Example: forge task show cpp_fused_add_rmsnorm
+    """
+    from forge.app.tasks import find_task
+
+    with _open(home) as workspace:
+        created = find_task(workspace, task)
+    document = {"task_id": created.task_id, **created.task.model_dump(mode="json")}
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table("Task", ("", ""), [(key, value) for key, value in document.items() if value is not None])

@@ -1,0 +1,57 @@
+"""Runs lab jobs on this machine, one measurement at a time."""
+
+import fcntl
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from forge.domain.evidence import Isolation
+from forge.lab.examine import Examination, Job, Progress, examine
+from forge.lab.finding import Failed
+from forge.lab.guests import own_claims
+from forge.lab.roofline import copy_bandwidth_bytes_per_s, floor_ns
+from forge.lab.timing import Attempt, measure
+from forge.sandbox.isolation import probe
+from forge.sandbox.reply import ArtifactFile
+
+
+def isolation() -> Isolation:
+    """The strongest wall that this machine can build, found out by building it."""
+    found = probe()
+    return Isolation(level=found.level, parts=found.parts, missing=found.missing)
+
+
+class LocalExecutor:
+    """Lab jobs in this process, their guests beside it; `lock` is held while a clock runs."""
+
+    def __init__(self, lock: Path) -> None:
+        self._lock = lock
+
+    def examine(self, job: Job, *, progress: Progress) -> Examination:
+        """Judge a candidate."""
+        return examine(job, progress=progress)
+
+    def measure(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, rng: random.Random, progress: Progress
+    ) -> Attempt | Failed:
+        """Time a candidate against its baselines, while no other measurement runs on this machine."""
+        with self._alone():
+            return measure(job, artifact, rng=rng, progress=progress, now_s=time.monotonic)
+
+    def floor_ns(self, job: Job) -> float:
+        """The fastest time that is believed for the job's shape on this machine."""
+        moved = job.operation.bytes_moved(job.shape, job.dtype)
+        return floor_ns(moved, copy_bandwidth_bytes_per_s(moved, threads=job.threads))
+
+    def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
+        """What the candidate's bench.py says about it."""
+        return own_claims(job, artifact)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # a crash closes the file, and with it the lock
+            yield

@@ -1,0 +1,218 @@
+"""The guests of one measurement: the candidate's, the baselines', and the control's, fresh for every pair.
+
+The baselines run the trusted reference in a sandbox of their own, behind the same wall, wire and loop. What
+torch.compile makes for them is kept between pairs in a folder that no candidate ever sees.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from forge.domain.policy import BaselineKind
+from forge.domain.verdict import Reason
+from forge.lab.examine import ARENA_BYTES, Job, staged_files
+from forge.lab.finding import Failed
+from forge.lab.own_tests import own_benchmark_claims
+from forge.lab.probe import Probe
+from forge.languages import LANGUAGES
+from forge.operations import reference_source
+from forge.sandbox.arena import Arena
+from forge.sandbox.launch import Bind
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import ArtifactFile, Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+
+CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
+CONTROL_KIND: BaselineKind = "eager"
+_CACHE = "/baseline_cache"
+
+HARNESS_SOURCE = """
+import torch
+
+_kept = {{}}
+
+
+def harness(*operands):
+    shape = tuple(operands[0].shape)
+    if shape not in _kept:
+        _kept[shape] = tuple(torch.empty_like(operands[0]) for _ in range({outputs}))
+    kept = _kept[shape]
+    return kept if {outputs} > 1 else kept[0]
+"""
+"""Returns the same tensors every time: what remains is the cost of the path itself."""
+
+
+class GuestSet:
+    """Open sessions, addressed by side; use as a context manager."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._sides: dict[str, tuple[Probe, int]] = {}
+
+    def add(self, side: str, probe: Probe, function: int) -> None:
+        """Name one function of one guest."""
+        self._sides[side] = (probe, function)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """All sides, in the order they were added."""
+        return tuple(self._sides)
+
+    def probe(self, side: str) -> Probe:
+        """The guest that a side runs in."""
+        return self._sides[side][0]
+
+    def function(self, side: str) -> int:
+        """The side's function within its guest."""
+        return self._sides[side][1]
+
+    def pairs(self) -> list[tuple[str, Probe]]:
+        """Sides with their guests, without the harness, which does no work."""
+        return [(side, probe) for side, (probe, _) in self._sides.items() if side != HARNESS]
+
+    def __enter__(self) -> "GuestSet":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+class GuestFactory:
+    """Stages made once per measurement, and the fresh guests started on them."""
+
+    def __init__(self, job: Job, candidate: Stage, baseline: Stage) -> None:
+        self._job = job
+        self._candidate = candidate
+        self._baseline = baseline
+
+    def compile_baselines(self) -> None:
+        """Have torch.compile do its work once, so that fresh guests find it done."""
+        with ExitStack() as stack:
+            self._open(stack, self._baseline, self._baseline_functions(), 600.0, prebuilt=False)
+
+    def fresh(self, limit_s: float) -> GuestSet | Failed:
+        """Start new processes for every side, at the same time, and have each make its first calls."""
+        job = self._job
+        if limit_s <= 0:
+            return _out_of_time(job)
+        stack = ExitStack()
+        prebuilt = job.language.builds and job.metadata.cpp is None
+        wanted = (
+            (self._candidate, (GuestFunction("kernel.py", job.entry_point),), prebuilt),
+            (self._baseline, self._baseline_functions(), False),
+            (self._baseline, (_function(job, CONTROL_KIND),), False),
+        )
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            openings = [
+                pool.submit(self._open, stack, stage, functions, limit_s, prebuilt=built)
+                for stage, functions, built in wanted
+            ]
+        return self._gather(stack, [opening.result() for opening in openings])
+
+    def _gather(self, stack: ExitStack, opened: list[Probe | Failed]) -> GuestSet | Failed:
+        probes = []
+        for one in opened:
+            if isinstance(one, Failed):
+                stack.close()
+                return one
+            probes.append(one)
+        candidate, baseline, control = probes
+        guests = GuestSet(stack)
+        guests.add(CANDIDATE, candidate, 0)
+        for index, kind in enumerate(self._job.policy.baselines):
+            guests.add(kind, baseline, index)
+        guests.add(HARNESS, baseline, len(self._job.policy.baselines))
+        guests.add(CONTROL, control, 0)
+        return guests
+
+    def _baseline_functions(self) -> tuple[GuestFunction, ...]:
+        kinds = self._job.policy.baselines
+        return (*(_function(self._job, kind) for kind in kinds), GuestFunction("harness.py", "harness"))
+
+    def _open(
+        self,
+        stack: ExitStack,
+        stage: Stage,
+        functions: tuple[GuestFunction, ...],
+        limit_s: float,
+        *,
+        prebuilt: bool,
+    ) -> Probe | Failed:
+        job = self._job
+        arena = Arena(ARENA_BYTES)
+        stack.callback(arena.close)
+        limits = Limits(wall_s=limit_s, cpu_s=int(limit_s * 16), memory_bytes=job.policy.memory_limit_bytes)
+        session = stack.enter_context(Session(stage, arena, limits=limits, threads=job.threads))
+        loaded = session.load(functions, prebuilt_extensions=prebuilt)
+        if isinstance(loaded, Refused):
+            reason = loaded.reason
+            return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
+        probe = Probe(
+            session,
+            arena,
+            operation=job.operation,
+            shape=job.shape,
+            held_out=(),
+            dtype=job.dtype,
+            policy=job.policy,
+            entry=functions[0].entry_point,
+        )
+        for index in range(len(functions)):
+            called = probe.call([probe.case(probe.shape)], function=index)
+            if isinstance(called, Failed):
+                return called
+        return probe
+
+
+def _function(job: Job, kind: BaselineKind) -> GuestFunction:
+    return GuestFunction("reference.py", job.operation.reference.__name__, wrap=_WRAPS[kind])
+
+
+_WRAPS: dict[BaselineKind, str] = {"eager": "none", "compile": "compile"}
+
+
+def _out_of_time(job: Job) -> Failed:
+    message = f"the benchmark took longer than {job.policy.benchmark_limit_s:g} s"
+    return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
+
+
+@contextmanager
+def open_guests(job: Job, artifact: tuple[ArtifactFile, ...]) -> Iterator[GuestFactory]:
+    """Stage the candidate and the baselines; leave nothing behind."""
+    cache = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
+    inside = cache / "inductor"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    reference = {
+        "reference.py": reference_source(job.operation).encode(),
+        "harness.py": HARNESS_SOURCE.format(outputs=len(job.operation.outputs)).encode(),
+    }
+    trusted = Program(
+        language=LANGUAGES["torch"],
+        files=reference,
+        environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+        writable=(Bind(inside, _CACHE, writable=True),),
+    )
+    own = Program(language=job.language, files=staged_files(job, artifact), environment=job.environment)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, cache, ignore_errors=True)
+        candidate_stage, baseline_stage = Stage(own, job.isolation), Stage(trusted, job.isolation)
+        stack.callback(candidate_stage.remove)
+        stack.callback(baseline_stage.remove)
+        yield GuestFactory(job, candidate_stage, baseline_stage)
+
+
+def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
+    """Run the candidate's bench.py in a sandbox of its own; what it prints is a claim."""
+    program = Program(language=job.language, files=staged_files(job, artifact), environment=job.environment)
+    stage = Stage(program, job.isolation)
+    limit_s = job.policy.benchmark_limit_s
+    limits = Limits(wall_s=limit_s, cpu_s=int(limit_s * 16), memory_bytes=job.policy.memory_limit_bytes)
+    try:
+        return own_benchmark_claims(stage, limits=limits, threads=job.threads)
+    finally:
+        stage.remove()

@@ -1,0 +1,153 @@
+"""Phase 5: accept or refuse bytes as a candidate.
+
+Suspicious of everything in the folder: names, sizes, links, encodings, and what metadata.json says. A refusal is an
+event that names the file and what is wrong with it; an accepted candidate is copied by content, so that editing the
+folder afterwards changes nothing.
+"""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES, Candidate, CandidateFile, Metadata
+from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.task import Task
+from forge.domain.verdict import Reason
+from forge.errors import UsageError
+from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
+from forge.pipeline.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class _Refused:
+    message: str
+
+
+def submit(untrusted_folder: Path, *, task: Task, run_id: str, author: str, judged_before: dict[str, int]) -> Outcome:
+    """Take five files in; `judged_before` maps candidates of this task to the event that judged them."""
+    if not untrusted_folder.is_dir():
+        raise UsageError(f"{str(untrusted_folder)!r} is not a folder: expected one with {', '.join(REQUIRED_FILES)}")
+    files, problem = _read_folder(untrusted_folder)
+    parsed = problem or _parse_metadata(files["metadata.json"], task)
+    if isinstance(parsed, _Refused):
+        return _refusal(parsed.message, files, task=task, run_id=run_id)
+    candidate = Candidate(
+        files=tuple(_describe(name, files[name]) for name in REQUIRED_FILES),
+        language=task.language,
+        entry_point=parsed.entry_point or task.op,
+    )
+    digest = candidate.sha256
+    events: list[Event] = [
+        CandidateSubmitted(
+            run_id=run_id,
+            task_id=task.task_id,
+            candidate=digest,
+            files=candidate,
+            author=parsed.author or author,
+            parents=parsed.parents,
+            hypothesis=parsed.hypothesis,
+            layer=parsed.layer,
+            axis=parsed.axis,
+        )
+    ]
+    if digest in judged_before:
+        events.append(
+            CandidateDuplicated(
+                run_id=run_id, task_id=task.task_id, candidate=digest, earlier_seq=judged_before[digest]
+            )
+        )
+    events += [
+        ClaimRecorded(
+            run_id=run_id,
+            candidate=digest,
+            claim_id=f"{run_id}:metadata:{position}",
+            metric=claim.metric,
+            value=claim.value,
+            unit="ratio" if claim.metric == "speedup" else "us",
+            workload=task.family,
+            baseline=claim.baseline,
+            claimant=parsed.author or author,
+        )
+        for position, claim in enumerate(parsed.claims)
+    ]
+    stored = {f"candidate/{name}": files[name] for name in REQUIRED_FILES}
+    return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
+
+
+def _describe(name: str, content: bytes) -> CandidateFile:
+    return CandidateFile(path=name, sha256=sha256(content), size_bytes=len(content))
+
+
+def _read_folder(folder: Path) -> tuple[dict[str, bytes], _Refused | None]:
+    """Read what is there, up to the first thing that mustn't be; nothing is followed, nothing large is read."""
+    names = sorted(os.listdir(folder))
+    for name in names:
+        if name not in REQUIRED_FILES and name != "__pycache__":
+            return {}, _Refused(f"{name!r}: unexpected; expected exactly {', '.join(REQUIRED_FILES)}")
+    files: dict[str, bytes] = {}
+    for name in REQUIRED_FILES:
+        if name not in names:
+            return files, _Refused(f"{name}: missing; expected exactly {', '.join(REQUIRED_FILES)}")
+        content = _read_file(folder / name)
+        if isinstance(content, _Refused):
+            return files, content
+        files[name] = content
+    return files, None
+
+
+def _read_file(path: Path) -> bytes | _Refused:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return _Refused(f"{path.name}: can't be read as a regular file ({error.strerror})")
+    with open(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return _Refused(f"{path.name}: not a regular file")
+        content = file.read(FILE_LIMIT_BYTES + 1)
+    if len(content) > FILE_LIMIT_BYTES:
+        return _Refused(f"{path.name}: more than {FILE_LIMIT_BYTES} bytes")
+    if not content.strip():
+        return _Refused(f"{path.name}: empty")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _Refused(f"{path.name}: not UTF-8 (byte {error.start})")
+    return _Refused(f"{path.name}: contains a NUL character") if "\0" in text else content
+
+
+def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
+    try:
+        document = orjson.loads(untrusted)
+    except orjson.JSONDecodeError as error:
+        return _Refused(f"metadata.json: not JSON ({error})")
+    if not isinstance(document, dict):
+        return _Refused(f"metadata.json: expected an object, got {type(document).__name__}")
+    try:
+        metadata = Metadata.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the document"
+        return _Refused(f"metadata.json: {place}: {first['msg']}")
+    for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
+        if said != wanted:
+            return _Refused(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
+    if metadata.cpp is not None and task.language != "cpp":
+        return _Refused(f"metadata.json: cpp is only for the language cpp, the task's is {task.language!r}")
+    return metadata
+
+
+def _refusal(message: str, files: dict[str, bytes], *, task: Task, run_id: str) -> Outcome:
+    offered: list[object] = [[name, sha256(content)] for name, content in sorted(files.items())]
+    event = CandidateRejected(
+        run_id=run_id,
+        task_id=task.task_id,
+        candidate=digest_of([*offered, message]),
+        stage="submit",
+        reason=Reason(code="BAD_SUBMISSION", message=message),
+    )
+    return Outcome(events=(event,), files={"submission_report.json": canonical(event)})

@@ -1,0 +1,60 @@
+"""What was said against what was measured."""
+
+from collections.abc import Iterable
+
+from forge.domain.evidence import Speedup, WorkloadTiming
+from forge.events import ClaimAssessed, ClaimRecorded
+
+UNITS = {"speedup": "ratio", "candidate_latency_us": "us", "baseline_latency_us": "us"}
+
+
+def own_bench_claims(
+    claims: dict[str, float], *, run_id: str, candidate: str, family: str, attempt: int
+) -> tuple[ClaimRecorded, ...]:
+    """What the candidate's bench.py printed, as events."""
+    return tuple(
+        ClaimRecorded(
+            run_id=run_id,
+            candidate=candidate,
+            claim_id=f"{run_id}:bench{attempt}:{metric}",
+            metric=metric,
+            value=value,
+            unit=UNITS[metric],
+            workload=family,
+            baseline="eager",
+            claimant="candidate:bench.py",
+        )
+        for metric, value in sorted(claims.items())
+    )
+
+
+def assess(
+    claims: Iterable[ClaimRecorded], timing: WorkloadTiming, *, benchmark_seq: int
+) -> tuple[ClaimAssessed, ...]:
+    """Hold each claim against the benchmark: confirmed up to the interval's upper end, refuted if slower."""
+    return tuple(_assess(claim, timing, benchmark_seq) for claim in claims)
+
+
+def _assess(claim: ClaimRecorded, timing: WorkloadTiming, benchmark_seq: int) -> ClaimAssessed:
+    measured = next((one for one in timing.speedups if one.baseline == claim.baseline), None)
+    verdict, value = _verdict(claim, measured)
+    return ClaimAssessed.model_validate(
+        {
+            "run_id": claim.run_id,
+            "candidate": claim.candidate,
+            "claim_id": claim.claim_id,
+            "verdict": verdict,
+            "measured_value": value,
+            "measured_by_seq": benchmark_seq,
+        }
+    )
+
+
+def _verdict(claim: ClaimRecorded, measured: Speedup | None) -> tuple[str, float | None]:
+    if claim.metric != "speedup" or measured is None:
+        return "not_comparable", None
+    if measured.interval.high < 1:
+        return "refuted", measured.interval.ratio
+    if claim.value > measured.interval.high:
+        return "overstated", measured.interval.ratio
+    return "confirmed", measured.interval.ratio

@@ -1,0 +1,75 @@
+"""A recorded candidate as a job for the lab."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from forge.domain.candidate import Metadata
+from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.environment import Environment
+from forge.domain.evidence import Isolation
+from forge.domain.policy import Policy
+from forge.domain.task import HeldOut, Task
+from forge.errors import EnvironmentUnfit
+from forge.events import CandidateSubmitted
+from forge.lab.examine import Job
+from forge.languages import find_language
+from forge.operations import find_operation
+from forge.sandbox.reply import ArtifactFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What both judging phases need: the recorded candidate, its bytes, and the machine they run on."""
+
+    run_id: str
+    task: Task
+    held_out: HeldOut
+    submitted: CandidateSubmitted
+    files: Mapping[str, bytes]
+    policy: Policy
+    environment: Environment
+    isolation: Isolation
+    attempt: int
+    retry_of: int | None
+
+
+def job_of(evidence: Evidence) -> Job:
+    """The lab's view: no run, no author, no ledger."""
+    task = evidence.task
+    return Job(
+        operation=find_operation(task.op),
+        language=find_language(task.language),
+        shape=task.shape,
+        held_out=evidence.held_out.shapes,
+        dtype=task.dtype,
+        policy=evidence.policy,
+        isolation=evidence.isolation,
+        files=evidence.files,
+        metadata=Metadata.model_validate(orjson.loads(evidence.files["metadata.json"])),
+        entry_point=evidence.submitted.files.entry_point,
+        interpreted=simulated(evidence),
+    )
+
+
+def simulated(evidence: Evidence) -> bool:
+    """Whether an interpreter stands in for the target; raise EnvironmentUnfit where nothing can."""
+    task, language = evidence.task, find_language(evidence.task.language)
+    if task.target.platform == "cpu" and "cpu" in language.times_on:
+        return False
+    if "cpu" in language.stands_in_on:
+        return True
+    raise EnvironmentUnfit(
+        f"{language.name} kernels for {task.target.gpu!r} can't be run on this machine: expected a {task.target.gpu}"
+    )
+
+
+def pack_artifact(files: tuple[ArtifactFile, ...]) -> tuple[Digest | None, tuple[bytes, ...]]:
+    """Name what was built by the digest of its listing; the blobs to store are the listing and the files."""
+    if not files:
+        return None, ()
+    listing = canonical(
+        {"files": [{"path": f.name, "sha256": sha256(f.content), "size_bytes": len(f.content)} for f in files]}
+    )
+    return sha256(listing), (listing, *(file.content for file in files))

@@ -1,0 +1,216 @@
+"""Phase 11: read the recorded evidence, apply the policy, and nothing else.
+
+No live result, no file and no clock is looked at. The kernel's number is the family's next ordinal.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forge.domain.digest import digest_of
+from forge.domain.environment import Environment
+from forge.domain.evidence import Coverage, GateResult, Speedup
+from forge.domain.policy import Policy
+from forge.domain.task import Task
+from forge.domain.verdict import Reason, ReasonCode
+from forge.events import (
+    BenchmarkRecorded,
+    CandidateSubmitted,
+    CandidateVerified,
+    KernelPromoted,
+    PromotionDenied,
+    Recorded,
+)
+from forge.lab.statistics import within_band
+from forge.sandbox.isolation import at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """The recorded evidence for one candidate."""
+
+    run_id: str
+    task: Task
+    submitted: CandidateSubmitted
+    verified: Recorded[CandidateVerified]
+    benchmark: Recorded[BenchmarkRecorded]
+    benchmark_invalidated: bool
+    environment: Environment
+    """The one that the benchmark names."""
+    skills: tuple[str, ...]
+    policy: Policy
+
+    @property
+    def speedup(self) -> Speedup:
+        """Over the baseline that had to be beaten."""
+        event = self.benchmark.event
+        return next(one for one in event.workloads[0].speedups if one.baseline == event.baseline_used)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    name: str
+    code: ReasonCode
+    observe: Callable[[Case], tuple[str, str, bool]]
+    """Observed, threshold, and whether it is met."""
+
+
+def promote(case: Case, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
+    """Promote the candidate as the family's next version, or say which rule it fails."""
+    results: list[GateResult] = []
+    for rule in RULES:
+        observed, threshold, met = rule.observe(case)
+        verdict = "passed" if met else "failed"
+        results.append(
+            GateResult.model_validate(
+                {"name": rule.name, "verdict": verdict, "observed": observed, "threshold": threshold}
+            )
+        )
+        if not met:
+            message = f"{rule.name}: {observed}, expected {threshold}"
+            return PromotionDenied(
+                run_id=case.run_id,
+                family=case.task.family,
+                task_id=case.task.task_id,
+                candidate=case.submitted.candidate,
+                reason=Reason(code=rule.code, message=message),
+                gates=tuple(results),
+                policy_sha256=digest_of(case.policy),
+            )
+    return _promoted(case, tuple(results), version=earlier_versions + 1)
+
+
+def _promoted(case: Case, gates: tuple[GateResult, ...], *, version: int) -> KernelPromoted:
+    task, verified, benchmark = case.task, case.verified.event, case.benchmark.event
+    return KernelPromoted(
+        run_id=case.run_id,
+        kernel_id=f"{task.family}_v{version}",
+        family=task.family,
+        version=version,
+        task_id=task.task_id,
+        task=task,
+        candidate=case.submitted.candidate,
+        files=case.submitted.files.files,
+        entry_point=case.submitted.files.entry_point,
+        artifact_sha256=verified.artifact_sha256,
+        author=case.submitted.author,
+        skills=case.skills,
+        speedup=case.speedup.interval,
+        baseline=benchmark.baseline_used,
+        candidate_median_ns=benchmark.workloads[0].candidate.median_ns,
+        baseline_median_ns=case.speedup.baseline_median_ns,
+        policy_sha256=digest_of(case.policy),
+        gates=gates,
+        verified_seq=case.verified.seq,
+        benchmark_seq=case.benchmark.seq,
+        env_sha256=benchmark.env_sha256,
+        perf_key=case.environment.perf_key,
+        abi_key=case.environment.abi_key,
+        coverage=Coverage(verified=verified.shapes_verified, measured=tuple(w.shape for w in benchmark.workloads)),
+    )
+
+
+def _same_bytes(case: Case) -> tuple[str, str, bool]:
+    named = {case.submitted.files.sha256, case.submitted.candidate, case.verified.event.candidate}
+    named.add(case.benchmark.event.candidate)
+    return f"{len(named)} candidate digests in the evidence", "one", len(named) == 1
+
+
+def _same_task(case: Case) -> tuple[str, str, bool]:
+    named = {case.task.task_id, case.verified.event.task_id, case.benchmark.event.task_id}
+    chained = case.benchmark.event.verified_seq == case.verified.seq
+    observed = f"{len(named)} tasks, benchmark of event {case.benchmark.event.verified_seq}"
+    return observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained
+
+
+def _same_policy(case: Case) -> tuple[str, str, bool]:
+    wanted = digest_of(case.policy)
+    named = {
+        case.task.policy_sha256,
+        case.verified.event.policy_sha256,
+        case.benchmark.event.policy_sha256,
+    }
+    observed = ", ".join(sorted(digest[:12] for digest in named))
+    return observed, wanted[:12], named == {wanted}
+
+
+def _real(case: Case) -> tuple[str, str, bool]:
+    simulated = case.verified.event.simulated
+    return "simulated" if simulated else "ran on the target", "ran on the target", not simulated
+
+
+def _isolated(case: Case) -> tuple[str, str, bool]:
+    levels = (case.verified.event.isolation.level, case.benchmark.event.isolation.level)
+    met = all(at_least(level, case.policy.minimum_isolation) for level in levels)
+    return " and ".join(levels), f"at least {case.policy.minimum_isolation}", met
+
+
+def _gates(case: Case) -> tuple[str, str, bool]:
+    gates = case.verified.event.gates
+    passed = sum(gate.verdict == "passed" for gate in gates)
+    return f"{passed} of {len(gates)} gates passed", "all", bool(gates) and passed == len(gates)
+
+
+def _authority(case: Case) -> tuple[str, str, bool]:
+    methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
+    wanted = "launch_plan" if case.task.target.platform == "cuda" else "host_slope"
+    return ", ".join(sorted(methods)), wanted, methods == {wanted}
+
+
+def _measured(case: Case) -> tuple[str, str, bool]:
+    shapes = [workload.shape for workload in case.benchmark.event.workloads]
+    return str(shapes), str([case.task.shape]), shapes == [case.task.shape]
+
+
+def _stands(case: Case) -> tuple[str, str, bool]:
+    invalid = case.benchmark_invalidated
+    return "invalidated" if invalid else "stands", "stands", not invalid
+
+
+def _pairs(case: Case) -> tuple[str, str, bool]:
+    pairs = min(workload.process_pairs for workload in case.benchmark.event.workloads)
+    return (
+        f"{pairs} process pairs",
+        f"at least {case.policy.process_pairs}",
+        pairs >= case.policy.process_pairs,
+    )
+
+
+def _control(case: Case) -> tuple[str, str, bool]:
+    control, band = case.benchmark.event.workloads[0].control, case.policy.control_half_width
+    observed = f"{control.low:.3f} to {control.high:.3f}x"
+    return observed, f"{1 - band:.2f} to {1 + band:.2f}x", within_band(control, band)
+
+
+def _floor(case: Case) -> tuple[str, str, bool]:
+    timing = case.benchmark.event.workloads[0]
+    met = timing.candidate.p90_ns >= case.policy.floor_slack * timing.floor_ns
+    return (
+        f"{timing.candidate.p90_ns:.0f} ns",
+        f"at least {case.policy.floor_slack * timing.floor_ns:.0f} ns",
+        met,
+    )
+
+
+def _faster(case: Case) -> tuple[str, str, bool]:
+    found = case.speedup.interval
+    observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {case.speedup.baseline}"
+    minimum = max(case.task.minimum_speedup, case.policy.minimum_speedup)
+    met = found.low >= minimum and case.speedup.pairs_lost == 0
+    return observed, f"lower end at least {minimum:.2f}x, no process pair lost", met
+
+
+RULES: tuple[_Rule, ...] = (
+    _Rule("same bytes", "TAMPERING", _same_bytes),
+    _Rule("same task", "TAMPERING", _same_task),
+    _Rule("same policy", "STATIC_POLICY", _same_policy),
+    _Rule("not simulated", "INFRASTRUCTURE", _real),
+    _Rule("isolation", "INFRASTRUCTURE", _isolated),
+    _Rule("gates", "INCORRECT_NUMERICAL", _gates),
+    _Rule("timing authority", "CLOCK_DISAGREES", _authority),
+    _Rule("measured shape", "STATIC_POLICY", _measured),
+    _Rule("benchmark stands", "CLOCK_DISAGREES", _stands),
+    _Rule("process pairs", "NOISE_TOO_HIGH", _pairs),
+    _Rule("control", "NOISE_TOO_HIGH", _control),
+    _Rule("floor", "BELOW_FLOOR", _floor),
+    _Rule("speedup", "TOO_SLOW", _faster),
+)

@@ -1,0 +1,113 @@
+"""Phases 6 to 9: have the lab examine a candidate, and say what it saw."""
+
+from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.tensors import Shape
+from forge.domain.verdict import Accepted
+from forge.errors import EnvironmentUnfit
+from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
+from forge.executor.local import LocalExecutor
+from forge.lab.examine import Examination, Progress
+from forge.pipeline.job import Evidence, job_of, pack_artifact, simulated
+from forge.pipeline.outcome import Outcome
+
+
+def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -> Outcome:
+    """Examine the candidate; a fault of the machine is an event of its own and never held against it."""
+    job = job_of(evidence)
+    try:
+        examined = executor.examine(job, progress=progress)
+    except (EnvironmentUnfit, OSError) as error:
+        return _errored(evidence, str(error))
+    report = _report(evidence, examined)
+    artifact, artifact_blobs = pack_artifact(examined.artifact)
+    blobs = [report, *artifact_blobs]
+    if examined.counterexample is not None:
+        blobs.append(canonical(examined.counterexample))
+    event = _event(evidence, examined, artifact=artifact, report_sha256=sha256(report))
+    files = {"verification_report.json": report}
+    if examined.counterexample is not None:
+        files["counterexample.py"] = examined.counterexample.snippet.encode()
+    return Outcome(events=(event,), files=files, blobs=tuple(blobs))
+
+
+def _event(evidence: Evidence, examined: Examination, *, artifact: str | None, report_sha256: str) -> Event:
+    candidate, environment = evidence.submitted.candidate, evidence.environment.env_sha256
+    if isinstance(examined.verdict, Accepted):
+        return CandidateVerified(
+            run_id=evidence.run_id,
+            task_id=evidence.task.task_id,
+            candidate=candidate,
+            attempt=evidence.attempt,
+            artifact_sha256=artifact,
+            workloads=_worst(examined),
+            shapes_verified=_public_shapes(evidence, examined),
+            gates=examined.gates,
+            seeds_sha256=sha256(canonical({"seeds": list(examined.seeds)})),
+            isolation=evidence.isolation,
+            env_sha256=environment,
+            simulated=simulated(evidence),
+            report_sha256=report_sha256,
+            policy_sha256=evidence.task.policy_sha256,
+        )
+    counterexample = examined.counterexample
+    return CandidateRejected.model_validate(
+        {
+            "run_id": evidence.run_id,
+            "task_id": evidence.task.task_id,
+            "candidate": candidate,
+            "stage": examined.stage,
+            "reason": examined.verdict.reason,
+            "gates": examined.gates,
+            "counterexample_sha256": digest_of(counterexample) if counterexample else None,
+            "env_sha256": environment,
+        }
+    )
+
+
+def _public_shapes(evidence: Evidence, examined: Examination) -> tuple[Shape, ...]:
+    """Where it was seen to be right; held-out shapes stay out of what is published."""
+    shapes = {digest_of(errors.shape): errors.shape for errors in examined.workloads}
+    return tuple(shape for shape in shapes.values() if shape not in evidence.held_out.shapes)
+
+
+def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
+    """The worst draw of each kind of input: an event stays small, the report has them all."""
+    worst: dict[str, WorkloadErrors] = {}
+    for errors in examined.workloads:
+        held = worst.get(errors.inputs)
+        if held is None or errors.bound_used > held.bound_used:
+            worst[errors.inputs] = errors
+    return tuple(worst.values())
+
+
+def _report(evidence: Evidence, examined: Examination) -> bytes:
+    return canonical(
+        {
+            "candidate": evidence.submitted.candidate,
+            "task_id": evidence.task.task_id,
+            "attempt": evidence.attempt,
+            "verdict": examined.verdict.model_dump(mode="json"),
+            "stage": examined.stage,
+            "gates": [gate.model_dump(mode="json") for gate in examined.gates],
+            "workloads": [errors.model_dump(mode="json") for errors in examined.workloads],
+            "counterexample": (examined.counterexample.model_dump(mode="json") if examined.counterexample else None),
+            "seeds": list(examined.seeds),
+            "isolation": evidence.isolation.model_dump(mode="json"),
+            "environment": evidence.environment.env_sha256,
+            "untrusted_log": examined.log,
+        }
+    )
+
+
+def _errored(evidence: Evidence, detail: str) -> Outcome:
+    event = VerificationErrored(
+        run_id=evidence.run_id,
+        task_id=evidence.task.task_id,
+        candidate=evidence.submitted.candidate,
+        attempt=evidence.attempt,
+        detail=detail[:2000],
+        retry_of=evidence.retry_of,
+        env_sha256=evidence.environment.env_sha256,
+    )
+    return Outcome(events=(event,))

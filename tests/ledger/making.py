@@ -1,0 +1,63 @@
+"""Real ledgers to test with: a counted clock and ids, and one realistic event of each type."""
+
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from forge.domain.digest import sha256
+from forge.events import Event, parse_event
+from forge.events.candidate import CandidateDuplicated
+from forge.ledger.ids import uuid7
+from forge.ledger.store import Ledger
+
+GOLDEN = Path(__file__).parent.parent / "events" / "golden"
+LEDGER_ID = "019554d0-9c00-7abc-8def-0123456789ab"
+ORIGIN = "kernels/example"
+_ids: Iterator[int] = itertools.count(1)
+
+
+def now() -> datetime:
+    return datetime(2026, 3, 1, 12, tzinfo=UTC) + timedelta(microseconds=next(_ids))
+
+
+def new_id() -> str:
+    return uuid7(1_772_366_400_000, next(_ids).to_bytes(10, "big"))
+
+
+def create(path: Path) -> Ledger:
+    return Ledger.create(path, ledger_id=LEDGER_ID, origin=ORIGIN, forge_version="0.1.0", now=now, new_id=new_id)
+
+
+def open_ledger(path: Path, *, read_only: bool = False) -> Ledger:
+    return Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
+
+
+def examples() -> dict[str, Event]:
+    """Type -> its golden event, but for LedgerOpened, which no one can append."""
+    events = {}
+    for path in sorted(GOLDEN.glob("*.json")):
+        name, version, _ = path.name.split(".")
+        if name != "LedgerOpened":
+            events[name] = parse_event(name, int(version.removeprefix("v")), path.read_bytes())
+    return events
+
+
+def duplicated(number: int, *, candidate: str = "a") -> CandidateDuplicated:
+    """A small event of the stream `candidate:<digest of candidate>`."""
+    return CandidateDuplicated(
+        run_id="20260301T120000_rmsnorm_cpu_0a1b2c",
+        task_id="t",
+        candidate=sha256(candidate.encode()),
+        earlier_seq=number,
+    )
+
+
+def stream_of(candidate: str) -> str:
+    return duplicated(0, candidate=candidate).stream()
+
+
+def fill(ledger: Ledger, count: int) -> None:
+    """Append `count` small events over three streams."""
+    for number in range(count):
+        ledger.append([duplicated(number, candidate="abc"[number % 3])], actor="cli:ada@lab", correlation_id="fill")

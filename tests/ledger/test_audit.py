@@ -1,0 +1,428 @@
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forge.domain.candidate import Candidate, CandidateFile
+from forge.domain.digest import canonical
+from forge.errors import WorkspaceNotFound
+from forge.events.run import RunSealed
+from forge.ledger.audit import audit
+from forge.ledger.audit_evidence import BLOB_FIELDS
+from forge.ledger.audit_report import AuditReport
+from forge.ledger.blobs import BlobStore
+from forge.ledger.chain import StoredRow, event_hash
+from forge.ledger.runs import RunDirectory
+from forge.ledger.store import Ledger
+
+from .making import create, duplicated, examples, fill, new_id, now, open_ledger
+
+Tamper = Callable[[str], None]
+RUN_ID = "20260301T120000_rmsnorm_cpu_0a1b2c"
+
+
+@pytest.fixture
+def filled(path: Path) -> Path:
+    with open_ledger(path) as ledger:
+        fill(ledger, 4)
+        ledger.append(
+            list(examples().values()),
+            actor="cli:ada",
+            correlation_id="r",
+            idempotency_key="all",
+            causation_id="x",
+        )
+    return path
+
+
+def first(report: AuditReport) -> tuple[int | None, str]:
+    assert not report.ok
+    return report.problems[0].seq, report.problems[0].what
+
+
+def test_an_untouched_ledger_of_every_event_type_is_sound(filled: Path) -> None:
+    report = audit(filled)
+    with open_ledger(filled, read_only=True) as ledger:
+        head = ledger.head
+    assert report == AuditReport(ok=True, events=head.seq, head=head.event_hash, problems=())
+
+
+def test_a_ledger_can_be_audited_while_it_is_written(ledger: Ledger, path: Path) -> None:
+    fill(ledger, 3)
+    assert audit(path).events == 4
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"),
+    [
+        ("event_id", "'019554d0-9c00-7abc-8def-ffffffffffff'", "event_hash"),
+        ("stream", "'kernel:x'", "event_hash"),
+        ("stream_version", "500", "event_hash"),
+        ("type", "'KernelRevoked'", "event_hash"),
+        ("schema_version", "2", "event_hash"),
+        ("recorded_at", "'2020-01-01T00:00:00.000000Z'", "event_hash"),
+        ("actor", "'cli:eve'", "event_hash"),
+        ("correlation_id", "'other'", "event_hash"),
+        ("causation_id", "NULL", "event_hash"),
+        ("causation_id", "'other'", "event_hash"),
+        ("idempotency_key", "NULL", "event_hash"),
+        ("idempotency_key", "'other#0'", "event_hash"),
+        ("payload", "replace(payload, 'a', 'b')", "payload_sha256"),
+        ("payload", "payload || ' '", "payload_sha256"),
+        ("payload_sha256", "zeroblob(32)", "payload_sha256"),
+        ("prev_hash", "zeroblob(32)", "prev_hash"),
+        ("event_hash", "zeroblob(32)", "event_hash"),
+        ("payload_sha256", "x'00'", "payload_sha256"),
+        ("actor", "CAST(x'ff3a41' AS TEXT)", "actor"),
+    ],
+)
+def test_an_edit_of_any_column_is_named_at_its_row(
+    column: str, value: str, what: str, filled: Path, tamper: Tamper
+) -> None:
+    tamper(f"UPDATE event SET {column} = {value} WHERE seq = 7")
+    assert first(audit(filled)) == (7, what)
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("DELETE FROM event WHERE seq = 7", (8, "seq")),
+        ("DELETE FROM event WHERE seq = 1", (2, "seq")),
+        (
+            "UPDATE event SET seq = 1000 WHERE seq = 7; UPDATE event SET seq = 7 WHERE seq = 8;"
+            "UPDATE event SET seq = 8 WHERE seq = 1000",
+            (7, "prev_hash"),
+        ),
+        (
+            "UPDATE event SET payload = (SELECT payload FROM event WHERE seq = 3) WHERE seq = 2",
+            (2, "payload_sha256"),
+        ),
+        (
+            "UPDATE event SET (payload, payload_sha256) ="
+            " (SELECT payload, payload_sha256 FROM event WHERE seq = 3) WHERE seq = 2",
+            (2, "event_hash"),
+        ),
+        ("UPDATE ledger_meta SET ledger_id = 'another'", (None, "database")),
+        ("UPDATE ledger_meta SET genesis_hash = zeroblob(32)", (None, "database")),
+        ("UPDATE ledger_meta SET origin = 'elsewhere'", (1, "LedgerOpened")),
+        ("DELETE FROM ledger_meta", (None, "database")),
+        ("DELETE FROM event", (None, "events")),
+        ("PRAGMA application_id = 7", (None, "application id")),
+    ],
+    ids=[
+        "middle deleted",
+        "first deleted",
+        "two swapped",
+        "payload swapped",
+        "payload and digest swapped",
+        "renamed",
+        "another genesis",
+        "another origin",
+        "nameless",
+        "emptied",
+        "another application",
+    ],
+)
+def test_reordering_deleting_and_swapping_are_named(
+    sql: str, found: tuple[int | None, str], filled: Path, tamper: Tamper
+) -> None:
+    tamper(sql)
+    assert first(audit(filled)) == found
+
+
+def rehash(path: Path, seq: int, **change: object) -> None:
+    """Edit one row and give it, and it alone, the right hashes: what someone careful would do first."""
+    with closing(sqlite3.connect(path)) as connection:
+        row = StoredRow._make(connection.execute("SELECT * FROM event WHERE seq = ?", (seq,)).fetchone())
+        row = row._replace(**change)
+        row = row._replace(payload_sha256=hashlib.sha256(row.payload.encode()).digest())
+        connection.execute(
+            "UPDATE event SET payload = ?, payload_sha256 = ?, actor = ?, stream_version = ?, event_hash = ?"
+            " WHERE seq = ?",
+            (row.payload, row.payload_sha256, row.actor, row.stream_version, event_hash(row), seq),
+        )
+        connection.commit()
+
+
+@pytest.fixture
+def unguarded(filled: Path, tamper: Tamper) -> Path:
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("DROP TRIGGER event_refuses_update")
+    return filled
+
+
+def test_a_row_edited_with_its_hashes_breaks_the_link_to_the_next(unguarded: Path) -> None:
+    rehash(unguarded, 7, actor="cli:eve")
+    assert first(audit(unguarded)) == (8, "prev_hash")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"b":1,"a":2}',
+        '{"a": 1}',
+        '{"a":1,"a":2}',
+        '{"a":"\\u00e9"}',
+        '{"a":NaN}',
+        "[]",
+        "{]",
+        '{"a":' * 3000,
+    ],
+    ids=["unsorted", "a space", "a key twice", "needless escape", "NaN", "no object", "no JSON", "deep"],
+)
+def test_a_payload_in_another_form_is_named_even_when_every_hash_fits(text: str, unguarded: Path) -> None:
+    last = audit(unguarded).events
+    rehash(unguarded, last, payload=text)
+    assert first(audit(unguarded)) == (last, "payload")
+
+
+def test_a_stream_version_out_of_step_is_named_even_when_every_hash_fits(unguarded: Path) -> None:
+    last = audit(unguarded).events
+    rehash(unguarded, last, stream_version=900)
+    seq, what = first(audit(unguarded))
+    assert seq == last
+    assert what.startswith("stream_version of")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"])),
+    number=st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_the_audit_renders_what_the_writer_rendered(text: str, number: float) -> None:
+    from forge.ledger import audit as auditing
+
+    written = canonical({"k": text, "n": number, "l": [None, True, -1], "d": {"b": 1, "a": ""}}).decode()
+    parsed = json.loads(written, parse_float=auditing._Number, parse_int=auditing._Number)
+    assert auditing._render(parsed) == written
+
+
+def test_a_missing_trigger_is_named(filled: Path) -> None:
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("DROP TRIGGER event_accepts_only_the_next")
+    assert first(audit(filled)) == (None, "trigger event_accepts_only_the_next")
+
+
+def test_a_changed_schema_is_named(filled: Path) -> None:
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("CREATE VIEW kernels AS SELECT 1")
+    assert first(audit(filled)) == (None, "schema")
+
+
+def test_a_damaged_index_is_found_though_every_row_is_sound(filled: Path) -> None:
+    with closing(sqlite3.connect(filled)) as connection:
+        page = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'ix_event_correlation_id_seq'"
+        ).fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(filled.read_bytes())
+    start = (page - 1) * size
+    place = content.index(b"fill", start, start + size)
+    content[place : place + 4] = b"gone"
+    filled.write_bytes(content)
+    assert first(audit(filled)) == (None, "integrity_check")
+
+
+def test_a_file_that_is_no_database_is_reported_and_an_absent_one_raises(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    with pytest.raises(WorkspaceNotFound):
+        audit(path)
+    path.write_bytes(b"nothing of the kind" * 100)
+    assert first(audit(path)) == (None, "database")
+
+
+def test_a_truncated_file_is_reported(filled: Path) -> None:
+    os.truncate(filled, filled.stat().st_size // 8192 * 4096)
+    assert not audit(filled).ok
+
+
+def test_the_chains_of_two_ledgers_cannot_be_spliced(filled: Path, tmp_path: Path, tamper: Tamper) -> None:
+    with Ledger.create(
+        tmp_path / "other.db",
+        ledger_id="other",
+        origin="kernels/example",
+        forge_version="0.1.0",
+        now=now,
+        new_id=new_id,
+    ):
+        pass
+    tamper(
+        f"ATTACH '{tmp_path / 'other.db'}' AS other; DELETE FROM event WHERE seq = 1;"
+        "INSERT INTO event SELECT * FROM other.event"
+    )
+    assert first(audit(filled)) == (1, "prev_hash")
+
+
+def test_the_audit_imports_neither_the_writer_nor_its_libraries() -> None:
+    code = (
+        "import sys, forge.ledger.audit as a; "
+        "bad = {'sqlmodel', 'sqlalchemy', 'pydantic', 'orjson', 'alembic', 'forge.ledger.store',"
+        " 'forge.ledger.chain', 'forge.ledger.schema', 'forge.domain.digest'} & set(sys.modules); "
+        "assert not bad, bad"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_blob_field_exists_in_its_event() -> None:
+    from forge.ledger.audit_evidence import _values
+
+    for name, fields in BLOB_FIELDS.items():
+        payload = examples()[name].model_dump(mode="json")
+        for field in fields:
+            values = list(_values(payload, field.split(".")))
+            assert values, field
+            assert all(isinstance(value, str) and len(value) == 64 for value in values), (name, field)
+
+
+@pytest.fixture
+def evidence(path: Path, tmp_path: Path) -> Path:
+    """A `forge_runs` whose every blob and run directory is there, and the ledger that names them."""
+    runs = tmp_path / "forge_runs"
+    blobs = BlobStore(runs / "cas")
+    files = (CandidateFile(path="kernel.py", sha256=blobs.put(b"def f(): ..."), size_bytes=12),)
+    candidate = Candidate(files=files, language="cpp", entry_point="f")
+    submitted = examples()["CandidateSubmitted"].model_copy(
+        update={"files": candidate, "candidate": candidate.sha256}
+    )
+    verified = examples()["CandidateVerified"].model_copy(
+        update={"report_sha256": blobs.put(b"report"), "artifact_sha256": None}
+    )
+    prompt = examples()["PromptRendered"].model_copy(
+        update={"rendered_sha256": blobs.put(b"brief"), "template_sha256": blobs.put(b"template")}
+    )
+    run = RunDirectory.create(runs, RUN_ID)
+    run.write("candidate/kernel.py", b"def f(): ...")
+    run.write("task.json", b"{}")
+    sealed = run.seal()
+    with open_ledger(path) as ledger:
+        ledger.append(
+            [
+                submitted,
+                verified,
+                prompt,
+                RunSealed(run_id=RUN_ID, outcome="promoted", manifest_sha256=sealed.manifest_sha256),
+            ],
+            actor="cli:ada",
+            correlation_id=RUN_ID,
+        )
+    assert audit(path, runs=runs).ok, audit(path, runs=runs).problems
+    return runs
+
+
+def blob(runs: Path, content: bytes) -> Path:
+    return BlobStore(runs / "cas").path(hashlib.sha256(content).hexdigest())
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    path.unlink()
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "seq", "what"),
+    [
+        (b"def f(): ...", 2, "blob files.files[].sha256"),
+        (b"report", 3, "blob report_sha256"),
+        (b"brief", 4, "blob rendered_sha256"),
+    ],
+)
+def test_a_missing_or_edited_blob_is_named_with_its_event(
+    content: bytes, seq: int, what: str, evidence: Path, path: Path
+) -> None:
+    overwrite(blob(evidence, content), content + b"!")
+    report = audit(path, runs=evidence)
+    assert first(report) == (seq, what)
+    assert report.problems[0].found == hashlib.sha256(content + b"!").hexdigest()
+    blob(evidence, content).unlink()
+    assert audit(path, runs=evidence).problems[0].found == "missing"
+    assert audit(path).ok
+
+
+def test_a_blob_that_is_a_link_counts_as_missing(evidence: Path, path: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"report")
+    blob(evidence, b"report").unlink()
+    blob(evidence, b"report").symlink_to(tmp_path / "elsewhere")
+    assert first(audit(path, runs=evidence)) == (3, "blob report_sha256")
+
+
+def test_a_digest_that_need_not_be_stored_must_fit_if_it_is(evidence: Path, path: Path) -> None:
+    blob(evidence, b"template").unlink()
+    assert audit(path, runs=evidence).ok
+    blob(evidence, b"template").write_bytes(b"another")
+    assert first(audit(path, runs=evidence)) == (4, "blob template_sha256")
+
+
+def add_link(run: Path) -> None:
+    (run / "link").symlink_to("/etc/hostname")
+
+
+def add_folder_link(run: Path) -> None:
+    (run / "folder").symlink_to("/etc")
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda run: overwrite(run / "task.json", b"[]"), "task.json"),
+        (lambda run: (run / "candidate/kernel.py").unlink(), "candidate/kernel.py"),
+        (lambda run: (run / "extra").write_bytes(b""), "extra"),
+        (add_link, "link"),
+        (add_folder_link, "folder"),
+        (lambda run: overwrite(run / "manifest.json", b"{}"), "manifest.json"),
+        (lambda run: (run / "manifest.json").unlink(), "manifest.json"),
+        (lambda run: run.rename(run.with_name("gone")), "manifest.json"),
+    ],
+    ids=[
+        "edited",
+        "missing",
+        "unknown",
+        "link",
+        "linked folder",
+        "manifest edited",
+        "manifest missing",
+        "moved",
+    ],
+)
+def test_a_run_directory_that_is_not_what_was_sealed_is_named(
+    change: Callable[[Path], object], what: str, evidence: Path, path: Path
+) -> None:
+    change(evidence / RUN_ID)
+    assert first(audit(path, runs=evidence)) == (5, f"run {RUN_ID}/{what}")
+
+
+def test_a_run_id_that_leads_elsewhere_is_not_followed(evidence: Path, path: Path) -> None:
+    manifest = (evidence / RUN_ID / "manifest.json").read_bytes()
+    with open_ledger(path) as ledger:
+        for run_id in ("../forge_runs/" + RUN_ID, "..", "/etc", ".tmp-x"):
+            ledger.append(
+                [RunSealed(run_id=run_id, outcome="x", manifest_sha256=hashlib.sha256(manifest).hexdigest())],
+                actor="cli:ada",
+                correlation_id="c",
+            )
+    found = audit(path, runs=evidence).problems
+    assert [problem.seq for problem in found] == [6, 7, 8, 9]
+    assert {problem.expected for problem in found} == {"the name of a folder"}
+
+
+def test_an_audit_of_a_ruin_stops_early_and_says_so(path: Path, tamper: Tamper) -> None:
+    with open_ledger(path) as ledger:
+        ledger.append([duplicated(number) for number in range(1100)], actor="cli:ada", correlation_id="c")
+    tamper("UPDATE event SET actor = 'cli:eve'")
+    report = audit(path)
+    assert 1000 <= len(report.problems) < 1010
+    assert report.events < 1101
+
+
+def test_two_new_ledgers_differ_only_by_their_names(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        create(tmp_path / name).close()
+    assert audit(tmp_path / "a").head != audit(tmp_path / "b").head

@@ -1,0 +1,1 @@
+"""Tests of the folds; a package, so that file names may repeat elsewhere."""
