@@ -67,7 +67,7 @@ class PhaseOutOfOrder(UsageError):
 
 
 class EnvironmentUnfit(ForgeError):
-    """This machine can't do what was asked."""
+    """What was asked can't be done on this machine."""
 
     code = "ENVIRONMENT_UNFIT"
     exit_status = 3

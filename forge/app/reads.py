@@ -143,22 +143,20 @@ def check_run(workspace: Workspace, run: RunState) -> list[Data]:
 
 def log(workspace: Workspace, *, after_seq: int, limit: int | None, types: tuple[str, ...] | None) -> list[Data]:
     """Events in order, with their envelopes."""
-    events = []
-    for recorded in workspace.ledger.read(after_seq=after_seq, types=types, limit=limit):
-        events.append(
-            {
-                "seq": recorded.seq,
-                "type": recorded.event.TYPE,
-                "stream": recorded.stream,
-                "stream_version": recorded.stream_version,
-                "recorded_at": recorded.recorded_at,
-                "actor": recorded.actor,
-                "run": recorded.correlation_id,
-                "event_hash": recorded.event_hash,
-                "payload": recorded.event.model_dump(mode="json"),
-            }
-        )
-    return events
+    return [
+        {
+            "seq": recorded.seq,
+            "type": recorded.event.TYPE,
+            "stream": recorded.stream,
+            "stream_version": recorded.stream_version,
+            "recorded_at": recorded.recorded_at,
+            "actor": recorded.actor,
+            "run": recorded.correlation_id,
+            "event_hash": recorded.event_hash,
+            "payload": recorded.event.model_dump(mode="json"),
+        }
+        for recorded in workspace.ledger.read(after_seq=after_seq, types=types, limit=limit)
+    ]
 
 
 def verify_ledger(home: Path) -> Data:
@@ -220,7 +218,7 @@ def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str) -> 
         "kernel_id": kernel.kernel_id if kernel else None,
         "entry_point": kernel.entry_point if kernel else None,
         "source": kernel.source_path if kernel else None,
-        "sha256": kernel.source_sha256 if kernel else None,
+        "sha256": kernel.sha256 if kernel else None,
         "evidence": dict(vars(evidence)) if evidence else None,
         "rejected": [list(item) for item in found.rejected],
     }

@@ -37,6 +37,9 @@ RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 HOME_VARIABLE = "FORGE_HOME"
 
+# Before torch is first imported: this process's idle workers must sleep, not spin, while a guest is timed.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 
 def now() -> datetime:
     """The time, in UTC."""

@@ -104,7 +104,8 @@ def parse_event(type_name: str, schema_version: int, untrusted_payload: str | by
         raise LedgerCorrupt(f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade")
     if not 1 <= schema_version <= event_type.SCHEMA_VERSION:
         raise LedgerCorrupt(
-            f"{type_name} has schema version {schema_version}, this Forge reads 1 to {event_type.SCHEMA_VERSION}: upgrade"
+            f"{type_name} has schema version {schema_version}, "
+            f"this Forge reads 1 to {event_type.SCHEMA_VERSION}: upgrade"
         )
     try:
         if schema_version == event_type.SCHEMA_VERSION:

@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 from forge.domain.digest import Digest
 from forge.events.fact import Fact
 
-E = TypeVar("E", bound=Fact, covariant=True)
+E_co = TypeVar("E_co", bound=Fact, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded(Generic[E]):
+class Recorded(Generic[E_co]):
     """An event as it stands in the ledger: its place, its time, its author, its hash."""
 
     seq: int
@@ -23,4 +23,4 @@ class Recorded(Generic[E]):
     correlation_id: str
     causation_id: str | None
     event_hash: Digest
-    event: E
+    event: E_co

@@ -194,7 +194,8 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...]) -> Iterator[GuestF
     trusted = Program(
         language=LANGUAGES["torch"],
         files=reference,
-        environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+        # precompiled headers go to the temporary folder, whatever the cache's folder is
+        environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TMPDIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
         writable=(Bind(inside, _CACHE, writable=True),),
     )
     own = Program(language=job.language, files=staged_files(job, artifact), environment=job.environment)

@@ -1,8 +1,9 @@
 """The host's clock on a guest's work: slopes, paired and interleaved, over fresh processes.
 
 A side's time per call is (t(k2) - T(k1)) / (k2 - k1), where t(k) is the host's time from releasing k calls to
-having their outputs and T(k1) the median of t(k1) over the pair's rounds: a constant of the path. All sets of a round have fresh inputs, the same for every side; every call of the candidate
-is judged. The order of sides is drawn anew for each round.
+having their outputs, and T(k1) the median of t(k1) over the pair's rounds: a constant of the path. All sets of a
+round have fresh inputs, the same for every side; every call of the candidate is judged. The order of sides is
+drawn anew for each round.
 """
 
 import random
@@ -17,7 +18,7 @@ from forge.lab.probe import Case, Probe
 from forge.sandbox.reply import ArtifactFile
 
 MOST_SETS = 48
-WORK_PER_RELEASE_NS = 3_000_000
+WORK_PER_RELEASE_NS = 2_000_000
 """The difference between the two releases should be this long, to stand out of a pipe's latency."""
 WARM_UP_ROUNDS = 3
 
