@@ -62,23 +62,17 @@ def _tell(told: "Told") -> None:
     console.print(f"  run        {told.home}/forge_runs/{told.honest_run}/", soft_wrap=True)
     console.print(f"  registry   {told.home}/kernel_registry/verified_kernels.json", soft_wrap=True)
     console.print("\n[bold]Next[/bold]")
-    for command in (
-        "forge ledger verify",
-        f"forge run show {told.cheat_run}",
-        "forge ledger log",
-        "forge task create -h",
-    ):
-        console.print(f"  {command} --home {told.home}" if "-h" not in command else f"  {command}", soft_wrap=True)
+    for command in ("ledger verify", f"run show {told.cheat_run}", "ledger log", "kernel list"):
+        console.print(f"  forge {command} --home {told.home}", soft_wrap=True)
 
 
 def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
     show("\n[bold]An honest kernel[/bold]: residual add and RMSNorm in one pass, C++, fp32, 16 x 4096")
     timed: Reported = told.benchmark
     for workload in timed.get("workloads", []):
-        show(
-            f"  {workload['candidate_ns'] / 1000:.1f} us per call, of which {workload['harness_ns'] / 1000:.1f} us is"
-        )
-        show("  the path itself (copying the outputs out), which the baselines pay as well")
+        whole_us, path_us = workload["candidate_ns"] / 1000, workload["harness_ns"] / 1000
+        show(f"  {whole_us:.1f} us per call, of which {path_us:.1f} us is the path itself (copying the outputs")
+        show("  out to the host), which the baselines pay as well")
         for kind, baseline in workload["baselines"].items():
             low, high = baseline["ci95"]
             show(
@@ -93,7 +87,8 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
     if told.promoted and told.promoted["kernel_id"]:
         show(f"  [green]promoted[/green] as {told.promoted['kernel_id']}")
     else:
-        reason: Reported = (told.promoted or timed).get("reason") or {}
+        unmet: Reported = told.promoted or timed
+        reason: Reported = unmet.get("reason") or {}
         show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
 
 

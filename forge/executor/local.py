@@ -13,7 +13,7 @@ from forge.lab.finding import Failed
 from forge.lab.guests import own_claims
 from forge.lab.roofline import copy_bandwidth_bytes_per_s, floor_ns
 from forge.lab.timing import Attempt, measure
-from forge.sandbox.isolation import probe
+from forge.sandbox.probe import probe
 from forge.sandbox.reply import ArtifactFile
 
 

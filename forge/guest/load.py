@@ -32,6 +32,6 @@ def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -
     if wrap == "compile":
         import torch
 
-        compiled: Function = torch.compile(function, dynamic=False)
-        return compiled
-    return function
+        function = torch.compile(function, dynamic=False)
+    found: Function = function
+    return found

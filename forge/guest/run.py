@@ -77,7 +77,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
 
 def _copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:
     for destination, output in zip(destinations, outputs, strict=True):
-        destination.copy_(output)  # type: ignore[arg-type]  # _form_status has seen that it is a tensor
+        destination.copy_(output)
 
 
 def _forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
@@ -88,7 +88,8 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
     if len(outputs) != len(destinations):
         return wire.WRONG_TYPE
     for output, destination in zip(outputs, destinations, strict=True):
-        if type(output) is not torch.Tensor:
+        # exactly this type: a subclass could put its work off until somebody looks
+        if not isinstance(output, torch.Tensor) or type(output) is not torch.Tensor:
             return wire.WRONG_TYPE
         if output.shape != destination.shape or output.dtype != destination.dtype:
             return wire.WRONG_FORM

@@ -26,7 +26,8 @@ def copy_bandwidth_bytes_per_s(
         target.copy_(source)
         best_ns = min(best_ns, float(max(1, clock() - started_ns)))
     torch.set_num_threads(before)
-    return 2 * source.numel() * source.element_size() / best_ns * 1e9
+    moved_bytes: int = 2 * source.numel() * source.element_size()
+    return moved_bytes / best_ns * 1e9
 
 
 def floor_ns(bytes_moved: int, bandwidth_bytes_per_s: float) -> float:

@@ -2,17 +2,18 @@ import os
 
 import pytest
 
-from forge.sandbox import isolation
+from forge.sandbox.isolation import Isolation
+from forge.sandbox.probe import probe
 
 
 @pytest.fixture
-def walls() -> isolation.Isolation:
+def walls() -> Isolation:
     """Skip where this machine can't build the walls; `test_isolation` asserts that it then says so.
 
     With FORGE_TEST_WALLS set, as on a machine known to have them, a missing wall fails instead: a broken
     wall makes the probe say "none", and would otherwise hide behind skipped tests.
     """
-    probed = isolation.probe()
+    probed = probe()
     if probed.level != "namespaces":
         assert "FORGE_TEST_WALLS" not in os.environ, probed.missing
         pytest.skip(f"no namespaces here: {probed.missing}")

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from forge.sandbox.isolation import LEVELS, REQUIRED, at_least, judge, probe
+from forge.sandbox.isolation import LEVELS, REQUIRED, at_least, judge
+from forge.sandbox.probe import probe
 
 
 def test_the_probe_reports_every_wall_or_none() -> None:
@@ -53,7 +54,7 @@ if os.getuid() == 0:
         assert libc.mount(b"/proc/self/fd/%d" % hold, prefix.encode(), None, 4096, None) == 0
     os.setgroups([]); os.setgid(4321); os.setuid(4321)
 sys.path.insert(0, sys.argv[1])
-from forge.sandbox.isolation import probe
+from forge.sandbox.probe import probe
 print(probe().level, *probe().missing, sep="\\n")
 """
 
@@ -80,7 +81,7 @@ def test_without_the_right_to_make_namespaces_the_probe_says_none() -> None:
 import sys
 sys.path.insert(0, sys.argv[1])
 from forge.sandbox.enter import kernel, privileges, seccomp
-from forge.sandbox.isolation import probe
+from forge.sandbox.probe import probe
 if sys.platform == "linux":
     privileges.forbid_gain()
     seccomp.filter_calls()

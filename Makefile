@@ -1,0 +1,39 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both set everything up first.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check docs clean setup
+
+demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
+	@rm -rf .demo
+	@$(BIN)/forge demo --home .demo
+
+test: $(READY)  ## every test that needs no GPU
+	@FORGE_TEST_WALLS=$(FORGE_TEST_WALLS) $(BIN)/python -m pytest -n auto
+
+check: $(READY)  ## format, lint, types, layers, documentation
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python docs/generate.py --check
+
+docs: $(READY)  ## write the generated reference pages anew
+	@$(BIN)/python docs/generate.py
+
+setup: $(READY)
+
+# torch comes first and pinned: a CPU build where the registry has one. Nothing else may choose its version.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Forge needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) (torch and what the lab needs: a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,dev]'
+	@touch $(READY)
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,76 @@
+"""Which walls this machine can build: found out by building them once around a program of our own.
+
+Distrusts documentation, kernel versions and configuration files.
+"""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterable
+
+from forge.errors import EnvironmentUnfit
+from forge.sandbox.isolation import Isolation, judge
+from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
+
+_NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
+
+# Run by the guest of `probe`: what it sees of its own walls. Without /proc it says nothing about those parts.
+_LOOK = """
+import ctypes, json, os, resource
+seen = {"pid_ns": os.getpid() < 10, "unprivileged_uid": os.getuid() != 0}
+try:
+    os.listdir("/")
+    seen["landlock"] = False
+except PermissionError:
+    seen["landlock"] = True
+libc = ctypes.CDLL(None)
+seen["no_new_privs"] = libc.prctl(39, 0, 0, 0, 0) == 1
+seen["seccomp"] = libc.prctl(21, 0, 0, 0, 0) == 2
+seen["rlimits"] = resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+try:
+    seen["no_capabilities"] = "CapBnd:\\t0000000000000000" in open("/proc/self/status").read()
+    seen["links"] = {name: os.readlink("/proc/self/ns/" + name) for name in NAMES}
+except FileNotFoundError:
+    pass
+os.write(3, json.dumps(seen).encode())
+"""
+
+
+@functools.cache
+def probe() -> Isolation:
+    """Build the walls around a trivial program that looks at them; the answer is kept for this process."""
+    program = _LOOK.replace("NAMES", repr(_NAMESPACES))
+    read_end, write_end = os.pipe()
+    try:
+        confined = Confinement(
+            argv=(sys.executable, "-I", "-S", "-c", program),
+            binds=runtime_binds(),
+            masked=masked_paths(),
+            environment={},
+            descriptors=(write_end,),
+            limits=Limits(wall_s=20),
+        )
+        with start(confined, isolation="namespaces") as guest:
+            os.close(write_end)
+            write_end = -1
+            ended = guest.wait(20)
+            untrusted_text = os.read(read_end, 1 << 16)
+            if ended is None or ended.returncode != 0:
+                return judge(())
+            return judge(_confirmed(guest.isolation.parts, untrusted_text))
+    except EnvironmentUnfit:
+        return judge(())
+    finally:
+        os.close(read_end)
+        if write_end >= 0:
+            os.close(write_end)
+
+
+def _confirmed(parts: Iterable[str], report: bytes) -> list[str]:
+    """Drop every part that the guest, which is our own program here, saw to be absent."""
+    seen = json.loads(report)
+    for name, link in seen.pop("links", {}).items():
+        part = "mount_ns" if name == "mnt" else f"{name}_ns"
+        seen[part] = seen.get(part, True) and link != os.readlink(f"/proc/self/ns/{name}")
+    return [part for part in parts if seen.get("landlock" if part.startswith("landlock_") else part, True)]
