@@ -18,7 +18,7 @@ def main() -> None:
     functions = _load_all(first.body)
     if functions is not None:
         channel.reply(0, wire.DONE)
-        _serve(functions, int(str(first.body["arena_bytes"])))
+        _serve(functions, int(str(first.body["arena_bytes"])), str(first.body["device"]))
 
 
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
@@ -38,7 +38,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     return None
 
 
-def _serve(functions: list[load.Function], arena_bytes: int) -> None:
+def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> None:
     from . import run
 
     arena = run.open_arena(arena_bytes)
@@ -46,7 +46,7 @@ def _serve(functions: list[load.Function], arena_bytes: int) -> None:
     gc.disable()
     while (command := channel.read_command()) is not None:
         if isinstance(command, channel.Setup):
-            layout = run.lay_out(arena, command.body)
+            layout = run.lay_out(arena, command.body, device)
             channel.reply(0, wire.DONE)
         elif layout is not None:
             _call(functions[command.function], layout, command)

@@ -20,6 +20,8 @@ class Layout:
     """Tensors over the arena: one tuple of inputs and one of destinations for each set."""
 
     inputs: tuple[tuple[torch.Tensor, ...], ...]
+    on_device: tuple[tuple[torch.Tensor, ...], ...]
+    """The inputs themselves on a CPU; elsewhere tensors that take on their content before each call."""
     destinations: tuple[tuple[torch.Tensor, ...], ...]
     scalars: int
     """How many of a command's scalars the function takes."""
@@ -30,11 +32,13 @@ def open_arena(size_bytes: int) -> mmap.mmap:
     return mmap.mmap(wire.ARENA, size_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def lay_out(arena: mmap.mmap, body: dict[str, object]) -> Layout:
-    """Build the tensors that a layout command describes; offsets in bytes, strides in elements."""
+def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
+    """Build the tensors that a layout command describes; offsets in bytes."""
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
+    inputs = tuple(tuple(_view(arena, t) for t in one["inputs"]) for one in sets)
     return Layout(
-        inputs=tuple(tuple(_view(arena, t) for t in one["inputs"]) for one in sets),
+        inputs=inputs,
+        on_device=tuple(tuple(t.to(device) for t in one) for one in inputs),
         destinations=tuple(tuple(_view(arena, t) for t in one["outputs"]) for one in sets),
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
     )
@@ -59,7 +63,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     outputs: tuple[object, ...] = ()
     for done in range(command.count):
         index = command.first + done
-        returned = function(*layout.inputs[index], *scalars)
+        returned = function(*_on_device(layout, index), *scalars)
         outputs = returned if type(returned) is tuple else (returned,)
         destinations = layout.destinations[index]
         status = _form_status(outputs, destinations)
@@ -73,6 +77,14 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     for destinations, kept in retained:
         _copy_out(destinations, kept)
     channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=_forms(outputs))
+
+
+def _on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
+    tensors = layout.on_device[index]
+    for tensor, source in zip(tensors, layout.inputs[index], strict=True):
+        if tensor is not source:
+            tensor.copy_(source)
+    return tensors
 
 
 def _copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:

@@ -6,6 +6,7 @@ The candidate's bytes go in, findings come out. Nothing here imports, loads or b
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from forge.domain.candidate import Metadata
 from forge.domain.evidence import Counterexample, GateResult, Isolation, WorkloadErrors
@@ -46,6 +47,9 @@ class Job:
     entry_point: str
     interpreted: bool = False
     """Whether an interpreter stands in for the target: the result is simulated."""
+
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the candidate runs."""
 
     @property
     def threads(self) -> int:
@@ -161,6 +165,7 @@ def _verify(job: Job, record: _Record, progress: Progress) -> Examination:
         files=staged_files(job, record.artifact),
         # freed memory is filled with a pattern, so that reading it before writing shows
         environment={**job.environment, "MALLOC_PERTURB_": "165"},
+        device=job.device,
     )
     stage = Stage(program, job.isolation)
     try:

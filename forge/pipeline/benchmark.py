@@ -19,7 +19,7 @@ from forge.lab.examine import Progress
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, HARNESS
 from forge.lab.statistics import interval, pair_ratios, summarise, within_band
-from forge.pipeline.job import Evidence, job_of, simulated
+from forge.pipeline.job import Evidence, job_of, on_gpu, simulated
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.samples import Samples, render_samples
 from forge.sandbox.reply import ArtifactFile
@@ -50,6 +50,11 @@ def measure(
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
             "its correctness was judged, its time would say nothing; bench on the target itself"
+        )
+    if on_gpu(evidence):
+        raise EnvironmentUnfit(
+            f"time on {evidence.task.target.gpu!r} isn't taken yet: it needs a launch plan, since the host can't hold "
+            "a clock on a GPU through a guest's own calls; the verification stands"
         )
     job = job_of(evidence)
     try:

@@ -50,13 +50,20 @@ def job_of(evidence: Evidence) -> Job:
         metadata=Metadata.model_validate(orjson.loads(evidence.files["metadata.json"])),
         entry_point=evidence.submitted.files.entry_point,
         interpreted=simulated(evidence),
+        device="cuda" if on_gpu(evidence) else "cpu",
     )
+
+
+def on_gpu(evidence: Evidence) -> bool:
+    """Whether the target is a GPU and this machine has one of exactly that model."""
+    gpu = evidence.environment.gpu
+    return evidence.task.target.platform == "cuda" and gpu is not None and gpu.slug == evidence.task.target.gpu
 
 
 def simulated(evidence: Evidence) -> bool:
     """Whether an interpreter stands in for the target; raise EnvironmentUnfit where nothing can."""
     task, language = evidence.task, find_language(evidence.task.language)
-    if task.target.platform == "cpu" and "cpu" in language.times_on:
+    if on_gpu(evidence) or (task.target.platform == "cpu" and "cpu" in language.times_on):
         return False
     if "cpu" in language.stands_in_on:
         return True

@@ -95,6 +95,7 @@ class Session:
                 "arena_bytes": self._arena.size_bytes,
                 "candidate_directory": directory,
                 "prebuilt_extensions": prebuilt_extensions,
+                "device": self._stage.device,
             }
         )
 

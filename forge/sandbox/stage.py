@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from forge import guest
 from forge.domain.evidence import Isolation
@@ -18,6 +19,8 @@ from forge.sandbox.limits import Limits
 
 GUEST_FOLDER = Path(guest.__file__).parent
 STAGE = "/stage"
+GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
+"""What a CUDA process opens; a guest for the CPU gets none of them."""
 _ENTRY = """import sys
 sys.path.insert(0, __file__.rpartition("/")[0])
 from {module} import main
@@ -33,6 +36,8 @@ class Program:
     files: Mapping[str, bytes]
     """The candidate's files, and what was built from them, by plain name."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the operands of a call lie."""
     writable: tuple[Bind, ...] = ()
     """For trusted guests alone: a place to keep compiled baselines in."""
 
@@ -61,6 +66,11 @@ class Stage:
             (candidate / name).write_bytes(content)
         for path in (self._directory, *self._directory.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
+
+    @property
+    def device(self) -> str:
+        """Torch's name for where the operands of a call lie."""
+        return self._program.device
 
     @property
     def walled(self) -> bool:
@@ -110,6 +120,7 @@ class Stage:
             environment=environment,
             descriptors=descriptors,
             limits=limits,
+            devices=GPU_NODES if self._program.device == "cuda" else (),
         )
         return start(confinement, isolation=self.isolation.level)
 
