@@ -2,7 +2,6 @@
 
 import fcntl
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +37,7 @@ class LocalExecutor:
     ) -> Attempt | Failed:
         """Time a candidate against its baselines, while no other measurement runs on this machine."""
         with self._alone():
-            return measure(job, artifact, rng=rng, progress=progress, now_s=time.monotonic)
+            return measure(job, artifact, rng=rng, progress=progress)
 
     def floor_ns(self, job: Job) -> float:
         """The fastest time that is believed for the job's shape on this machine."""

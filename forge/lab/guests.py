@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from forge.domain.policy import BaselineKind
-from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
 from forge.lab.examine import ARENA_BYTES, Job, staged_files
 from forge.lab.finding import Failed
 from forge.lab.own_tests import own_benchmark_claims
@@ -29,6 +29,8 @@ from forge.sandbox.stage import Program, Stage
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
 CONTROL_KIND: BaselineKind = "eager"
 _CACHE = "/baseline_cache"
+WHOLE_LIMIT_S = 7200.0
+"""A backstop for guests that mostly wait for their turn; a candidate's own time is limited by the policy."""
 
 HARNESS_SOURCE = """
 import torch
@@ -90,15 +92,16 @@ class GuestFactory:
         self._baseline = baseline
 
     def compile_baselines(self) -> None:
-        """Have torch.compile do its work once, so that fresh guests find it done."""
+        """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
         with ExitStack() as stack:
-            self._open(stack, self._baseline, self._baseline_functions(), 600.0, prebuilt=False)
+            _trusted(self._open(stack, self._baseline, self._baseline_functions(), prebuilt=False), "a baseline")
 
-    def fresh(self, limit_s: float) -> GuestSet | Failed:
-        """Start new processes for every side, at the same time, and have each make its first calls."""
+    def fresh(self) -> GuestSet | Failed:
+        """Start new processes for every side, at the same time, and have each make its first calls.
+
+        Only the candidate's failure is the candidate's: raise EnvironmentUnfit if a baseline fails.
+        """
         job = self._job
-        if limit_s <= 0:
-            return _out_of_time(job)
         stack = ExitStack()
         prebuilt = job.language.builds and job.metadata.cpp is None
         wanted = (
@@ -108,19 +111,21 @@ class GuestFactory:
         )
         with ThreadPoolExecutor(len(wanted)) as pool:
             openings = [
-                pool.submit(self._open, stack, stage, functions, limit_s, prebuilt=built)
-                for stage, functions, built in wanted
+                pool.submit(self._open, stack, stage, functions, prebuilt=built) for stage, functions, built in wanted
             ]
-        return self._gather(stack, [opening.result() for opening in openings])
-
-    def _gather(self, stack: ExitStack, opened: list[Probe | Failed]) -> GuestSet | Failed:
-        probes = []
-        for one in opened:
-            if isinstance(one, Failed):
+        try:
+            candidate, baseline, control = (opening.result() for opening in openings)
+            if isinstance(candidate, Failed):
                 stack.close()
-                return one
-            probes.append(one)
-        candidate, baseline, control = probes
+                return candidate
+            return self._gathered(
+                stack, candidate, _trusted(baseline, "a baseline"), _trusted(control, "the control")
+            )
+        except BaseException:
+            stack.close()
+            raise
+
+    def _gathered(self, stack: ExitStack, candidate: Probe, baseline: Probe, control: Probe) -> GuestSet:
         guests = GuestSet(stack)
         guests.add(CANDIDATE, candidate, 0)
         for index, kind in enumerate(self._job.policy.baselines):
@@ -138,15 +143,16 @@ class GuestFactory:
         stack: ExitStack,
         stage: Stage,
         functions: tuple[GuestFunction, ...],
-        limit_s: float,
         *,
         prebuilt: bool,
     ) -> Probe | Failed:
         job = self._job
         arena = Arena(ARENA_BYTES)
         stack.callback(arena.close)
-        limits = Limits(wall_s=limit_s, cpu_s=int(limit_s * 16), memory_bytes=job.policy.memory_limit_bytes)
-        session = stack.enter_context(Session(stage, arena, limits=limits, threads=job.threads))
+        limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
+        session = stack.enter_context(
+            Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
+        )
         loaded = session.load(functions, prebuilt_extensions=prebuilt)
         if isinstance(loaded, Refused):
             reason = loaded.reason
@@ -175,9 +181,10 @@ def _function(job: Job, kind: BaselineKind) -> GuestFunction:
 _WRAPS: dict[BaselineKind, str] = {"eager": "none", "compile": "compile"}
 
 
-def _out_of_time(job: Job) -> Failed:
-    message = f"the benchmark took longer than {job.policy.benchmark_limit_s:g} s"
-    return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
+def _trusted(opened: Probe | Failed, side: str) -> Probe:
+    if isinstance(opened, Failed):
+        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
+    return opened
 
 
 @contextmanager
@@ -195,6 +202,7 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...]) -> Iterator[GuestF
         language=LANGUAGES["torch"],
         files=reference,
         # precompiled headers go to the temporary folder, whatever the cache's folder is
+        interpreter_options=("-X", f"pycache_prefix={_CACHE}/bytecode"),
         environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TMPDIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
         writable=(Bind(inside, _CACHE, writable=True),),
     )

@@ -15,8 +15,8 @@ def examine_sources(kernel: str, *, metadata: Metadata, language: LanguageName, 
     """Screen kernel.py."""
     try:
         tree = ast.parse(kernel, filename="kernel.py")
-    except (SyntaxError, ValueError, RecursionError) as error:
-        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error}")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
+        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
     if entry_point not in _top_level_names(tree):
         return _failed(
             "BAD_SUBMISSION",
@@ -30,7 +30,11 @@ def examine_sources(kernel: str, *, metadata: Metadata, language: LanguageName, 
 
 def cpp_source(kernel: str, name: str) -> str | None:
     """The text of the module-level string constant `name`; None if there is no such constant."""
-    for node in ast.parse(kernel).body:
+    return _string_constant(ast.parse(kernel), name)
+
+
+def _string_constant(tree: ast.Module, name: str) -> str | None:
+    for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         named = any(isinstance(target, ast.Name) and target.id == name for target in targets)
         if isinstance(node, ast.Assign) and named and isinstance(node.value, ast.Constant):
@@ -64,19 +68,26 @@ def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageNa
                 "a cpp candidate calls torch.utils.cpp_extension.load_inline, or names its C++ text in "
                 "metadata.json under cpp.source; kernel.py does neither"
             )
-        if metadata.cpp is not None and cpp_source(ast.unparse(tree), metadata.cpp.source) is None:
+        if metadata.cpp is not None and _string_constant(tree, metadata.cpp.source) is None:
             return f"kernel.py has no module-level string constant {metadata.cpp.source!r}, named in metadata.json"
     return None
 
 
 def _has_triton_kernel(tree: ast.Module) -> bool:
     decorators = (
-        ast.unparse(decorator)
+        decorator.func if isinstance(decorator, ast.Call) else decorator
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
     )
-    return any(text.split("(")[0] in ("triton.jit", "jit") for text in decorators)
+    return any(_dotted(decorator) in ("triton.jit", "jit") for decorator in decorators)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a` or `a.b` as it was written; anything deeper is no name of ours, and may be nested without end."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _failed(code: str, message: str) -> Failed:

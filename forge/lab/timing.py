@@ -8,9 +8,11 @@ drawn anew for each round.
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
 from forge.lab.examine import Job, Progress
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, GuestSet, open_guests
@@ -91,6 +93,8 @@ class _Pair:
         for part, first in parts:
             observed = probe.call(part, function=function, first=first, sets=len(cases))
             if isinstance(observed, Failed):
+                if side != CANDIDATE:
+                    raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {observed.reason.message}")
                 return observed
             elapsed[len(part)] = observed[0].elapsed_ns
             wrong = probe.first_wrong(observed) if side == CANDIDATE else None
@@ -100,23 +104,20 @@ class _Pair:
 
 
 def measure(
-    job: Job,
-    artifact: tuple[ArtifactFile, ...],
-    *,
-    rng: random.Random,
-    progress: Progress,
-    now_s: Callable[[], float],
+    job: Job, artifact: tuple[ArtifactFile, ...], *, rng: random.Random, progress: Progress
 ) -> Attempt | Failed:
-    """Time the candidate and its baselines over fresh process pairs, within the policy's time limit."""
-    deadline_s = now_s() + job.policy.benchmark_limit_s
+    """Time the candidate and its baselines over fresh process pairs.
+
+    The policy's limit is on the candidate's own calls. Raise EnvironmentUnfit if a baseline fails.
+    """
     pairs: list[tuple[dict[str, Release], ...]] = []
-    few = many = 0
+    few = many = spent_ns = 0
     progress("baselines")
     with open_guests(job, artifact) as factory:
         factory.compile_baselines()
         for number in range(job.policy.process_pairs):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
-            guests = factory.fresh(deadline_s - now_s())
+            guests = factory.fresh()
             if isinstance(guests, Failed):
                 return guests
             with guests:
@@ -129,7 +130,15 @@ def measure(
             if isinstance(rounds, Failed):
                 return rounds
             pairs.append(rounds)
+            spent_ns += sum(one[CANDIDATE].few_ns + one[CANDIDATE].many_ns for one in rounds)
+            if spent_ns > job.policy.benchmark_limit_s * 1e9:
+                return _too_long(job)
     return Attempt(few=few, many=many, pairs=tuple(pairs))
+
+
+def _too_long(job: Job) -> Failed:
+    message = f"the candidate's calls took longer than {job.policy.benchmark_limit_s:g} s in all"
+    return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
 
 
 def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, Release], ...] | Failed:
@@ -148,12 +157,16 @@ def _plan(guests: GuestSet) -> tuple[int, int] | Failed:
     room = MOST_SETS
     while room > 3 and not probe.fits(probe.shape, room):
         room -= 1
-    slowest_useful = min(room, 8)
-    times = [_rough_ns(probe_of, guests.function(side), slowest_useful) for side, probe_of in guests.pairs()]
-    failed = next((t for t in times if isinstance(t, Failed)), None)
-    if failed is not None:
-        return failed
-    fastest_ns = max(1.0, min(t for t in times if isinstance(t, float)))
+    few = min(room, 8)
+    times = []
+    for side, guest in guests.pairs():
+        rough_ns = _rough_ns(guest, guests.function(side), few)
+        if isinstance(rough_ns, Failed):
+            if side != CANDIDATE:
+                raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {rough_ns.reason.message}")
+            return rough_ns
+        times.append(rough_ns)
+    fastest_ns = max(1.0, min(times))
     wanted = int(WORK_PER_RELEASE_NS / fastest_ns) + 2
     total = max(3, min(room, wanted))
     few = max(1, total // 8)

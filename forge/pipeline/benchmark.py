@@ -53,8 +53,8 @@ def measure(
         )
     if on_gpu(evidence):
         raise EnvironmentUnfit(
-            f"time on {evidence.task.target.gpu!r} isn't taken yet: it needs a launch plan, since the host can't hold "
-            "a clock on a GPU through a guest's own calls; the verification stands"
+            f"time on {evidence.task.target.gpu!r} isn't taken yet: it needs a launch plan, "
+            "since the host can't hold a clock on a GPU through a guest's own calls; the verification stands"
         )
     job = job_of(evidence)
     try:
