@@ -5,15 +5,18 @@ import sys
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 refused, 2 bad input, 3 this machine can't."""
-    from forge.cli import app
-    from forge.errors import ForgeError
+    from forge.cli import app, command_of
+    from forge.errors import EnvironmentUnfit, ForgeError, UsageError
 
     try:
         app()
     except ForgeError as error:
-        print(f"error: {error.message}", file=sys.stderr)  # noqa: T201 (this is the command line)
-        if error.hint:
-            print(f"try: {error.hint}", file=sys.stderr)  # noqa: T201
+        if isinstance(error, UsageError):
+            usual = f"{command_of(sys.argv[1:])} --help"
+        else:
+            usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
+        print(f"error: {' '.join(error.message.splitlines())}", file=sys.stderr)  # noqa: T201 (the command line)
+        print(f"try: {error.hint or usual}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_status)
     except BrokenPipeError:
         sys.stderr.close()

@@ -12,19 +12,18 @@ from forge.app.recorded import (
     invalidated,
     judged_before,
 )
-from forge.app.runs import require_state, task_of
+from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.tasks import prepare
 from forge.app.workspace import Workspace
-from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, Event, KernelPromoted, PromotionDenied
+from forge.domain.digest import sha256
+from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.executor.local import LocalExecutor
 from forge.lab.examine import Progress
 from forge.lab.finding import Failed
 from forge.pipeline import benchmark, candidate, claims, promote, verify
 from forge.pipeline.job import Evidence
+from forge.pipeline.samples import render_samples
 from forge.projections.runs import RunState
-
-GATE = "system:gate"
-"""Who writes evidence and decisions: Forge's own phases."""
 
 
 def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | None) -> Event:
@@ -37,7 +36,7 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
         folder,
         task=task_of(run),
         run_id=run.run_id,
-        author=author or workspace.actor,
+        untrusted_author=author or workspace.actor,
         judged_before=judged_before(workspace, run.task_id),
     )
     key = f"submit:{run.run_id}:{run.attempts.submit + 1}"
@@ -90,7 +89,9 @@ def _conclude(
     timed = benchmark.baselines(evidence, measured)
     baseline_seqs: tuple[int, ...] = ()
     if timed.events:
-        appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines", actor=GATE)
+        # named by its samples: after a crash the attempt is measured anew, and these are other events
+        measurement = sha256(render_samples(measured.samples))
+        appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines:{measurement}", actor=GATE)
         baseline_seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
     said = claims.own_bench_claims(
         measured.claims,
@@ -99,26 +100,15 @@ def _conclude(
         family=evidence.task.family,
         attempt=evidence.attempt,
     )
-    if said:
+    if said and not {claim.event.claim_id for claim in run.claims} & {claim.claim_id for claim in said}:
         workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
     outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=baseline_seqs)
-    concluded = workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
-    event = outcome.events[0]
-    if isinstance(event, BenchmarkRecorded | BenchmarkFailed) and event.workloads and not _open_question(event):
-        made = (*(claim.event for claim in run.claims), *said)
-        assessed = claims.assess(made, event.workloads[0], benchmark_seq=concluded.last_seq)
-        if assessed:
-            workspace.append(assessed, run_id=run.run_id, key=f"{key}:assessed", actor=GATE)
-    return _after_benchmark(workspace, run, event)
-
-
-def _open_question(event: BenchmarkRecorded | BenchmarkFailed) -> bool:
-    return isinstance(event, BenchmarkFailed) and benchmark.undecided(event.reason)
+    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
+    return _after_benchmark(workspace, run, outcome.events[0])
 
 
 def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event:
-    if isinstance(event, BenchmarkFailed) and not _open_question(event):
-        workspace.seal(run.run_id, "failed")
+    take_up(workspace, workspace.find_run(run.run_id))
     return event
 
 

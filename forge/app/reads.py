@@ -8,7 +8,7 @@ from forge.app.runs import NEXT
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import UNDECIDED, Reason
-from forge.errors import UnknownName
+from forge.errors import IntegrityError, PhaseOutOfOrder, UnknownName, WorkspaceNotFound
 from forge.events import (
     BenchmarkErrored,
     BenchmarkFailed,
@@ -136,7 +136,10 @@ def check_run(workspace: Workspace, run: RunState) -> list[Data]:
     """How a sealed run's directory differs from its manifest; empty if it doesn't."""
     manifest = getattr(run.end.event, "manifest_sha256", None) if run.end else None
     if manifest is None:
-        raise UnknownName("sealed run", run.run_id, ["a run that has come to its end"])
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} is {run.state} and not sealed: expected one that has come to its end",
+            hint=f"forge run show {run.run_id}",
+        )
     found = check(workspace.runs_root / run.run_id, manifest)
     return [{"kind": problem.kind, "path": problem.path} for problem in found]
 
@@ -209,9 +212,13 @@ def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str) -> 
     operation = find_operation(op)
     sizes = parse_shape(shape, operation.axes)
     target = find_target(gpu)
-    found = Registry.open(find_home(home) / REGISTRY_FOLDER).lookup(
-        op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes
-    )
+    workspace = find_home(home)
+    try:
+        registry = Registry.open(workspace / REGISTRY_FOLDER)
+    except (IntegrityError, WorkspaceNotFound) as error:
+        error.hint = "forge ledger rebuild" if (workspace / LEDGER_FILE).exists() else f"forge init {workspace}"
+        raise
+    found = registry.lookup(op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes)
     kernel, evidence = found.kernel, found.evidence
     return {
         "match": found.match,

@@ -2,9 +2,13 @@
 
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
-from forge.errors import PhaseOutOfOrder
+from forge.errors import PhaseOutOfOrder, UsageError
 from forge.events import RunAborted
+from forge.pipeline import benchmark, claims
 from forge.projections.runs import RunState
+
+GATE = "system:gate"
+"""Who writes evidence and decisions: Forge's own phases."""
 
 NEXT = {
     "planned": "forge prompt {run}",
@@ -14,6 +18,9 @@ NEXT = {
     "benchmarked": "forge promote {run}",
 }
 """What comes next for a run in a given state; every other state is an end."""
+ENDS = frozenset({"promoted", "denied", "rejected", "failed"})
+"""The outcomes under which a run is sealed."""
+REASON_LIMIT = 500
 
 
 def require_state(run: RunState, state: str, *, phase: str) -> None:
@@ -33,17 +40,35 @@ def task_of(run: RunState) -> Task:
 
 
 def take_up(workspace: Workspace, run: RunState) -> RunState:
-    """Finish what a crash left half done: a run that has come to its end but isn't sealed yet."""
-    ends = {"promoted": "promoted", "denied": "denied", "rejected": "rejected", "failed": "failed"}
-    if run.state in ends and not run.sealed:
-        workspace.seal(run.run_id, ends[run.state])
-        return workspace.find_run(run.run_id)
-    return run
+    """Finish what a phase that was killed left half done: claims to assess, a seal, a publication."""
+    if run.sealed:
+        if run.end is not None and workspace.published_seq < run.end.seq:
+            workspace.publish()
+        return run
+    _assess_claims(workspace, run)
+    if run.state in ENDS:
+        workspace.seal(run.run_id, run.state)
+    return workspace.find_run(run.run_id)
+
+
+def _assess_claims(workspace: Workspace, run: RunState) -> None:
+    timed = run.benchmark or run.failure
+    if timed is None or run.assessments or not timed.event.workloads:
+        return
+    if run.benchmark is None and run.failure and benchmark.undecided(run.failure.event.reason):
+        return
+    made = (claim.event for claim in run.claims)
+    assessed = claims.assess(made, timed.event.workloads[0], benchmark_seq=timed.seq)
+    if assessed:
+        workspace.append(assessed, run_id=run.run_id, key=f"assess:{run.run_id}:{timed.seq}", actor=GATE)
 
 
 def abort(workspace: Workspace, run: RunState, reason: str) -> None:
-    """Close a run without an outcome."""
+    """Close a run without an outcome; one that has come to its end is sealed instead, and refused."""
+    run = take_up(workspace, run)
     if run.sealed or run.state == "aborted":
-        raise PhaseOutOfOrder(f"run {run.run_id!r} is closed already ({run.state})")
+        raise PhaseOutOfOrder(f"run {run.run_id!r} is closed already ({run.state})", hint="forge run list")
+    if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):
+        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
     event = RunAborted(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")

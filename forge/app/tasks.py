@@ -5,14 +5,17 @@ from pathlib import Path
 
 import orjson
 
-from forge.app.runs import task_of
+from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace, now
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
+from forge.ledger.runs import RunDirectory
 from forge.ledger.runs import run_id as make_run_id
 from forge.pipeline import plan, prompt
 from forge.pipeline.create import Request, create
 from forge.projections.runs import RunState
+
+PROMPT_FILE = "agent_prompt.md"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ def open_run(workspace: Workspace, task_name: str, *, command: str = "run open")
 
 def prepare(workspace: Workspace, run: RunState) -> Path:
     """Plan a run and render its prompt, as far as that hasn't happened; the prompt's path."""
+    if run.plan is not None and run.prompt is not None:
+        return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
+    require_state(run, "planned", phase="plan")
     task = task_of(run)
     earlier = sum(other.task_id == run.task_id for other in workspace.run_states().runs.values()) - 1
     skills, planned = plan.plan(task, run_id=run.run_id, earlier_experiments=earlier)
@@ -70,4 +76,12 @@ def prepare(workspace: Workspace, run: RunState) -> Path:
     if run.prompt is None:
         rendered = prompt.render(task, run_id=run.run_id, skills=skills, policy=workspace.policy)
         workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
-    return directory.path / "agent_prompt.md"
+    return directory.path / PROMPT_FILE
+
+
+def brief(workspace: Workspace, run: RunState) -> str:
+    """The prompt as it was rendered, whatever became of its file."""
+    prepare(workspace, run)
+    rendered = workspace.find_run(run.run_id).prompt
+    assert rendered is not None
+    return workspace.blobs.get(rendered.event.rendered_sha256).decode()

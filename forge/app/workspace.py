@@ -8,7 +8,9 @@ import getpass
 import os
 import random
 import socket
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,7 @@ from forge.domain.policy import Policy
 from forge.errors import RunNotFound, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, KernelPromoted, RunSealed
 from forge.ledger.blobs import BlobStore
+from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.runs import RunDirectory
 from forge.ledger.store import Ledger
@@ -31,11 +34,13 @@ from forge.pipeline.outcome import Outcome
 from forge.platforms.capture import capture_environment
 from forge.projections import catch_up, runs
 from forge.projections.publish import publish
+from forge.projections.snapshot import POINTER
 
 LEDGER_FILE = "kernel_registry.db"
 RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 HOME_VARIABLE = "FORGE_HOME"
+ORIGIN_LIMIT = 200
 
 # Before torch is first imported: this process's idle workers must sleep, not spin, while a guest is timed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -78,12 +83,24 @@ class Workspace:
         """Make a new workspace; raise UsageError if there is one already."""
         path = home / LEDGER_FILE
         if path.exists():
-            raise UsageError(f"{str(home)!r} is a workspace already: its ledger is never replaced")
-        for folder in (home, home / RUNS_FOLDER, home / REGISTRY_FOLDER):
-            folder.mkdir(parents=True, exist_ok=True)
-        Ledger.create(
-            path, ledger_id=new_id(), origin=origin, forge_version=__version__, now=now, new_id=new_id
-        ).close()
+            raise UsageError(
+                f"{str(home)!r} is a workspace already: its ledger is never replaced",
+                hint=f"forge run list --home {home}",
+            )
+        if not (1 <= len(origin) <= ORIGIN_LIMIT and origin.isprintable()):
+            raise UsageError(
+                f"bad origin {origin[:ORIGIN_LIMIT]!r}: expected 1 to {ORIGIN_LIMIT} printable characters"
+            )
+        load_policy(home)
+        try:
+            for folder in (home, home / RUNS_FOLDER, home / REGISTRY_FOLDER):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
+        with storage_errors(path), _driver_errors():
+            Ledger.create(
+                path, ledger_id=new_id(), origin=origin, forge_version=__version__, now=now, new_id=new_id
+            ).close()
         workspace = cls.open(home)
         workspace.publish()
         return workspace
@@ -96,11 +113,12 @@ class Workspace:
             raise WorkspaceNotFound(
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
             )
+        policy = load_policy(home)
         return cls(
             home=home,
             ledger=Ledger.open(path, now=now, new_id=new_id, read_only=read_only),
             blobs=BlobStore(home / RUNS_FOLDER / "cas"),
-            policy=load_policy(home),
+            policy=policy,
             rng=random.SystemRandom(),
         )
 
@@ -123,7 +141,7 @@ class Workspace:
     @property
     def actor(self) -> str:
         """Who is asking."""
-        return f"cli:{getpass.getuser()}@{socket.gethostname()}"
+        return f"cli:{_user()}@{socket.gethostname()}"
 
     def run_states(self) -> runs.RunsState:
         """Every run, folded from the ledger."""
@@ -199,6 +217,15 @@ class Workspace:
         self.append((event,), run_id=run_id, key=f"seal:{run_id}")
         self.publish()
 
+    @property
+    def published_seq(self) -> int:
+        """The event up to which the published registry stands; 0 if there is none that can be read."""
+        try:
+            shown = orjson.loads((self.registry_root / POINTER).read_bytes())["ledger"]
+            return int(shown["seq"]) if shown["ledger_id"] == self.ledger.ledger_id else 0
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            return 0
+
     def publish(self) -> None:
         """Bring every published projection up to the ledger's head."""
         self.publish_files(self.projected())
@@ -227,6 +254,27 @@ class Workspace:
     def keep_policy(self) -> str:
         """The policy's digest; its bytes are stored so that the digest can be read."""
         return self.blobs.put(canonical(self.policy))
+
+
+@contextmanager
+def _driver_errors() -> Iterator[None]:
+    """What alembic's engine wraps, as the driver said it: a full disk is a full disk."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        yield
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise
+
+
+def _user() -> str:
+    """The user's name, or number where the system has no name for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _commit() -> str | None:

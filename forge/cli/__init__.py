@@ -19,9 +19,18 @@ app = typer.Typer(
 start.register(app)
 phases.register(app)
 lookup.register(app)
-app.add_typer(task.app, name="task")
-app.add_typer(run.app, name="run")
-app.add_typer(kernel.app, name="kernel")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(operation.app, name="op")
-app.add_typer(operation.skills, name="skill")
+NOUNS = {
+    "task": task.app,
+    "run": run.app,
+    "kernel": kernel.app,
+    "ledger": ledger.app,
+    "op": operation.app,
+    "skill": operation.skills,
+}
+for name, commands in NOUNS.items():
+    app.add_typer(commands, name=name)
+
+
+def command_of(arguments: list[str]) -> str:
+    """The command that `arguments` give, without what is given to it: `forge task create`."""
+    return " ".join(["forge", *arguments[: 2 if arguments and arguments[0] in NOUNS else 1]])

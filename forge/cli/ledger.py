@@ -22,8 +22,8 @@ def _open(home: Path | None) -> "Workspace":
 
 @app.command()
 def log(
-    after: Annotated[int, typer.Option(help="Start behind this sequence number.")] = 0,
-    limit: Annotated[int | None, typer.Option(help="At most so many events.", show_default=False)] = None,
+    after: Annotated[int, typer.Option(help="Start behind this sequence number.", min=0)] = 0,
+    limit: Annotated[int | None, typer.Option(help="At most so many events.", min=1, show_default=False)] = None,
     of_type: Annotated[
         list[str] | None,
         typer.Option("--type", help="Only events of this type; may be repeated.", show_default=False),
@@ -69,7 +69,8 @@ def verify(home: Home = None, as_json: Json = False) -> None:
             problems = [(p["seq"], p["what"], p["expected"], p["found"]) for p in report["problems"]]
             emit_table("", ("seq", "what", "expected", "found"), problems)
     if not report["ok"]:
-        say("try: restore kernel_registry.db and forge_runs/ from a copy, then forge ledger verify")
+        say("restore kernel_registry.db and forge_runs/ from a copy, then check again")
+        say("try: forge ledger verify")
         raise typer.Exit(1)
 
 

@@ -37,8 +37,9 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
     from forge.app.tasks import prepare
 
     with _open(home) as workspace:
-        prepare(workspace, workspace.find_run(run))
-        accepted = workspace.find_run(run).plan
+        state = workspace.find_run(run)
+        prepare(workspace, state)
+        accepted = workspace.find_run(state.run_id).plan
         assert accepted is not None
         document = accepted.event.model_dump(mode="json")
     if as_json:
@@ -53,11 +54,11 @@ def prompt(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge prompt last > brief.md
     """
-    from forge.app.tasks import prepare
+    from forge.app.tasks import brief, prepare
 
     with _open(home) as workspace:
-        path = prepare(workspace, workspace.find_run(run))
-        text = path.read_text(encoding="utf-8")
+        state = workspace.find_run(run)
+        text, path = brief(workspace, state), prepare(workspace, workspace.find_run(state.run_id))
     if as_json:
         emit_json({"prompt_path": str(path), "prompt": text})
     else:

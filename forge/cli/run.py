@@ -83,9 +83,10 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
     Example: forge run check last
     """
     from forge.app.reads import check_run
+    from forge.app.runs import take_up
 
     with _open(home) as workspace:
-        state = workspace.find_run(run)
+        state = take_up(workspace, workspace.find_run(run))
         problems = check_run(workspace, state)
     if as_json:
         emit_json({"run_id": state.run_id, "ok": not problems, "problems": problems})

@@ -80,6 +80,8 @@ def _constraints(items: list[str]) -> dict[str, str]:
         key, separator, value = item.partition("=")
         if not (separator and key.isidentifier() and value):
             raise UsageError(f"bad constraint {item!r}: expected key=value")
+        if key in parsed:
+            raise UsageError(f"constraint {key!r} is given twice: expected each key once")
         parsed[key] = value
     return parsed
 

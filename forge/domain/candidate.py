@@ -9,6 +9,8 @@ from forge.domain.task import LanguageName, Name
 
 REQUIRED_FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
 FILE_LIMIT_BYTES = 512 * 1024
+Line = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+"""One line of text from outside, without control characters: it is shown on terminals."""
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 CompilerFlag = Annotated[
     str,
@@ -32,7 +34,7 @@ class MetadataClaim(Value):
 
     metric: Literal["speedup", "candidate_us", "baseline_us"]
     value: Annotated[float, Field(gt=0)]
-    baseline: str = "eager"
+    baseline: Line = "eager"
 
 
 class CppBuild(Value):
@@ -46,19 +48,19 @@ class CppBuild(Value):
 class Metadata(Value):
     """The content of metadata.json; the published schema is generated from this class."""
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    name: Line
     op: Name
     language: LanguageName
     entry_point: Identifier | None = None
     """The function in kernel.py with the operation's signature; by default the operation's name."""
     kernel_file: Literal["kernel.py"] = "kernel.py"
-    author: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    author: Line | None = None
     hypothesis: Annotated[str, StringConstraints(max_length=2000)] | None = None
     """Why this should be faster."""
-    layer: Annotated[str, StringConstraints(max_length=60)] | None = None
-    axis: Annotated[str, StringConstraints(max_length=60)] | None = None
+    layer: Line | None = None
+    axis: Line | None = None
     """The one thing changed against the parent."""
-    parents: tuple[Digest, ...] = ()
+    parents: Annotated[tuple[Digest, ...], Field(max_length=16)] = ()
     claims: Annotated[tuple[MetadataClaim, ...], Field(max_length=20)] = ()
     tolerance: dict[str, float] = Field(default_factory=dict)
     """Informative; the task's own bound decides."""

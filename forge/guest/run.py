@@ -103,8 +103,10 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
         # exactly this type: a subclass could put its work off until somebody looks
         if not isinstance(output, torch.Tensor) or type(output) is not torch.Tensor:
             return wire.WRONG_TYPE
-        if output.shape != destination.shape or output.dtype != destination.dtype:
+        if output.shape != destination.shape:
             return wire.WRONG_FORM
+        if output.dtype != destination.dtype:
+            return wire.WRONG_ELEMENT_TYPE
     return wire.DONE
 
 

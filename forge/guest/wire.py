@@ -38,8 +38,10 @@ OUT_OF_MEMORY = 4
 WRONG_TYPE = 5
 """Not exactly a torch.Tensor, or not as many of them as the operation has outputs."""
 WRONG_FORM = 6
-"""Tensors, but of another shape or element type; described in the record."""
+"""Tensors, but of another shape; described in the record."""
 BUILD_FAILED = 7
+WRONG_ELEMENT_TYPE = 8
+"""Tensors of the right shape, but of another element type; described in the record."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -91,7 +93,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > BUILD_FAILED:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > WRONG_ELEMENT_TYPE:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)

@@ -21,16 +21,22 @@ from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.pipeline.outcome import Outcome
 
+SHOWN = 200
+"""At most so many characters of what was handed in are repeated in a refusal."""
+
 
 @dataclass(frozen=True)
 class _Refused:
     message: str
 
 
-def submit(untrusted_folder: Path, *, task: Task, run_id: str, author: str, judged_before: dict[str, int]) -> Outcome:
+def submit(
+    untrusted_folder: Path, *, task: Task, run_id: str, untrusted_author: str, judged_before: dict[str, int]
+) -> Outcome:
     """Take five files in; `judged_before` maps candidates of this task to the event that judged them."""
     if not untrusted_folder.is_dir():
         raise UsageError(f"{str(untrusted_folder)!r} is not a folder: expected one with {', '.join(REQUIRED_FILES)}")
+    author = _parse_author(untrusted_author)
     files, problem = _read_folder(untrusted_folder)
     parsed = problem or _parse_metadata(files["metadata.json"], task)
     if isinstance(parsed, _Refused):
@@ -78,6 +84,12 @@ def submit(untrusted_folder: Path, *, task: Task, run_id: str, author: str, judg
     return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
 
 
+def _parse_author(untrusted_author: str) -> str:
+    if not (1 <= len(untrusted_author) <= SHOWN and untrusted_author.isprintable()):
+        raise UsageError(f"bad author {untrusted_author[:SHOWN]!r}: expected 1 to {SHOWN} printable characters")
+    return untrusted_author
+
+
 def _describe(name: str, content: bytes) -> CandidateFile:
     return CandidateFile(path=name, sha256=sha256(content), size_bytes=len(content))
 
@@ -104,10 +116,10 @@ def _read_file(path: Path) -> bytes | _Refused:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return _Refused(f"{path.name}: can't be read as a regular file ({error.strerror})")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return _Refused(f"{path.name}: not a regular file")
     with open(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return _Refused(f"{path.name}: not a regular file")
         content = file.read(FILE_LIMIT_BYTES + 1)
     if len(content) > FILE_LIMIT_BYTES:
         return _Refused(f"{path.name}: more than {FILE_LIMIT_BYTES} bytes")
@@ -132,7 +144,8 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"
-        return _Refused(f"metadata.json: {place}: {first['msg']}")
+        shown = place if place.isprintable() else repr(place)
+        return _Refused(f"metadata.json: {shown[:SHOWN]}: {first['msg'][:SHOWN]}")
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return _Refused(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")

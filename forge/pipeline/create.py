@@ -6,17 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.operation import Operation
 from forge.domain.policy import Policy
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
-from forge.domain.tensors import parse_dtype, parse_shape
+from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.errors import UsageError
 from forge.events import TaskCreated
+from forge.lab.examine import ARENA_BYTES
 from forge.languages import find_language
 from forge.operations import find_operation, reference_source, tolerance_digest
 from forge.pipeline.outcome import Outcome
 from forge.platforms import find_target
 
 HELD_OUT_SHAPES = 8
+WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
+"""Four sets of operands, with their red zones, must lie in the lab's arena at once."""
+NOTES_LIMIT = 16
+NOTE_LIMIT = 200
+"""Characters in a constraint's key and value together, and in a model family's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +49,12 @@ def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) ->
     target = find_target(untrusted_request.gpu)
     if target.platform not in (*language.times_on, *language.stands_in_on):
         raise UsageError(
-            f"{language.name} kernels don't run on {target.gpu!r}: expected one of {', '.join(language.times_on)}"
+            f"{language.name} kernels don't run on {target.gpu!r}: expected one of the platforms "
+            f"{', '.join(language.times_on)}; or choose another language"
         )
     dtype = parse_dtype(untrusted_request.dtype)
     shape = parse_shape(untrusted_request.shape, operation.axes)
+    _require_room(operation, shape, dtype)
     minimum = untrusted_request.minimum_speedup
     if minimum is not None and not policy.minimum_speedup <= minimum <= 1000:
         raise UsageError(f"minimum speedup {minimum!r}: expected {policy.minimum_speedup} (the policy's) to 1000")
@@ -57,8 +66,8 @@ def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) ->
         dtype=dtype,
         shape=shape,
         objective=untrusted_request.objective,
-        constraints=dict(untrusted_request.constraints),
-        model_family=untrusted_request.model_family,
+        constraints=_parse_constraints(untrusted_request.constraints),
+        model_family=_parse_model_family(untrusted_request.model_family),
         minimum_speedup=minimum or policy.minimum_speedup,
         baseline=untrusted_request.baseline,
         baselines=policy.baselines,
@@ -73,13 +82,50 @@ def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) ->
     return task, Outcome(events=(created,), files={"task.json": canonical(task)}, blobs=(canonical(held_out),))
 
 
-def _held_out(shape: Mapping[str, int], rows: str, reduced: str, rng: random.Random) -> HeldOut:
-    """Shapes near the public one that no author is shown: odd widths, other row counts, at most as many elements."""
+def _require_room(operation: Operation, shape: Shape, dtype: DType) -> None:
+    needed = operation.bytes_moved(shape, dtype)
+    if needed > WORKLOAD_LIMIT_BYTES:
+        raise UsageError(
+            f"shape {shape} needs {needed} bytes of operands: expected at most {WORKLOAD_LIMIT_BYTES}, "
+            "what the lab can lay out; ask for a smaller workload"
+        )
+
+
+def _parse_constraints(untrusted_notes: Mapping[str, str]) -> dict[str, str]:
+    if len(untrusted_notes) > NOTES_LIMIT:
+        raise UsageError(f"{len(untrusted_notes)} constraints: expected at most {NOTES_LIMIT}")
+    for key, value in untrusted_notes.items():
+        named = key.isascii() and key.isidentifier()
+        if not (named and value.isprintable() and len(value) >= 1 and len(key) + len(value) <= NOTE_LIMIT):
+            raise UsageError(
+                f"bad constraint {key[:NOTE_LIMIT]!r} = {value[:NOTE_LIMIT]!r}: expected an ASCII name and one line "
+                f"of text, {NOTE_LIMIT} characters together"
+            )
+    return dict(untrusted_notes)
+
+
+def _parse_model_family(untrusted_name: str | None) -> str | None:
+    if untrusted_name is not None and not (1 <= len(untrusted_name) <= NOTE_LIMIT and untrusted_name.isprintable()):
+        raise UsageError(
+            f"bad model family {untrusted_name[:NOTE_LIMIT]!r}: expected 1 to {NOTE_LIMIT} printable characters"
+        )
+    return untrusted_name
+
+
+def _held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> HeldOut:
+    """Distinct shapes near the public one that no author is shown: odd widths, other row counts.
+
+    None is the public shape, and none has more elements than it, or than 2^14 where it is smaller; a public
+    shape of more than 2^22 elements is too slow to ask eight times.
+    """
     budget = max(2**14, min(2**22, shape[rows] * shape[reduced]))
-    shapes = []
-    for _ in range(HELD_OUT_SHAPES):
-        width = rng.randint(1, max(2, 2 * shape[reduced])) | 1
-        shapes.append({**shape, reduced: width, rows: rng.randint(1, max(1, min(64, budget // width)))})
+    widest = min(max(3, 2 * shape[reduced]), budget - 1)
+    shapes: list[Shape] = []
+    while len(shapes) < HELD_OUT_SHAPES:
+        width = rng.randrange(1, widest + 1, 2)
+        drawn = {**shape, reduced: width, rows: rng.randint(1, min(64, budget // width))}
+        if drawn != shape and drawn not in shapes:
+            shapes.append(drawn)
     return HeldOut(salt=rng.randbytes(32).hex(), shapes=tuple(shapes))
 
 

@@ -4,6 +4,7 @@ The guest maps the same bytes and is trusted with none of them: what it may not 
 """
 
 import contextlib
+import fcntl
 import mmap
 import os
 import tempfile
@@ -161,11 +162,16 @@ def _aligned(size_bytes: int) -> int:
 
 
 def _anonymous_file(size_bytes: int) -> int:
-    """A file without a name: memory on Linux, an unlinked temporary file elsewhere."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("forge-arena", os.MFD_CLOEXEC)
-    else:
+    """A file without a name: memory on Linux, an unlinked temporary file elsewhere.
+
+    The memory's size is sealed: a guest that could shrink it would end the host, by SIGBUS, at its next look.
+    """
+    if not hasattr(os, "memfd_create"):
         descriptor, path = tempfile.mkstemp(prefix="forge-arena-")
         os.unlink(path)
+        os.ftruncate(descriptor, size_bytes)
+        return descriptor
+    descriptor = os.memfd_create("forge-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size_bytes)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     return descriptor

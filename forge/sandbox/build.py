@@ -3,13 +3,13 @@
 import json
 import os
 import select
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
-from forge.sandbox.reply import ArtifactFile, Refused, Returned, parse_artifact, parse_reply
+from forge.sandbox.reply import ArtifactFile, Refused, parse_artifact, parse_reply
 from forge.sandbox.session import exit_reason
 from forge.sandbox.stage import Stage
 
@@ -55,8 +55,10 @@ def build(
                 ended = guest.wait(1.0)
                 timeout = Reason(code="TIMEOUT", message=f"the build took longer than {limits.wall_s:g} s")
                 return Refused(exit_reason(ended) if ended else timeout, guest.log())
-            answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None, log=guest.log())
-        return _take(answer, arena, untrusted)
+            answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
+            if isinstance(answer, Refused):
+                return replace(answer, log=guest.log())
+        return _take(arena, untrusted)
     finally:
         for descriptor in (commands, replies, command_read, reply_write):
             if descriptor >= 0:
@@ -64,9 +66,7 @@ def build(
         arena.close()
 
 
-def _take(answer: Returned | Refused, arena: Arena, untrusted: bytes) -> Built | Refused:
-    if isinstance(answer, Refused):
-        return answer
+def _take(arena: Arena, untrusted: bytes) -> Built | Refused:
     length = wire.unpack_record(untrusted).completed
     try:
         if length > arena.size_bytes:

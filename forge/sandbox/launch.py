@@ -25,6 +25,7 @@ from forge.errors import EnvironmentUnfit
 from forge.sandbox import confinement as confinements
 from forge.sandbox.confinement import Bind, Confinement
 from forge.sandbox.enter.plan import Level
+from forge.sandbox.freeze import Frozen
 from forge.sandbox.isolation import Isolation, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
@@ -74,6 +75,8 @@ class Guest:
         self._timed_out = self._flooded = False
         self._exit: Exit | None = None
         self._gone = threading.Event()
+        init_pid = reports.init_pid()
+        self._frozen = Frozen(init_pid) if init_pid is not None else None
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
     @property
@@ -96,6 +99,17 @@ class Guest:
         if not self._gone.wait(_GRACE_S):
             self._process.kill()
         self._gone.wait()
+        if self._frozen is not None:
+            self._frozen.close()
+
+    def freeze(self) -> bool:
+        """Stop everything it runs; False if it won't stand still. Without a namespace of its own it isn't stopped."""
+        return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        if self._frozen is not None:
+            self._frozen.thaw()
 
     def log(self) -> str:
         """Return what it printed so far: escaped, its beginning and end within `limits.log_bytes`."""

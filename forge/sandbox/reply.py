@@ -40,29 +40,29 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
 }
 
 
-def parse_reply(
-    untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None, log: str
-) -> Returned | Refused:
+def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None) -> Returned | Refused:
     """Read one reply; a malformed one, or one that answers another call, is tampering."""
     try:
         record = wire.unpack_record(untrusted)
     except ValueError as error:
-        return Refused(Reason(code="TAMPERING", message=f"the reply channel was written to: {error}"), log)
+        return Refused(Reason(code="TAMPERING", message=f"the reply channel was written to: {error}"))
     if record.call_id != call_id:
-        return Refused(Reason(code="TAMPERING", message="a reply answers a call that wasn't made"), log)
-    if record.status == wire.WRONG_FORM:
-        return Refused(_wrong_form(record.outputs), log)
+        return Refused(Reason(code="TAMPERING", message="a reply answers a call that wasn't made"))
+    if record.status in (wire.WRONG_FORM, wire.WRONG_ELEMENT_TYPE):
+        return Refused(_wrong_form(record))
     if record.status != wire.DONE:
         code, message = STATUS_CODES[record.status]
-        return Refused(Reason(code=code, message=message), log)
+        return Refused(Reason(code=code, message=message))
     if calls is not None and record.completed != calls:
-        return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"), log)
+        return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"))
     return Returned(elapsed_ns, record.outputs)
 
 
-def _wrong_form(outputs: tuple[wire.OutputForm, ...]) -> Reason:
-    described = ", ".join(f"{o.element_type}{list(o.sizes)}" for o in outputs)
-    return Reason(code="INCORRECT_SHAPE", message=f"the outputs have another shape or element type: {described}")
+def _wrong_form(record: wire.Record) -> Reason:
+    described = ", ".join(f"{o.element_type}{list(o.sizes)}" for o in record.outputs)
+    if record.status == wire.WRONG_ELEMENT_TYPE:
+        return Reason(code="INCORRECT_DTYPE", message=f"the outputs have another element type: {described}")
+    return Reason(code="INCORRECT_SHAPE", message=f"the outputs have another shape: {described}")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,18 @@ class Reports:
             case {"ended": int(status), "cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)}:
                 self.ended = Ended(status, cpu_s, max_rss_bytes)
 
+    def init_pid(self) -> int | None:
+        """The host's number for PID 1 of the guest's namespace; None if there is none or it is dead."""
+        with self._lock:
+            if self._init is None:
+                return None
+            with open(f"/proc/self/fdinfo/{self._init}", encoding="ascii") as facts:
+                for line in facts:
+                    if line.startswith("Pid:"):
+                        pid = int(line.split()[1])
+                        return pid if pid > 0 else None
+        return None
+
     def kill_init(self) -> bool:
         """Kill PID 1 of the guest's namespace; False if there is none to our knowledge."""
         with self._lock:

@@ -1,7 +1,8 @@
 """One conversation with a guest, from the host's side: set up, release, take the time, read the reply.
 
-The host's clock runs from the moment a release is written to the moment the reply is there; the guest has no
-clock. Anything on the reply channel that wasn't asked for is tampering.
+The host's clock runs from the moment the guest is let go to the moment its reply is there. At all other times the
+guest stands still (see freeze.py): it sees no input early and finishes no output late. Anything on the reply
+channel that wasn't asked for is tampering.
 """
 
 import json
@@ -10,7 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forge.domain.verdict import Reason
 from forge.guest import wire
@@ -40,6 +41,7 @@ class Session:
         *,
         limits: Limits,
         threads: int,
+        reply_limit_s: float | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._stage = stage
@@ -47,6 +49,7 @@ class Session:
         self._threads = threads
         self._clock = clock
         self._deadline_ns = clock() + int(limits.wall_s * 1e9)
+        self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
         try:
@@ -123,18 +126,24 @@ class Session:
         if select.select([self._replies], [], [], 0)[0]:
             return self._early()
         started_ns = self._clock()
+        self._guest.thaw()
         try:
             os.write(self._commands, command)
         except BrokenPipeError:
             return self._gone()
-        readable = select.select([self._replies], [], [], max(0.0, (self._deadline_ns - started_ns) / 1e9))[0]
+        patience_s = min(self._reply_limit_s, max(0.0, (self._deadline_ns - started_ns) / 1e9))
+        readable = select.select([self._replies], [], [], patience_s)[0]
         if not readable:
             return self._late()
         untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
             return self._gone()
-        return parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls, log=self._guest.log())
+        if not self._guest.freeze():
+            return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
+        answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
+        # the log is rendered for a refusal alone: a guest could make that slow, and use the time after its reply
+        return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
 
     def _early(self) -> Refused:
         if not os.read(self._replies, 1):

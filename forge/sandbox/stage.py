@@ -38,6 +38,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the operands of a call lie."""
+    interpreter_options: tuple[str, ...] = ()
     writable: tuple[Bind, ...] = ()
     """For trusted guests alone: a place to keep compiled baselines in."""
 
@@ -96,7 +97,8 @@ class Stage:
         """Start one process on the stage; `command` follows the interpreter. Raise EnvironmentUnfit."""
         scratch = self.scratch_directory
         environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            # the interpreter's own folder comes last: ninja may stand nowhere else
+            "PATH": f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}",
             "HOME": scratch,
             "TMPDIR": scratch,
             "USER": "guest",
@@ -106,7 +108,6 @@ class Stage:
             "OMP_WAIT_POLICY": "passive",
             "TORCH_EXTENSIONS_DIR": f"{scratch}/torch_extensions",
             "TRITON_CACHE_DIR": f"{scratch}/triton",
-            "PYTHONDONTWRITEBYTECODE": "1",
             # freed memory stays with the process: a page fault for each output would hide the kernel's own time
             "MALLOC_MMAP_THRESHOLD_": str(2**30),
             "MALLOC_TRIM_THRESHOLD_": str(2**40),
@@ -114,7 +115,7 @@ class Stage:
             **self._program.environment,
         }
         confinement = Confinement(
-            argv=(sys.executable, *command),
+            argv=(sys.executable, *self._program.interpreter_options, *command),
             binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
             masked=masked_paths(),
             environment=environment,

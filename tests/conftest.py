@@ -1,9 +1,13 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 from forge.sandbox.isolation import Isolation
 from forge.sandbox.probe import probe
+
+settings.register_profile("forge", deadline=None)  # a busy machine is no failure
+settings.load_profile("forge")
 
 
 @pytest.fixture

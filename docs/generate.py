@@ -1,0 +1,381 @@
+"""Writes docs/reference/ from the code: `python docs/generate.py`; with `--check` it only compares.
+
+The same code gives the same bytes. `--check` exits 1 and names the pages that differ.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import sys
+import textwrap
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from forge.cli import app
+from forge.domain import candidate, digest, environment, evidence, policy, target, task, tensors, verdict
+from forge.domain.operation import Operation
+from forge.events import EVENT_TYPES, ChosenSkill
+from forge.lab.gates import GATES
+from forge.languages import LANGUAGES
+from forge.ledger.actors import GROUPS, MAY_WRITE
+from forge.operations import OPERATIONS, reference_source
+from forge.pipeline.promote import RULES
+from forge.platforms import PROCESSORS
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
+NOUNS = (candidate, digest, environment, evidence, policy, target, task, tensors, verdict)
+
+
+def main() -> int:
+    """Write the pages, or with `--check` compare them; the exit status."""
+    parser = argparse.ArgumentParser(description="Write docs/reference/ from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
+    only_check: bool = parser.parse_args().check
+    stale = [name for name, text in pages().items() if not _holds(FOLDER / name, text)]
+    if only_check:
+        for name in stale:
+            sys.stderr.write(f"stale: docs/reference/{name}; run: make docs\n")
+        return 1 if stale else 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        (FOLDER / name).write_text(pages()[name], encoding="utf-8")
+        sys.stdout.write(f"docs/reference/{name}\n")
+    return 0
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
+def pages() -> dict[str, str]:
+    """Every generated page, by its name in docs/reference/."""
+    return {
+        "cli.md": _page("Commands", _commands()),
+        "events.md": _page("Events", _events()),
+        "operations.md": _page("Operations", _operations()),
+        "gates.md": _page("Gates and rules", _gates()),
+        "languages.md": _page("Languages and processors", _languages()),
+        "policy.md": _page("Policy", _policy()),
+        "metadata.schema.json": _metadata_schema(),
+    }
+
+
+def _page(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"# {title}", "", NOTE, "", *lines]).rstrip() + "\n"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for row in rows:
+        yield f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
+    yield ""
+
+
+def _prose(text: str | None) -> str:
+    """A docstring as paragraphs, each on one line."""
+    paragraphs = textwrap.dedent(text or "").strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+# Commands
+
+
+def _commands() -> Iterator[str]:
+    yield "stdout is data: a table, or with `--json` one JSON document."
+    yield "stderr is talk: progress, hints, errors."
+    yield ""
+    yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't."
+    yield "`forge demo` exits 0 only if its honest kernel was promoted and its cheat refused."
+    yield ""
+    found = list(_walk(typer.main.get_command(app), "forge"))
+    rows = ((f"[`{path}`](#{path.replace(' ', '-')})", _prose(one.help).split("\n\n")[0]) for path, one in found)
+    yield from _table(("command", "does"), rows)
+    for path, command in found:
+        yield from _command(path, command)
+
+
+def _walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:  # Any: Typer's command classes are private
+    children: Mapping[str, Any] = getattr(command, "commands", {})
+    if not children:
+        yield path, command
+    for name, child in children.items():
+        yield from _walk(child, f"{path} {name}")
+
+
+def _command(path: str, command: Any) -> Iterator[str]:  # Any: as above
+    said, _, example = _prose(command.help).partition("Example: ")
+    yield from (f"## {path}", "", said.strip(), "")
+    yield from ("```sh", example.strip(), "```", "")
+    hints = typing.get_type_hints(inspect.unwrap(command.callback), include_extras=False)
+    rows = [
+        (
+            f"`{_spelled(one)}`",
+            _choices(hints[one.name]),
+            _default(one),
+            _prose(one.help),
+        )
+        for one in command.params
+        if one.name in hints
+    ]
+    if rows:
+        yield from _table(("argument", "takes", "default", "meaning"), rows)
+
+
+def _spelled(parameter: Any) -> str:  # Any: as above
+    return (
+        ", ".join(parameter.opts)
+        if parameter.param_type_name == "option"
+        else str(parameter.metavar or parameter.name).upper()
+    )
+
+
+def _choices(annotation: object) -> str:
+    literals = [one for one in _parts(annotation) if isinstance(one, str)]
+    if literals:
+        return ", ".join(f"`{one}`" for one in literals)
+    names = {str: "text", int: "whole number", float: "number", Path: "path", bool: ""}
+    return next((names[one] for one in _parts(annotation) if one in names), "text")
+
+
+def _parts(annotation: object) -> Iterator[Any]:  # Any: whatever a type is made of
+    arguments = typing.get_args(annotation)
+    if not arguments:
+        yield annotation
+    for argument in arguments:
+        yield from _parts(argument)
+
+
+def _default(parameter: Any) -> str:  # Any: as above
+    if parameter.required:
+        return "required"
+    shown = parameter.default not in (None, False, []) and parameter.show_default
+    return f"`{parameter.default}`" if shown else ""
+
+
+# Events
+
+
+def _events() -> Iterator[str]:
+    yield "What the ledger can hold: a closed set, each type with a stable name and a version."
+    yield "Beside its payload every event has the columns that [the ledger](../ledger.md) describes."
+    yield "A type may be defined before anything writes it; [the README](../../README.md#status) says what exists."
+    yield ""
+    rows = (
+        (f"[`{name}`](#{name.lower()})", _prose(one.__doc__).split("\n\n")[0]) for name, one in EVENT_TYPES.items()
+    )
+    yield from _table(("event", "says"), rows)
+    named: dict[str, type[digest.Value]] = {}
+    for name, event in EVENT_TYPES.items():
+        yield from (f"## {name}", "", _prose(event.__doc__), "")
+        writers = ", ".join(
+            f"`{one}:`" for one, groups in MAY_WRITE.items() if any(name in GROUPS[g] for g in groups)
+        )
+        yield f"Version {event.SCHEMA_VERSION}. {_prose(event.stream.__doc__)} Written by {writers}."
+        if name == "CandidateRejected":
+            yield "At the stage `submit` it is part of handing in, and may be written by whoever may hand in."
+        yield ""
+        yield from _fields(event)
+        named |= _values_in(event)
+    yield from ("# Values", "", "What the payloads above are made of.", "")
+    for name, value in sorted(
+        {**named, **{k: v for one in named.values() for k, v in _values_in(one).items()}}.items()
+    ):
+        yield from (f"## {name}", "", _prose(value.__doc__), "")
+        yield from _fields(value)
+
+
+def _fields(model: type[digest.Value]) -> Iterator[str]:
+    written = _annotations(model)
+    rows = [
+        (
+            f"`{name}`",
+            f"`{written[name]}`",
+            "" if field.is_required() else f"`{_text_of(field)}`",
+            _prose(field.description),
+        )
+        for name, field in model.model_fields.items()
+    ]
+    yield from _table(("field", "type", "default", "meaning"), rows)
+
+
+def _text_of(field: Any) -> str:  # Any: pydantic's FieldInfo
+    value = field.get_default(call_default_factory=True)
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _annotations(model: type[digest.Value]) -> dict[str, str]:
+    """Field -> its type as the source says it, without the bounds."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            text = node.annotation
+            if isinstance(text, ast.Subscript) and ast.unparse(text.value) == "Annotated":
+                assert isinstance(text.slice, ast.Tuple)
+                text = text.slice.elts[0]
+            found[node.target.id] = ast.unparse(text)
+    return found
+
+
+def _values_in(model: type[digest.Value]) -> dict[str, type[digest.Value]]:
+    """The domain's values that a model's fields name, and those inside them."""
+    known = {name: one for module in NOUNS for name, one in vars(module).items() if _is_value(one)}
+    known["ChosenSkill"] = ChosenSkill
+    found: dict[str, type[digest.Value]] = {}
+    for text in _annotations(model).values():
+        for node in ast.walk(ast.parse(text, mode="eval")):
+            if isinstance(node, ast.Name) and node.id in known and known[node.id] is not model:
+                found[node.id] = known[node.id]
+                found |= _values_in(known[node.id])
+    return found
+
+
+def _is_value(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, digest.Value) and one is not digest.Value
+
+
+# Operations
+
+
+def _operations() -> Iterator[str]:
+    yield "What a task can ask for. How to add one: [how-to/add-an-operation](../how-to/add-an-operation.md)."
+    yield ""
+    yield from _table(
+        ("operation", "signature", "what it is"),
+        ((f"[`{one.name}`](#{one.name})", f"`{one.signature}`", one.summary) for one in OPERATIONS.values()),
+    )
+    for operation in OPERATIONS.values():
+        yield from _operation(operation)
+
+
+def _operation(one: Operation) -> Iterator[str]:
+    yield from (f"## {one.name}", "", f"`{one.signature}`: {one.summary}.", "")
+    operands = [(f"`{spec.name}`", "input", ", ".join(spec.axes)) for spec in one.inputs]
+    operands += [(f"`{name}`", "scalar", f"`{value}` by default") for name, value in one.scalars.items()]
+    operands += [(f"`{spec.name}`", "output", ", ".join(spec.axes)) for spec in one.outputs]
+    yield from _table(("operand", "is", "axes"), operands)
+    yield f"Element types: {', '.join(f'`{dtype}`' for dtype in one.dtypes)}."
+    yield f"Rows are along `{one.row_axis}`; `{one.reduced_axis}` is summed over."
+    yield ""
+    yield from ("### Reference", "", "```py", reference_source(one).rstrip(), "```", "")
+    yield from ("### Error bound", "", one.numerics, "")
+    yield from ("### Least work", "", "At the standard shapes, in fp32:", "")
+    rows = (
+        (
+            ", ".join(f"{axis} {size}" for axis, size in shape.items()),
+            one.bytes_moved(shape, "fp32"),
+            one.flops(shape),
+        )
+        for shape in one.workloads
+    )
+    yield from _table(("shape", "bytes moved", "flops"), rows)
+
+
+# Gates
+
+
+def _gates() -> Iterator[str]:
+    yield "A verification asks these questions in this order and stops at the first refusal."
+    yield "Each answer is recorded with what was observed and what is allowed."
+    yield ""
+    yield from _table(("gate", "asks"), [*_BEFORE, *_asked(), *_AFTER])
+    for gate in GATES:
+        module = inspect.getmodule(gate.examine)
+        assert module is not None
+        yield from (f"## {gate.name}", "", _prose(module.__doc__), "", _prose(gate.examine.__doc__), "")
+    yield from ("# Rules of promotion", "")
+    yield "Applied in this order to recorded events and the policy; the first that isn't met denies the promotion."
+    yield ""
+    yield from _table(("rule", "reason if it isn't met"), ((f"`{rule.name}`", f"`{rule.code}`") for rule in RULES))
+
+
+_BEFORE = (
+    ("`sources`", "Does `kernel.py` parse, define the entry point and use the task's language? Read, never run."),
+    ("`build`", "Does the builder make a shared object? Only for a language with a build."),
+    ("`load`", "Can `kernel.py` be imported and the entry point found? Recorded only when it can't."),
+)
+_AFTER = (("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only sink the candidate."),)
+
+
+def _asked() -> Iterator[tuple[str, str]]:
+    for gate in GATES:
+        module = inspect.getmodule(gate.examine)
+        assert module is not None
+        yield f"[`{gate.name}`](#{gate.name})", _prose(module.__doc__).split("\n\n")[0]
+
+
+# Languages, policy, metadata
+
+
+def _languages() -> Iterator[str]:
+    rows = (
+        (
+            f"[`{one.name}`](#{one.name})",
+            one.summary,
+            "yes" if one.builds else "no",
+            ", ".join(one.times_on),
+            ", ".join(one.stands_in_on) or "nowhere",
+        )
+        for one in LANGUAGES.values()
+    )
+    yield from _table(("language", "is", "built first", "its times count on", "simulated on"), rows)
+    yield "What ran simulated is recorded as simulated and is never promoted."
+    yield ""
+    for language in LANGUAGES.values():
+        yield from (f"## {language.name}", "", "What an author is told:", "")
+        guide = language.guide_file.read_text(encoding="utf-8").strip()
+        yield from (f"> {line}".rstrip() for line in guide.splitlines())
+        yield ""
+    yield from ("# Processors", "", "What `--gpu` takes; spaces and case don't matter (`RTX 4070` is `rtx4070`).")
+    yield from ("Bandwidths are the vendors' figures, for orientation; a floor is computed from a measurement.", "")
+    rows = (
+        (f"`{one.slug}`", one.name, one.platform, one.arch, _bandwidth(one.peak_bandwidth_gb_s))
+        for one in PROCESSORS.values()
+    )
+    yield from _table(("`--gpu`", "processor", "platform", "architecture", "peak bandwidth, GB/s"), rows)
+
+
+def _bandwidth(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+def _policy() -> Iterator[str]:
+    yield "Fields of `policy.toml` in the workspace; a field left out keeps its default."
+    yield "An unknown field or a value out of range is refused."
+    yield "What to consider before changing one: [how-to/tune-the-policy](../how-to/tune-the-policy.md)."
+    yield ""
+    schema = policy.Policy.model_json_schema()["properties"]
+    rows = (
+        (f"`{name}`", _range(schema[name]), f"`{_text_of(field)}`", _prose(field.description))
+        for name, field in policy.Policy.model_fields.items()
+    )
+    yield from _table(("field", "allowed", "default", "meaning"), rows)
+    yield from ("The defaults as a file:", "", "```toml")
+    for name, field in policy.Policy.model_fields.items():
+        yield f"{name} = {_text_of(field)}"
+    yield "```"
+
+
+def _range(schema: Mapping[str, Any]) -> str:  # Any: a JSON schema
+    inner = schema.get("items", schema)
+    if "enum" in inner:
+        return ", ".join(f"`{one}`" for one in inner["enum"])
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
+    return ", ".join(f"{word} {schema[key]:g}" for key, word in words.items() if key in schema)
+
+
+def _metadata_schema() -> str:
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **candidate.Metadata.model_json_schema()}
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

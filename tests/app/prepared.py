@@ -1,0 +1,138 @@
+"""Runs brought to a state by events that the ledger accepts, where no guest is needed for what is tested."""
+
+import dataclasses
+from pathlib import Path
+
+from forge.app.phases import submit
+from forge.app.recorded import evidence_of
+from forge.app.runs import GATE
+from forge.app.workspace import Workspace
+from forge.domain.digest import canonical, sha256
+from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
+from forge.domain.verdict import Reason
+from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified
+from forge.lab.timing import Attempt, Release
+from forge.pipeline import benchmark
+from forge.pipeline.job import Evidence
+from forge.pipeline.samples import Samples
+from tests.cli.asking import HONEST
+
+WALL = Isolation(level="namespaces", parts=("user", "pid", "net"), missing=())
+FEW, MANY = 1, 9
+
+
+def samples(
+    *, candidate_ns: float = 50_000, eager_ns: float = 100_000, pairs: int = 3, rounds: int = 4, wobble: float = 0.0
+) -> Samples:
+    """Raw samples of a candidate and its baseline, the baseline against itself among them."""
+    per_call = {"candidate": candidate_ns, "eager": eager_ns, "control": eager_ns, "harness": 1000.0}
+    return Samples(
+        (
+            Attempt(
+                few=FEW,
+                many=MANY,
+                pairs=tuple(
+                    tuple(
+                        {
+                            side: Release(10_000, 10_000 + round((MANY - FEW) * ns * (1 + wobble * (pair - 1))))
+                            for side, ns in per_call.items()
+                        }
+                        for _ in range(rounds)
+                    )
+                    for pair in range(pairs)
+                ),
+            ),
+        )
+    )
+
+
+def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:
+    event = submit(workspace, workspace.find_run(run_id), HONEST, author="ada")
+    assert isinstance(event, CandidateSubmitted)
+    return event
+
+
+def gathered(workspace: Workspace, run_id: str) -> Evidence:
+    """What a judging phase has, behind a wall that any machine is said to have here."""
+    run = workspace.find_run(run_id)
+    found = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
+    return dataclasses.replace(found, isolation=WALL)
+
+
+def verified(workspace: Workspace, run_id: str) -> CandidateVerified:
+    """Record that every gate passed."""
+    evidence = gathered(workspace, run_id)
+    report = canonical({"candidate": evidence.submitted.candidate})
+    event = CandidateVerified(
+        run_id=run_id,
+        task_id=evidence.task.task_id,
+        candidate=evidence.submitted.candidate,
+        attempt=evidence.attempt,
+        artifact_sha256=None,
+        workloads=(
+            WorkloadErrors(shape=evidence.task.shape, inputs="normal", max_relative_error=1e-7, bound_used=0.1),
+        ),
+        shapes_verified=(evidence.task.shape,),
+        gates=(GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1"),),
+        seeds_sha256=sha256(b"seeds"),
+        isolation=WALL,
+        env_sha256=evidence.environment.env_sha256,
+        simulated=False,
+        report_sha256=workspace.blobs.put(report),
+        policy_sha256=evidence.task.policy_sha256,
+    )
+    workspace.directory(run_id).write("verification_report.json", report)
+    workspace.append((event,), run_id=run_id, key=f"verify:{run_id}:1", actor=GATE)
+    return event
+
+
+def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = None) -> BenchmarkRecorded:
+    """Record samples that meet the rule."""
+    run = workspace.find_run(run_id)
+    assert run.verified is not None
+    attempt = run.attempts.benchmark + 1
+    evidence = dataclasses.replace(gathered(workspace, run_id), attempt=attempt)
+    measured = benchmark.Measured(samples=taken or samples(), floor_ns=20_000.0, claims={})
+    timed = workspace.record(
+        benchmark.baselines(evidence, measured), run_id=run_id, key=f"bench:{run_id}:{attempt}:made", actor=GATE
+    )
+    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=(timed.first_seq,))
+    workspace.record(outcome, run_id=run_id, key=f"bench:{run_id}:{attempt}", actor=GATE)
+    event = outcome.events[0]
+    assert isinstance(event, BenchmarkRecorded), event
+    return event
+
+
+def verified_run(home: Path) -> str:
+    """The last run, submitted and verified."""
+    with Workspace.open(home) as workspace:
+        run_id = workspace.find_run("last").run_id
+        submitted(workspace, run_id)
+        verified(workspace, run_id)
+    return run_id
+
+
+def benchmarked_run(home: Path) -> str:
+    """The last run, ready to be promoted."""
+    run_id = verified_run(home)
+    with Workspace.open(home) as workspace:
+        benchmarked(workspace, run_id)
+    return run_id
+
+
+def rejected_run(home: Path, *, seal: bool = True) -> str:
+    """The last run, refused on evidence."""
+    with Workspace.open(home) as workspace:
+        run_id = workspace.find_run("last").run_id
+        candidate = submitted(workspace, run_id)
+        event = CandidateRejected(
+            run_id=run_id,
+            task_id=candidate.task_id,
+            candidate=candidate.candidate,
+            stage="verify",
+            reason=Reason(code="INCORRECT_NUMERICAL", message="3.2 x the bound"),
+        )
+        workspace.append((event,), run_id=run_id, key=f"verify:{run_id}:1", actor=GATE)
+        if seal:
+            workspace.seal(run_id, "rejected")
+    return run_id

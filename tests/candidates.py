@@ -1,0 +1,79 @@
+"""Candidates made of one kernel and the shipped example's other files, and the host they are judged on."""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from forge.domain.candidate import Metadata
+from forge.domain.evidence import Isolation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.examine import Job
+from forge.languages import find_language
+from forge.operations import find_operation
+from forge.sandbox.probe import probe
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SHAPE = {"batch": 4, "hidden_size": 256}
+NO_TESTS = b"def test_nothing_is_claimed():\n    pass\n"
+"""What the author's own tests say is asked last, and costs as much as all gates together."""
+
+
+@cache
+def isolation() -> Isolation:
+    found = probe()
+    return Isolation(level=found.level, parts=found.parts, missing=found.missing)
+
+
+def job_for(
+    kernel: str,
+    *,
+    language: str,
+    limit_s: float = 60.0,
+    dtype: DType = "fp32",
+    shape: Mapping[str, int] = SHAPE,
+    cpp_source: bool = True,
+    own_tests: bytes = NO_TESTS,
+    memory_bytes: int = 2**30,
+) -> Job:
+    """Judge `kernel` as a submission whose other files are those of examples/honest_cpp."""
+    described: dict[str, object] = {"name": "a candidate", "op": "fused_add_rmsnorm", "language": language}
+    if language == "cpp" and cpp_source:
+        described["cpp"] = {"source": "CPP_SOURCE", "flags": ["-O3", "-march=native", "-fopenmp", "-std=c++17"]}
+    files = {name: (EXAMPLES / "honest_cpp" / name).read_bytes() for name in ("reference.py", "bench.py")}
+    files |= {
+        "kernel.py": kernel.encode(),
+        "metadata.json": json.dumps(described).encode(),
+        "test_correctness.py": own_tests,
+    }
+    return Job(
+        operation=find_operation("fused_add_rmsnorm"),
+        language=find_language(language),
+        shape=shape,
+        held_out=({"batch": 6, "hidden_size": 200},),
+        dtype=dtype,
+        policy=Policy(build_limit_s=240, verify_limit_s=limit_s, memory_limit_bytes=memory_bytes),
+        isolation=isolation(),
+        files=files,
+        metadata=Metadata.model_validate(described),
+        entry_point="fused_add_rmsnorm",
+        interpreted=language == "triton",
+    )
+
+
+def left_over_children() -> set[int]:
+    """Every process that descends from this one."""
+    parents: dict[int, int] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{name}/stat").read_text()
+        except OSError:
+            continue
+        parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
+    family, grown = {os.getpid()}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family, grown = family | more, bool(more)
+    return family - {os.getpid()}

@@ -1,0 +1,191 @@
+"""A policy, a ledger, a blob or a disk that isn't what it was: said in one line, and nothing made worse."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.app.prepared import benchmarked_run
+from tests.cli.asking import HONEST, SHAPE, ask, files, history, ledger_stands
+
+TASK = {
+    "--op": "fused_add_rmsnorm",
+    "--language": "cpp",
+    "--gpu": "cpu",
+    "--dtype": "fp32",
+    "--shape": SHAPE,
+}
+BAD_POLICIES = {
+    "not toml": ("rounds = = 4", "TOML"),
+    "unknown field": ("trust = 1", "trust = 1"),
+    "out of range": ("rounds = 1", "rounds = 1"),
+    "another type": ('rounds = "many"', "rounds = 'many'"),
+    "nan": ("minimum_speedup = nan", "minimum_speedup = nan"),
+    "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes = inf"),
+    "speedup below one": ("minimum_speedup = 0.5", "minimum_speedup = 0.5"),
+    "no baseline": ("baselines = []", "baselines = []"),
+    "unknown baseline": ('baselines = ["mine"]', "mine"),
+    "unknown wall": ('minimum_isolation = "hope"', "hope"),
+    "not utf-8": ("\udcff = 1", "TOML"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_POLICIES)
+def test_a_policy_that_does_not_hold_stops_every_command(case: str, home: Path) -> None:
+    text, value = BAD_POLICIES[case]
+    (home / "policy.toml").write_bytes(text.encode(errors="surrogateescape"))
+    for command in (("run", "list"), ("verify", "last"), ("task", "create", *[p for o in TASK.items() for p in o])):
+        answer = ask(*command, "--home", home)
+        assert answer.status == 2
+        assert "policy.toml" in answer.error
+        assert value in answer.error
+    assert ledger_stands(home)
+
+
+def test_a_policy_that_changed_since_the_task_denies_the_promotion(home: Path) -> None:
+    run_id = benchmarked_run(home)
+    (home / "policy.toml").write_text("minimum_speedup = 1.0\n")
+    answer = ask("promote", "last", "--home", home, "--json")
+    assert answer.status == 1
+    assert answer.document["verdict"] == "rejected"
+    assert answer.document["reason"]["code"] == "STATIC_POLICY"
+    assert answer.last == f"try: forge run show {run_id}"
+    assert ask("run", "check", "last", "--home", home).status == 0
+
+
+def _sql(home: Path, text: str) -> None:
+    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+        connection.executescript(text)
+
+
+def _edit_a_row(home: Path) -> None:
+    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE event SET actor = 'cli:eve@lab' WHERE type = 'TaskCreated'")
+        for _, guard in guards:
+            connection.execute(guard)
+        connection.commit()
+
+
+def _drop_the_last_row(home: Path) -> None:
+    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("DELETE FROM event WHERE seq = 3")
+        for _, guard in guards:
+            connection.execute(guard)
+        connection.commit()
+
+
+def _truncate(home: Path) -> None:
+    database = home / "kernel_registry.db"
+    with database.open("r+b") as file:
+        file.truncate(database.stat().st_size // 2)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "a row edited": _edit_a_row,
+    "a row taken out": _drop_the_last_row,
+    "a trigger dropped": lambda home: _sql(home, "DROP TRIGGER event_refuses_update"),
+    "half of the file": _truncate,
+    "not a database": lambda home: (home / "kernel_registry.db").write_bytes(b"not a database" * 1000),
+    "an empty file": lambda home: (home / "kernel_registry.db").write_bytes(b""),
+    "another database": lambda home: (
+        (home / "kernel_registry.db").unlink(),
+        _sql(home, "CREATE TABLE event (seq INTEGER)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_a_damaged_ledger_is_named_and_never_written_to(case: str, home: Path) -> None:
+    DAMAGES[case](home)
+    damaged = (home / "kernel_registry.db").read_bytes()
+    report = ask("ledger", "verify", "--home", home, "--json")
+    assert report.status == 1
+    assert report.document["ok"] is False
+    assert report.document["problems"]
+    for command in (("submit", "last", HONEST), ("run", "list"), ("ledger", "log"), ("ledger", "rebuild")):
+        answer = ask(*command, "--home", home, "--json")
+        assert answer.status == 1, command
+        assert answer.out == ""
+        assert "kernel_registry.db" in answer.error
+        assert answer.last == "try: forge ledger verify"
+    assert (home / "kernel_registry.db").read_bytes() == damaged
+
+
+def _blobs(home: Path) -> list[Path]:
+    return sorted(path for path in (home / "forge_runs" / "cas").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("damage", ["deleted", "edited", "link"])
+def test_a_blob_that_is_not_what_its_name_says_stops_who_needs_it(damage: str, home: Path) -> None:
+    ask("submit", "last", HONEST, "--home", home)
+    digest = {one["path"]: one["sha256"] for one in history(home)[-1]["payload"]["files"]["files"]}["kernel.py"]
+    blob = home / "forge_runs" / "cas" / digest[:2] / digest
+    content = blob.read_bytes()
+    blob.unlink()
+    if damage == "edited":
+        blob.write_bytes(content.replace(b"1.0f", b"2.0f"))
+    elif damage == "link":
+        blob.symlink_to(HONEST / "kernel.py")
+    events = history(home)
+    answer = ask("verify", "last", "--home", home, "--json")
+    assert answer.status == 1
+    assert answer.out == ""
+    assert digest in answer.error
+    assert "restore it from a backup" in answer.error
+    assert answer.last == "try: forge ledger verify"
+    assert [one for one in history(home) if one["type"] != "EnvironmentCaptured"] == events
+    report = ask("ledger", "verify", "--home", home, "--json")
+    assert report.status == 1
+    assert digest in report.out
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+from forge.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "limit_bytes"), [("submit", 1000), ("submit", 20_000), ("promote", 1000), ("task", 5000), ("init", 4096)]
+)
+def test_a_full_disk_is_said_and_leaves_the_ledger_as_it_was(name: str, limit_bytes: int, home: Path) -> None:
+    if name == "promote":
+        benchmarked_run(home)
+    commands: dict[str, tuple[object, ...]] = {
+        "submit": ("submit", "last", HONEST, "--home", home),
+        "promote": ("promote", "last", "--home", home),
+        "task": ("task", "create", *[part for option in TASK.items() for part in option], "--home", home),
+        "init": ("init", home / "new"),
+    }
+    events = history(home)
+    before = files(home)
+    command = [sys.executable, "-c", LIMITED, str(limit_bytes), *map(str, commands[name])]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1, answer
+    assert "Traceback" not in answer.stderr
+    errors = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, answer.stderr
+    assert "free space" in errors[0]
+    assert ledger_stands(home)
+    assert history(home)[: len(events)] == events
+    if name != "task":
+        assert history(home) == events
+    stray = {path for path in files(home) - before if ".part-" in path or ".publishing-" in path}
+    assert stray == set()
+    if name == "init":
+        assert not (home / "new" / "kernel_registry.db").exists()
+    again = ask(*commands[name])
+    assert again.status == 0, "the same command works once there is room"
+    assert ledger_stands(home)

@@ -1,0 +1,93 @@
+"""Every language keeps its contract: a guide that renders, a guest's side that stands alone, a kernel that runs."""
+
+import ast
+import sys
+
+import pytest
+
+from forge.domain.digest import sha256
+from forge.domain.policy import Policy
+from forge.domain.target import Target
+from forge.domain.task import Task
+from forge.errors import UnknownName
+from forge.lab.examine import examine
+from forge.languages import LANGUAGES, Language, find_language
+from forge.operations import find_operation
+from forge.pipeline.prompt import render
+from tests.candidates import EXAMPLES, job_for
+
+KERNELS = {
+    "cpp": (EXAMPLES / "honest_cpp" / "kernel.py").read_text(),
+    "triton": (EXAMPLES / "honest_triton" / "kernel.py").read_text(),
+    "torch": (EXAMPLES / "honest_cpp" / "reference.py").read_text(),
+}
+languages = pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
+
+
+@languages
+def test_the_guests_side_imports_nothing_of_ours(language: Language) -> None:
+    tree = ast.parse(language.guest_file.read_text())
+    allowed = sys.stdlib_module_names | {"torch"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert all(alias.name.split(".")[0] in allowed for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 1 or (node.module or "").split(".")[0] in allowed
+
+
+@languages
+def test_the_guests_side_prepares_and_builds_where_the_language_says_so(language: Language) -> None:
+    functions = {
+        node.name for node in ast.parse(language.guest_file.read_text()).body if isinstance(node, ast.FunctionDef)
+    }
+    assert "prepare" in functions
+    assert ("build" in functions) == language.builds
+
+
+@languages
+def test_the_guide_is_part_of_the_brief(language: Language) -> None:
+    operation, digest = find_operation("rmsnorm"), sha256(b"")
+    task = Task(
+        op="rmsnorm",
+        language=language.name,
+        target=Target(platform="cpu", gpu="cpu"),
+        dtype="fp32",
+        shape=dict(operation.workloads[0]),
+        minimum_speedup=1.1,
+        baselines=("eager",),
+        scalars=dict(operation.scalars),
+        reference_sha256=digest,
+        inputs_sha256=digest,
+        tolerance_sha256=digest,
+        held_out_sha256=digest,
+        policy_sha256=digest,
+    )
+    brief = render(task, run_id="run", skills=(), policy=Policy()).files["agent_prompt.md"].decode()
+    assert language.guide_file.read_text().split("{")[0].strip()[:60] in brief
+    assert operation.signature in brief
+
+
+@languages
+def test_times_and_stand_ins_are_for_different_platforms(language: Language) -> None:
+    assert language.times_on
+    assert not set(language.times_on) & set(language.stands_in_on)
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(UnknownName):
+        find_language("fortran")
+
+
+@pytest.mark.usefixtures("walls")
+@languages
+def test_a_minimal_kernel_builds_and_runs_behind_the_walls(language: Language) -> None:
+    if language.name == "triton":
+        pytest.importorskip("triton")
+    seen: list[str] = []
+    examined = examine(
+        job_for(KERNELS[language.name], language=language.name, shape={"batch": 2, "hidden_size": 16}),
+        progress=seen.append,
+    )
+    assert examined.verdict.verdict == "accepted", (examined.verdict, examined.log)
+    assert ("build" in seen) == language.builds
+    assert bool(examined.artifact) == language.builds

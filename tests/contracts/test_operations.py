@@ -1,0 +1,187 @@
+"""Every operation of the catalogue keeps its word: reference, oracle, bound, cost, source text."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from forge.domain.operation import Operation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.inputs import draw
+from forge.lab.judge import judge
+from forge.operations import OPERATIONS, find_operation, reference_source, tolerance_digest
+
+KINDS = ("normal", "uniform", "large", "small", "offset_mean", "outlier_channel", "sparse", "constant", "zeros")
+SIZES = ((1, 1), (3, 2), (2, 257), (5, 1024), (0, 8), (2, 4097))
+POLICY = Policy()
+CASES = [(name, dtype) for name, operation in OPERATIONS.items() for dtype in operation.dtypes]
+Tensors = tuple[torch.Tensor, ...]
+
+
+def shape_of(operation: Operation, rows: int, reduced: int) -> dict[str, int]:
+    sizes = dict.fromkeys(operation.axes, 2)
+    return {**sizes, operation.row_axis: rows, operation.reduced_axis: reduced}
+
+
+def outputs_of(operation: Operation, inputs: Tensors, scalars: tuple[float, ...]) -> Tensors:
+    returned = operation.reference(*inputs, *scalars)
+    return returned if isinstance(returned, tuple) else (returned,)
+
+
+def all_within(operation: Operation, got: Tensors, inputs: Tensors, dtype: DType, *, patterned: bool = False) -> bool:
+    scalars = tuple(operation.scalars.values())
+    expectations = operation.oracle(*inputs, *scalars)
+    baselines = outputs_of(operation, inputs, scalars)
+    return all(
+        judge(one, expected, baseline, dtype=dtype, policy=POLICY, patterned=patterned).within
+        for one, expected, baseline in zip(got, expectations, baselines, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reference_is_within_its_own_bound(name: str, dtype: DType, kind: str) -> None:
+    operation = find_operation(name)
+    for seed, (rows, reduced) in enumerate(SIZES):
+        shape = shape_of(operation, rows, reduced)
+        inputs = draw(operation, shape, dtype, kind, seed=seed)
+        outputs = outputs_of(operation, inputs, tuple(operation.scalars.values()))
+        assert [tuple(o.shape) for o in outputs] == [spec.sizes(shape) for spec in operation.outputs]
+        assert all(o.dtype == inputs[0].dtype for o in outputs)
+        assert all_within(operation, outputs, inputs, dtype, patterned=kind == "constant")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_reference_leaves_its_inputs_alone(name: str) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 3, 64), "fp32", "normal", seed=1)
+    before = [tensor.clone() for tensor in inputs]
+    outputs = outputs_of(operation, inputs, tuple(operation.scalars.values()))
+    assert all(torch.equal(now, then) for now, then in zip(inputs, before, strict=True))
+    assert not {o.data_ptr() for o in outputs} & {i.data_ptr() for i in inputs}
+
+
+def one_precision_lower(operation: Operation, inputs: Tensors, dtype: DType) -> Tensors:
+    lower = torch.bfloat16 if dtype == "fp32" else torch.float8_e4m3fn
+    return tuple(o.to(lower).to(o.dtype) for o in outputs_of(operation, inputs, tuple(operation.scalars.values())))
+
+
+def first_row_only(outputs: Tensors) -> Tensors:
+    return tuple(torch.cat([o[:1], torch.zeros_like(o[1:])]) for o in outputs)
+
+
+MUTANTS: dict[str, Callable[[Operation, Tensors, DType, Tensors], Tensors]] = {
+    "zeros": lambda _, __, ___, outputs: tuple(torch.zeros_like(o) for o in outputs),
+    "copy of the input": lambda _, inputs, __, outputs: tuple(inputs[0].clone() for _ in outputs),
+    "permuted rows": lambda _, __, ___, outputs: tuple(o.roll(1, 0) for o in outputs),
+    "one per cent more": lambda _, __, ___, outputs: tuple(o * 1.01 for o in outputs),
+    "one precision lower": lambda operation, inputs, dtype, _: one_precision_lower(operation, inputs, dtype),
+    "first row only": lambda _, __, ___, outputs: first_row_only(outputs),
+    "one element off": lambda _, __, ___, outputs: (
+        outputs[0].index_put((torch.tensor([1]), torch.tensor([7])), outputs[0][1, 7] * 1.05 + 0.01),
+        *outputs[1:],
+    ),
+    "a NaN": lambda _, __, ___, outputs: (
+        outputs[0].index_put(
+            (torch.tensor([2]), torch.tensor([3])), torch.tensor(float("nan"), dtype=outputs[0].dtype)
+        ),
+        *outputs[1:],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_mutant_is_refused(name: str, dtype: DType, mutant: str) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 4, 256), dtype, "normal", seed=3)
+    outputs = outputs_of(operation, inputs, tuple(operation.scalars.values()))
+    assert all_within(operation, outputs, inputs, dtype)
+    assert not all_within(operation, MUTANTS[mutant](operation, inputs, dtype, outputs), inputs, dtype)
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_the_answer_to_the_last_question_is_refused(name: str, dtype: DType) -> None:
+    operation = find_operation(name)
+    earlier, now = (draw(operation, shape_of(operation, 4, 256), dtype, "normal", seed=seed) for seed in (1, 2))
+    assert not all_within(operation, outputs_of(operation, earlier, tuple(operation.scalars.values())), now, dtype)
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_a_scalar_left_out_is_refused_where_it_matters(name: str, dtype: DType) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 4, 256), dtype, "small", seed=5)
+    for position in range(len(operation.scalars)):
+        scalars = list(operation.scalars.values())
+        scalars[position] = 0.0
+        assert not all_within(operation, outputs_of(operation, inputs, tuple(scalars)), inputs, dtype)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_input_left_out_is_refused(name: str) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 4, 256), "fp32", "normal", seed=6)
+    for position in range(len(inputs)):
+        changed = tuple(torch.ones_like(t) if i == position else t for i, t in enumerate(inputs))
+        got = outputs_of(operation, changed, tuple(operation.scalars.values()))
+        assert not all_within(operation, got, inputs, "fp32")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_summing_over_the_wrong_axis_is_refused(name: str) -> None:
+    """The operands transposed, so that rows and columns change places; the weight is left at one for it."""
+    operation = find_operation(name)
+    square = draw(operation, shape_of(operation, 64, 64), "fp32", "normal", seed=7)
+    inputs = tuple(t if t.dim() == 2 else torch.ones_like(t) for t in square)
+    turned = tuple(t.t().contiguous() if t.dim() == 2 else t for t in inputs)
+    wrong = tuple(o.t().contiguous() for o in outputs_of(operation, turned, tuple(operation.scalars.values())))
+    assert not all_within(operation, wrong, inputs, "fp32")
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_costs_are_positive_and_count_every_operand_once(name: str, dtype: DType) -> None:
+    operation = find_operation(name)
+    for shape in (*operation.workloads, shape_of(operation, 3, 65)):
+        operands = sum(torch.Size(s.sizes(shape)).numel() for s in (*operation.inputs, *operation.outputs))
+        assert (
+            operation.bytes_moved(shape, dtype)
+            == operands
+            * torch.finfo(getattr(torch, {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[dtype])).bits
+            // 8
+        )
+        assert operation.flops(shape) > 0
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_reference_runs_as_a_module_of_its_own(name: str) -> None:
+    operation = find_operation(name)
+    module: dict[str, object] = {}
+    exec(compile(reference_source(operation), "reference.py", "exec"), module)
+    function = module[operation.reference.__name__]
+    assert callable(function)
+    inputs = draw(operation, shape_of(operation, 3, 65), "fp32", "normal", seed=8)
+    scalars = tuple(operation.scalars.values())
+    alone = function(*inputs, *scalars)
+    alone = alone if isinstance(alone, tuple) else (alone,)
+    assert all(torch.equal(a, b) for a, b in zip(alone, outputs_of(operation, inputs, scalars), strict=True))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_describes_itself(name: str) -> None:
+    operation = find_operation(name)
+    assert operation.name == name
+    assert {operation.row_axis, operation.reduced_axis} <= set(operation.axes)
+    assert all(set(spec.axes) <= set(operation.axes) for spec in (*operation.inputs, *operation.outputs))
+    assert all(set(shape) == set(operation.axes) for shape in operation.workloads)
+    assert operation.signature.startswith(f"{operation.name}(")
+    assert all(
+        argument in operation.signature for argument in (*(s.name for s in operation.inputs), *operation.scalars)
+    )
+    assert len(operation.scalars) <= 4
+
+
+def test_the_digest_of_a_bound_changes_with_the_bound() -> None:
+    looser = POLICY.model_copy(update={"tolerance_accumulate_multiple": 3.0})
+    digests = {tolerance_digest(op, policy) for op in OPERATIONS.values() for policy in (POLICY, looser)}
+    assert len(digests) == 2 * len(OPERATIONS)

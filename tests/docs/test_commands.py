@@ -1,0 +1,68 @@
+"""Every command that a page shows exists, with the options that it is shown with."""
+
+import shlex
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from forge.cli import app
+from tests.docs.markdown import ROOT, blocks, read
+
+
+def shown():
+    """(where, words) of each `forge` command in a block of shell."""
+    for block in blocks("sh"):
+        for line in block.text.replace("\\\n", " ").splitlines():
+            for part in line.split("&&"):
+                words = shlex.split(part, comments=True)
+                if words and words[0] == "forge":
+                    yield f"{block}", words[1:]
+
+
+def resolved(words):
+    """The command that the words name, its path, and the words that follow."""
+    command, path = typer.main.get_command(app), []
+    while words and words[0] in getattr(command, "commands", {}):
+        command, path, words = command.commands[words[0]], [*path, words[0]], words[1:]
+    return command, path, words
+
+
+@pytest.mark.parametrize(
+    ("where", "words"), list(shown()), ids=lambda value: value if isinstance(value, str) else None
+)
+def test_a_shown_command_exists_with_its_options(where, words):
+    command, path, rest = resolved(words)
+    assert not getattr(command, "commands", {}), f"{where}: forge {' '.join(words)} isn't a whole command"
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert [word for word in rest if word.startswith("--") and word not in known] == [], where
+    given = {word for word in rest if word.startswith("--")}
+    needed = {one.opts[0] for one in command.params if one.required and one.param_type_name == "option"}
+    assert needed <= given, f"{where}: forge {' '.join(path)} needs {needed - given}"
+
+
+def test_the_readme_shows_six_commands_for_a_first_kernel():
+    section = read("README.md").split("in six commands")[1].split("\n## ")[0]
+    assert section.count("\nforge ") == 6
+
+
+@pytest.mark.parametrize("path", sorted({tuple(resolved(words)[1]) for _, words in shown()}))
+def test_a_shown_command_has_help(path):
+    answer = CliRunner().invoke(app, [*path, "--help"])
+    assert answer.exit_code == 0
+    assert "Example: forge" in " ".join(answer.output.split())
+
+
+def test_every_make_target_that_a_page_shows_exists():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for block in blocks("sh"):
+        for line in block.text.splitlines():
+            if line.startswith("make "):
+                assert f"\n{line.split()[1]}:" in makefile, f"{block}: {line}"
+
+
+def test_the_readme_names_the_commands_that_ci_runs():
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for line in run.splitlines():
+        if line.startswith("make "):
+            assert f"`{line}`" in read("README.md")

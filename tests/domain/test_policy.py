@@ -1,0 +1,60 @@
+"""The policy's bounds: none of them can be set to where it no longer protects."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from forge.domain.digest import digest_of
+from forge.domain.policy import Policy
+
+BEYOND = {
+    "minimum_speedup": (0.99, 1000.1),
+    "build_limit_s": (0.0, 3601.0),
+    "verify_limit_s": (0.0, 3601.0),
+    "benchmark_limit_s": (0.0, 7201.0),
+    "memory_limit_bytes": (2**28 - 1,),
+    "baselines": ((), ("vendor",)),
+    "process_pairs": (1, 65),
+    "rounds": (3, 401),
+    "control_half_width": (0.0, 0.51),
+    "floor_slack": (0.0, 1.01),
+    "tolerance_baseline_multiple": (0.99, 16.1),
+    "tolerance_accumulate_multiple": (0.99, 16.1),
+    "minimum_isolation": ("", "hope"),
+}
+
+
+def test_every_field_has_a_bound_that_is_tried() -> None:
+    assert set(BEYOND) == set(Policy.model_fields)
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field in BEYOND for value in BEYOND[field]])
+def test_a_value_beyond_its_bound_is_no_policy(field: str, value: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Policy.model_validate({field: value})
+    assert refused.value.errors()[0]["loc"][0] == field
+
+
+@given(st.sampled_from(sorted(BEYOND)), st.sampled_from([math.nan, math.inf, -math.inf]))
+def test_no_bound_can_be_a_number_that_is_none(field: str, value: float) -> None:
+    with pytest.raises(ValidationError):
+        Policy.model_validate({field: value})
+
+
+def test_the_default_is_valid_and_every_field_changes_the_digest() -> None:
+    changes = {
+        "minimum_isolation": "none",
+        "baselines": ("eager",),
+        "process_pairs": 7,
+        "rounds": 21,
+        "memory_limit_bytes": 2**30,
+        "control_half_width": 0.1,
+        "floor_slack": 0.5,
+    }
+    digests = {digest_of(Policy())}
+    for field in Policy.model_fields:
+        digests.add(digest_of(Policy.model_validate({field: changes.get(field, 3.5)})))
+    assert len(digests) == len(Policy.model_fields) + 1

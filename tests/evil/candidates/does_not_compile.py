@@ -1,0 +1,13 @@
+"""C++ that the compiler refuses.
+
+Refused by: build COMPILE_ERROR
+Language: cpp
+"""
+
+CPP_SOURCE = r"""
+int broken( {
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, x

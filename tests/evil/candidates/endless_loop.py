@@ -1,0 +1,11 @@
+"""Never returns.
+
+Refused by: signature TIMEOUT
+Limit: 8 s
+"""
+
+import time
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    time.sleep(3600)

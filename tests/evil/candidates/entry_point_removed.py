@@ -1,0 +1,11 @@
+"""Shows an entry point to a reader and none to an importer.
+
+Refused by: load BAD_SUBMISSION
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, x
+
+
+del fused_add_rmsnorm

@@ -1,0 +1,13 @@
+"""Builds a shared object larger than what is taken.
+
+Refused by: build COMPILE_ERROR
+Language: cpp
+"""
+
+CPP_SOURCE = r"""
+extern "C" char filler[160 << 20] = {1};
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, x

@@ -1,0 +1,14 @@
+"""C++ that includes and embeds files of the host: the compiler finds none of them.
+
+Refused by: build COMPILE_ERROR
+Language: cpp
+"""
+
+CPP_SOURCE = r"""
+#include "/proc/1/environ"
+asm(".incbin \"/root/.ssh/id_rsa\"");
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, x

@@ -1,0 +1,10 @@
+"""Allocates until nothing is left.
+
+Refused by: signature OUT_OF_MEMORY
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    hoard = []
+    while True:
+        hoard.append(bytearray(1 << 28))

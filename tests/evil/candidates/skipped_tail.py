@@ -1,0 +1,16 @@
+"""Works in blocks of eight and forgets the rest.
+
+Refused by: sizes INCORRECT_NUMERICAL
+"""
+
+
+def right(x, residual, weight, eps):
+    h = x.float() + residual.float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    y, h = right(x, residual, weight, eps)
+    y[:, x.shape[1] // 8 * 8 :] = 0
+    return y, h

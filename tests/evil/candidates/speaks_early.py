@@ -1,0 +1,12 @@
+"""Writes a record before it was asked anything.
+
+Refused by: load TAMPERING
+"""
+
+import os
+
+os.write(4, b"RPLY".ljust(580, b"\0"))
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, x

@@ -1,0 +1,12 @@
+"""Stops its own process.
+
+Refused by: signature TIMEOUT
+Limit: 8 s
+"""
+
+import os
+import signal
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,10 @@
+"""Returns memory that nobody has written.
+
+Refused by: signature INCORRECT_NUMERICAL
+"""
+
+import torch
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return torch.empty_like(x), x + residual

@@ -1,0 +1,9 @@
+"""Sums over the rows instead of along them.
+
+Refused by: signature INCORRECT_NUMERICAL
+"""
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    h = x + residual
+    return h * h.square().mean(0, keepdim=True).add(eps).rsqrt() * weight, h

@@ -1,0 +1,88 @@
+"""The harness's one loop: what it takes for an answer, and when it copies."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from forge.guest import channel, run, wire
+from forge.sandbox.arena import Arena, Form
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], wire.Record]]:
+    """The host's end of the reply channel."""
+    read_end, write_end = os.pipe()
+    monkeypatch.setattr(wire, "REPLIES", write_end)
+    yield lambda: wire.unpack_record(os.read(read_end, 4096))
+    os.close(read_end)
+    os.close(write_end)
+
+
+def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
+    arena = Arena(1 << 18)
+    form = Form((3, 4), "fp32")
+    placed = arena.lay_out(sets, (form,), (form,))
+    described = [{"inputs": [o.inputs[0].describe()], "outputs": [o.outputs[0].describe()]} for o in placed]
+    mapped = run.mmap.mmap(arena.descriptor, arena.size_bytes)
+    for number, one in enumerate(placed):
+        arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
+        arena.poison(one.outputs[0])
+    return arena, run.lay_out(mapped, {"sets": described, "scalars": 1}, "cpu")
+
+
+def go(*, count: int = 1, retain: bool = False) -> channel.Go:
+    return channel.Go(call_id=9, function=0, first=0, count=count, retain=retain, scalars=(0.5, 0.0, 0.0, 0.0))
+
+
+WRONG: dict[str, tuple[Callable[[torch.Tensor, float], object], int]] = {
+    "none": (lambda _, __: None, wire.WRONG_TYPE),
+    "a list": (lambda x, _: [x.clone()], wire.WRONG_TYPE),
+    "a generator": (lambda x, _: (t for t in (x,)), wire.WRONG_TYPE),
+    "an array": (lambda x, _: x.numpy().copy(), wire.WRONG_TYPE),
+    "a number": (lambda _, __: 1.0, wire.WRONG_TYPE),
+    "too many": (lambda x, _: (x.clone(), x.clone()), wire.WRONG_TYPE),
+    "nothing at all": (lambda _, __: (), wire.WRONG_TYPE),
+    "a parameter": (lambda x, _: torch.nn.Parameter(x.clone()), wire.WRONG_TYPE),
+    "another shape": (lambda x, _: x.clone()[:1], wire.WRONG_FORM),
+    "another rank": (lambda x, _: x.clone()[None], wire.WRONG_FORM),
+    "fp64": (lambda x, _: x.double(), wire.WRONG_ELEMENT_TYPE),
+    "whole numbers": (lambda x, _: x.int(), wire.WRONG_ELEMENT_TYPE),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_anything_but_plain_tensors_of_the_right_form_is_refused(
+    name: str, replies: Callable[[], wire.Record]
+) -> None:
+    function, status = WRONG[name]
+    _, layout = lay_out()
+    run.run(function, layout, go())
+    answer = replies()
+    assert (answer.call_id, answer.status, answer.completed) == (9, status, 0)
+    assert bool(torch.isnan(layout.destinations[0][0]).all())
+
+
+def test_outputs_are_copied_and_scalars_given(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    run.run(lambda x, scalar: x * scalar, layout, go(count=2))
+    answer = replies()
+    assert (answer.status, answer.completed) == (wire.DONE, 2)
+    assert answer.outputs == (wire.OutputForm("float32", (3, 4), (4, 1)),)
+    assert [float(d[0][0, 0]) for d in layout.destinations] == [0.5, 1.0]
+
+
+def test_a_buffer_used_twice_shows_only_when_outputs_are_retained(replies: Callable[[], wire.Record]) -> None:
+    buffer = torch.empty(3, 4)
+    for retain, expected in ((False, [1.0, 2.0]), (True, [2.0, 2.0])):
+        _, layout = lay_out()
+        run.run(lambda x, _: buffer.copy_(x), layout, go(count=2, retain=retain))
+        replies()
+        assert [float(d[0][0, 0]) for d in layout.destinations] == expected
+
+
+def test_strides_are_told_as_they_are(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    run.run(lambda x, _: x.t().contiguous().t(), layout, go())
+    assert replies().outputs[0].strides == (1, 3)

@@ -1,0 +1,50 @@
+"""Starts threads of its own for the rows and joins them all before it returns.
+
+Language: cpp
+"""
+
+import ctypes
+from pathlib import Path
+
+import torch
+
+CPP_SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+#include <thread>
+
+static void normalise_row(const float* x, const float* residual, const float* weight, float* y, float* h,
+                          int64_t width, float eps) {
+    for (int64_t i = 0; i < width; ++i) h[i] = x[i] + residual[i];
+    float lanes[8] = {};
+    for (int64_t i = 0; i < width; ++i) lanes[i % 8] += h[i] * h[i];
+    float sum = 0.0f;
+    for (float lane : lanes) sum += lane;
+    const float scale = 1.0f / std::sqrt(sum / static_cast<float>(width) + eps);
+    for (int64_t i = 0; i < width; ++i) y[i] = h[i] * scale * weight[i];
+}
+
+extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
+                                  float* new_residual, int64_t rows, int64_t width, float eps) {
+    auto part = [=](int64_t first) {
+        for (int64_t row = first; row < rows; row += 2)
+            normalise_row(x + row * width, residual + row * width, weight, y + row * width,
+                          new_residual + row * width, width, eps);
+    };
+    std::thread other(part, 1);
+    part(0);
+    other.join();
+}
+"""
+
+_fused = ctypes.CDLL(str(Path(__file__).with_name("libkernel.so"))).fused_add_rmsnorm
+_fused.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64] * 2 + [ctypes.c_float]
+_fused.restype = None
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    operands = (t.data_ptr() for t in (x, residual, weight, y, new_residual))
+    _fused(*operands, rows, width, eps)
+    return y, new_residual

@@ -1,0 +1,48 @@
+"""Every honest way to compute the same thing is accepted: a refusal here is a fault of the judge."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forge.domain.tensors import parse_dtype
+from forge.domain.verdict import Accepted
+from forge.lab.examine import Examination, Job, examine
+from forge.lab.gates import GATES
+from tests.candidates import EXAMPLES, job_for
+
+HERE = Path(__file__).parent
+CANDIDATES = sorted((HERE / "candidates").glob("*.py"))
+
+pytestmark = pytest.mark.usefixtures("walls")
+
+
+def accepted(job: Job) -> Examination:
+    examined = examine(job, progress=lambda _: None)
+    assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
+    assert [gate.name for gate in examined.gates][-len(GATES) - 1 :] == [*(gate.name for gate in GATES), "own_tests"]
+    assert all(gate.verdict == "passed" and gate.observed and gate.threshold for gate in examined.gates)
+    assert len(set(examined.seeds)) == len(examined.seeds) > 30
+    assert max(errors.bound_used for errors in examined.workloads) <= 1
+    return examined
+
+
+@pytest.mark.parametrize("path", CANDIDATES, ids=lambda path: path.stem)
+def test_an_honest_variant_is_accepted(path: Path) -> None:
+    said = dict(re.findall(r"^(Language|Dtype): (\w+)$", path.read_text().split('"""')[1], re.MULTILINE))
+    language, dtype = said.get("Language", "torch"), parse_dtype(said.get("Dtype", "fp32"))
+    accepted(job_for(path.read_text(), language=language, dtype=dtype, limit_s=60))
+
+
+def test_the_shipped_example_is_accepted_with_its_own_tests() -> None:
+    folder = EXAMPLES / "honest_cpp"
+    own_tests = (folder / "test_correctness.py").read_bytes()
+    examined = accepted(job_for((folder / "kernel.py").read_text(), language="cpp", own_tests=own_tests))
+    assert [file.name for file in examined.artifact] == ["libkernel.so"]
+
+
+@pytest.mark.slow
+def test_an_unmodified_torch_extension_is_built_loaded_and_accepted() -> None:
+    kernel = (HERE / "extension" / "kernel.py").read_text()
+    examined = accepted(job_for(kernel, language="cpp", cpp_source=False, limit_s=240, memory_bytes=4 * 2**30))
+    assert [file.name for file in examined.artifact] == ["fused_add_rmsnorm_extension.so"]

@@ -1,0 +1,86 @@
+"""A frozen task: what it is made of, and the shapes that no author is shown."""
+
+import random
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forge.domain.digest import sha256
+from forge.domain.task import HeldOut
+from forge.errors import UsageError
+from forge.events import TaskCreated
+from forge.pipeline.create import HELD_OUT_SHAPES, WORKLOAD_LIMIT_BYTES, create
+from tests.pipeline.making import POLICY, made, request
+
+MOST_ELEMENTS = 2**22
+LEAST_BUDGET = 2**14
+
+
+def held_out(seed: int, **changes: object) -> HeldOut:
+    task, outcome = create(request(**changes), policy=POLICY, rng=random.Random(seed))
+    (blob,) = outcome.blobs
+    assert sha256(blob) == task.held_out_sha256
+    return HeldOut.model_validate(orjson.loads(blob))
+
+
+@given(seed=st.integers(0, 2**32), batch=st.integers(1, 4000), hidden=st.integers(1, 4000))
+def test_held_out_shapes_are_other_distinct_and_no_larger_than_the_public_one(
+    seed: int, batch: int, hidden: int
+) -> None:
+    public = {"batch": batch, "hidden_size": hidden}
+    shapes = held_out(seed, shape=f"batch={batch},hidden_size={hidden}").shapes
+    assert len(shapes) == HELD_OUT_SHAPES
+    assert len({tuple(sorted(shape.items())) for shape in shapes}) == HELD_OUT_SHAPES
+    budget = max(LEAST_BUDGET, min(MOST_ELEMENTS, batch * hidden))
+    for shape in shapes:
+        assert shape.keys() == public.keys()
+        assert shape != public
+        assert shape["hidden_size"] % 2 == 1
+        assert min(shape.values()) >= 1
+        assert shape["batch"] * shape["hidden_size"] <= budget
+
+
+@pytest.mark.parametrize("shape", ["batch=1,hidden_size=1", "batch=1,hidden_size=3", "batch=64,hidden_size=1"])
+def test_the_smallest_shapes_are_never_held_out_as_themselves(shape: str) -> None:
+    for seed in range(50):
+        sizes = dict(part.split("=") for part in shape.split(","))
+        assert {name: int(size) for name, size in sizes.items()} not in held_out(seed, shape=shape).shapes
+
+
+def test_the_largest_workload_that_is_taken_has_held_out_shapes_of_a_judgeable_size() -> None:
+    widest = (WORKLOAD_LIMIT_BYTES // 4 - 1) // 3
+    for shape in held_out(7, shape=f"batch=1,hidden_size={widest}").shapes:
+        assert shape["batch"] * shape["hidden_size"] <= MOST_ELEMENTS
+    with pytest.raises(UsageError, match="expected at most"):
+        made(shape=f"batch=1,hidden_size={widest + 2}")
+
+
+def test_the_same_randomness_gives_the_same_task_and_other_randomness_another() -> None:
+    assert held_out(1) == held_out(1)
+    assert held_out(1) != held_out(2)
+    first, _ = create(request(), policy=POLICY, rng=random.Random(1))
+    again, _ = create(request(), policy=POLICY, rng=random.Random(1))
+    other, _ = create(request(), policy=POLICY, rng=random.Random(2))
+    assert first.task_id == again.task_id
+    assert first.family == other.family
+    assert first.task_id != other.task_id
+
+
+def test_a_task_records_the_digest_of_everything_it_is_judged_by() -> None:
+    task = made()
+    changed = made(POLICY.model_copy(update={"tolerance_accumulate_multiple": 3.0}))
+    assert task.tolerance_sha256 != changed.tolerance_sha256
+    assert task.policy_sha256 != changed.policy_sha256
+    assert task.reference_sha256 == changed.reference_sha256
+    assert made(op="fused_add_rmsnorm").reference_sha256 != task.reference_sha256
+    _, outcome = create(request(), policy=POLICY, rng=random.Random(1))
+    (event,) = outcome.events
+    assert isinstance(event, TaskCreated)
+    assert event.task_id == event.task.task_id
+
+
+def test_a_task_without_a_wish_asks_for_the_policys_speedup() -> None:
+    assert made().minimum_speedup == POLICY.minimum_speedup
+    assert made(minimum_speedup=2.5).minimum_speedup == 2.5

@@ -1,0 +1,73 @@
+"""The rule for one workload: the first reason against it, and values that can't be built at all."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from forge.domain.evidence import Interval, Timing
+from forge.domain.policy import Policy
+from forge.pipeline.benchmark import decide, undecided
+from tests.pipeline.making import POLICY, made, timing
+
+TASK = made()
+FLOOR = POLICY.floor_slack * 500.0
+
+
+def test_a_workload_that_meets_the_rule_has_no_reason_against_it() -> None:
+    assert decide(TASK, POLICY, timing(), "eager") is None
+    at_the_edge = timing(low=1.1, control=(0.95, 1.05), p90_ns=FLOOR)
+    assert decide(TASK, POLICY, at_the_edge, "eager") is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "code", "said"),
+    [
+        (timing(control=(0.949, 1.01)), "NOISE_TOO_HIGH", "0.949 to 1.010x, allowed 0.95 to 1.05x"),
+        (timing(control=(0.99, 1.051)), "NOISE_TOO_HIGH", "no verdict on this machine now"),
+        (timing(p90_ns=math.nextafter(FLOOR, 0)), "BELOW_FLOOR", "less than moving the bytes takes"),
+        (timing(low=math.nextafter(1.1, 0)), "TOO_SLOW", "the lower end must reach 1.10x"),
+        (timing(pairs_lost=1), "TOO_SLOW", "in every process pair"),
+        (timing(ratio=0.5, low=0.4, high=0.6), "TOO_SLOW", "0.50x over eager"),
+    ],
+)
+def test_each_reason_against_a_workload_is_found(measured: object, code: str, said: str) -> None:
+    reason = decide(TASK, POLICY, measured, "eager")  # type: ignore[arg-type]
+    assert reason is not None
+    assert reason.code == code
+    assert said in reason.message
+
+
+def test_noise_comes_before_every_other_reason() -> None:
+    worst = timing(control=(0.5, 2.0), p90_ns=1.0, low=0.1, pairs_lost=5)
+    reason = decide(TASK, POLICY, worst, "eager")
+    assert reason is not None
+    assert reason.code == "NOISE_TOO_HIGH"
+    assert undecided(reason)
+
+
+def test_a_task_may_ask_for_more_than_the_policy() -> None:
+    demanding = made(minimum_speedup=1.45)
+    assert decide(demanding, POLICY, timing(low=1.44), "eager") is not None
+    assert decide(demanding, POLICY, timing(low=1.45), "eager") is None
+
+
+@given(low=st.floats(0.01, 100), wanted=st.floats(1.1, 1000))
+def test_the_lower_end_decides_and_nothing_else_about_the_interval(low: float, wanted: float) -> None:
+    task = made(minimum_speedup=wanted)
+    reason = decide(task, POLICY, timing(ratio=2 * low, low=low, high=1000 * low), "eager")
+    assert (reason is None) == (low >= wanted)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -1.0, 0.0])
+def test_a_number_that_is_none_can_not_become_evidence(number: float) -> None:
+    with pytest.raises(ValidationError):
+        Interval(ratio=1.0, low=number, high=1.0)
+    with pytest.raises(ValidationError):
+        Timing(n=1, median_ns=1.0, p10_ns=1.0, p90_ns=number, mad_ns=0.0, method="host_slope")
+    with pytest.raises(ValidationError):
+        timing(floor_ns=number)
+    with pytest.raises(ValidationError):
+        Policy(minimum_speedup=number)

@@ -1,0 +1,130 @@
+"""Each rule alone is enough to deny; all of them together are needed to promote."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forge.domain.digest import digest_of, sha256
+from forge.domain.evidence import GateResult, Isolation, Timing
+from forge.domain.policy import Policy
+from forge.domain.target import Target
+from forge.events import KernelPromoted, PromotionDenied
+from forge.pipeline.promote import RULES, Case, promote
+from tests.pipeline.making import POLICY, case, timing
+
+OTHER = sha256(b"another")
+BARE = Isolation(level="none", parts=(), missing=("user_ns",))
+FAILED = GateResult(name="scales", verdict="failed", observed="3 x the bound", threshold="1")
+PASSED = GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1")
+
+
+def _on_a_gpu() -> Case:
+    """Host clocks are no authority on a GPU, even if everything else is about that GPU's task."""
+    made = case()
+    task = made.task.model_copy(update={"target": Target(platform="cuda", gpu="h200")})
+    return case(task=task, verified={"task_id": task.task_id}, benchmark={"task_id": task.task_id})
+
+
+BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
+    "same bytes": (
+        lambda: case(verified={"candidate": OTHER}),
+        lambda: case(benchmark={"candidate": OTHER}),
+        lambda: case(submitted=case().submitted.model_copy(update={"candidate": OTHER})),
+    ),
+    "same task": (
+        lambda: case(verified={"task_id": "another"}),
+        lambda: case(benchmark={"task_id": "another"}),
+        lambda: case(benchmark={"verified_seq": 9}),
+    ),
+    "same policy": (
+        lambda: case(verified={"policy_sha256": OTHER}),
+        lambda: case(benchmark={"policy_sha256": OTHER}),
+        lambda: case(policy=Policy(baselines=("eager",), minimum_speedup=1.2)),
+    ),
+    "not simulated": (lambda: case(verified={"simulated": True}),),
+    "isolation": (
+        lambda: case(verified={"isolation": BARE}),
+        lambda: case(benchmark={"isolation": BARE}),
+    ),
+    "gates": (lambda: case(verified={"gates": (PASSED, FAILED)}),),
+    "timing authority": (
+        lambda: case(
+            benchmark={
+                "workloads": (
+                    timing(
+                        candidate=Timing(n=9, median_ns=1e3, p10_ns=1e3, p90_ns=1e3, mad_ns=0.0, method="launch_plan")
+                    ),
+                )
+            }
+        ),
+        _on_a_gpu,
+    ),
+    "measured shape": (
+        lambda: case(benchmark={"workloads": (timing(shape={"batch": 5, "hidden_size": 64}),)}),
+        lambda: case(benchmark={"workloads": (timing(), timing(shape={"batch": 5, "hidden_size": 64}))}),
+    ),
+    "benchmark stands": (lambda: case(benchmark_invalidated=True),),
+    "process pairs": (lambda: case(benchmark={"workloads": (timing(process_pairs=4),)}),),
+    "control": (
+        lambda: case(benchmark={"workloads": (timing(control=(0.94, 1.0)),)}),
+        lambda: case(benchmark={"workloads": (timing(control=(1.0, 1.06)),)}),
+    ),
+    "floor": (lambda: case(benchmark={"workloads": (timing(p90_ns=484.0, floor_ns=500.0),)}),),
+    "speedup": (
+        lambda: case(benchmark={"workloads": (timing(low=1.09),)}),
+        lambda: case(benchmark={"workloads": (timing(pairs_lost=1),)}),
+        lambda: case(task=case().task.model_copy(update={"minimum_speedup": 1.45}), **_same_task(1.45)),
+    ),
+}
+
+
+def _same_task(minimum: float) -> dict[str, dict[str, str]]:
+    task_id = case().task.model_copy(update={"minimum_speedup": minimum}).task_id
+    return {"verified": {"task_id": task_id}, "benchmark": {"task_id": task_id}}
+
+
+def test_every_rule_has_a_case_that_only_it_denies() -> None:
+    assert set(BREAKS) == {rule.name for rule in RULES}
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_one_rule_that_is_not_met_denies_and_is_named(rule: object) -> None:
+    name, code = rule.name, rule.code  # type: ignore[attr-defined]
+    for broken in BREAKS[name]:
+        found = broken()
+        assert [one.name for one in RULES if not one.observe(found)[2]] == [name]
+        denied = promote(found, earlier_versions=0)
+        assert isinstance(denied, PromotionDenied)
+        assert denied.reason.code == code
+        assert denied.reason.message.startswith(f"{name}: ")
+        assert [gate.verdict for gate in denied.gates] == ["passed"] * (len(denied.gates) - 1) + ["failed"]
+        assert denied.gates[-1].name == name
+        assert denied.family == found.task.family
+
+
+def test_evidence_that_meets_every_rule_is_promoted_as_the_next_version() -> None:
+    found = case()
+    kernel = promote(found, earlier_versions=3)
+    assert isinstance(kernel, KernelPromoted)
+    assert kernel.kernel_id == f"{found.task.family}_v4"
+    assert [gate.name for gate in kernel.gates] == [rule.name for rule in RULES]
+    assert {gate.verdict for gate in kernel.gates} == {"passed"}
+    assert (kernel.verified_seq, kernel.benchmark_seq) == (10, 12)
+    assert kernel.candidate == found.submitted.files.sha256
+    assert kernel.files == found.submitted.files.files
+    assert kernel.speedup == found.speedup.interval
+    assert kernel.policy_sha256 == digest_of(POLICY)
+    assert kernel.coverage.measured == (found.task.shape,)
+
+
+@given(low=st.floats(0.01, 10), control=st.floats(0.01, 0.2), lost=st.integers(0, 3), pairs=st.integers(1, 9))
+def test_only_evidence_within_every_threshold_is_promoted(low: float, control: float, lost: int, pairs: int) -> None:
+    measured = timing(
+        ratio=low, low=low, high=low, control=(1 - control, 1 + control), pairs_lost=lost, process_pairs=pairs
+    )
+    kernel = promote(case(benchmark={"workloads": (measured,)}), earlier_versions=0)
+    band = 1 - control >= 1 - 0.05 and 1 + control <= 1 + 0.05
+    assert isinstance(kernel, KernelPromoted) == (low >= 1.1 and band and lost == 0 and pairs >= 5)

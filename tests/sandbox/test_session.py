@@ -1,0 +1,160 @@
+"""A conversation with guests that keep to no protocol; each is a real process behind the walls."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from forge.languages import find_language
+from forge.sandbox.arena import Arena
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused, Returned
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+from tests.candidates import isolation
+
+pytestmark = pytest.mark.usefixtures("walls")
+
+PROTOCOL = """
+import os, sys, time
+sys.path.insert(0, __file__.rpartition("/")[0])
+from guest import channel, wire
+
+def record(call_id, status=0, completed=0):
+    return wire.pack_record(wire.Record(call_id, status, completed, ()))
+"""
+FUNCTIONS = (GuestFunction("kernel.py", "f"),)
+
+
+@contextmanager
+def conversation(program: str, *, limit_s: float = 20.0) -> Iterator[Session]:
+    """A guest that runs `program` in the place of the harness's loop; it needs no torch."""
+    stage = Stage(Program(language=find_language("torch"), files={"kernel.py": b""}), isolation())
+    (stage._directory / "serve.py").write_text(PROTOCOL + program)
+    arena = Arena(1 << 16)
+    try:
+        with Session(stage, arena, limits=Limits(wall_s=limit_s), threads=1) as session:
+            yield session
+    finally:
+        arena.close()
+        stage.remove()
+
+
+def load(session: Session) -> Returned | Refused:
+    return session.load(FUNCTIONS, prebuilt_extensions=False)
+
+
+def code(answer: Returned | Refused) -> str:
+    assert isinstance(answer, Refused)
+    return answer.reason.code
+
+
+SERVE = """
+channel.read_command()
+os.write(4, record(0))
+"""
+
+
+def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
+    program = (
+        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=go.count)); time.sleep(60)"
+    )
+    with conversation(program) as session:
+        assert isinstance(load(session), Returned)
+        answer = session.release(0, 0, 3, (1e-6,))
+        assert isinstance(answer, Returned)
+        assert answer.elapsed_ns > 0
+
+
+def test_bytes_before_they_are_asked_for_are_tampering() -> None:
+    with conversation("os.write(4, record(0)); time.sleep(60)") as session:
+        time.sleep(1.0)
+        assert code(load(session)) == "TAMPERING"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "record(0) * 2",
+        "record(0) + b'x'",
+        "record(0)[:-1]",
+        "b'x'",
+        "os.urandom(len(record(0)))",
+        "record(1)",
+        "record(2**64 - 1)",
+    ],
+)
+def test_anything_but_one_record_for_this_call_is_tampering(said: str) -> None:
+    with conversation(f"channel.read_command(); os.write(4, {said}); time.sleep(60)") as session:
+        assert code(load(session)) == "TAMPERING"
+
+
+def test_a_second_record_that_comes_late_is_tampering() -> None:
+    with conversation(SERVE + "time.sleep(0.2); os.write(4, record(0)); time.sleep(60)") as session:
+        assert isinstance(load(session), Returned)
+        time.sleep(0.6)
+        assert code(session.release(0, 0, 1, ())) == "TAMPERING"
+
+
+def test_a_record_that_counts_other_calls_is_tampering() -> None:
+    with conversation(
+        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=2)); time.sleep(60)"
+    ) as session:
+        load(session)
+        assert code(session.release(0, 0, 3, ())) == "TAMPERING"
+
+
+def test_a_closed_channel_of_a_living_guest_is_tampering() -> None:
+    with conversation("channel.read_command(); os.close(4); time.sleep(60)") as session:
+        assert code(load(session)) == "TAMPERING"
+
+
+def test_an_end_before_the_answer_is_the_guests_failure() -> None:
+    with conversation("channel.read_command(); print('farewell', flush=True); os._exit(3)") as session:
+        answer = load(session)
+        assert code(answer) == "RUNTIME_ERROR"
+        assert isinstance(answer, Refused)
+        assert "status 3" in answer.reason.message
+        assert "farewell" in answer.log
+
+
+def test_a_guest_that_ends_before_it_is_asked_is_heard_of() -> None:
+    with conversation("os._exit(0)") as session:
+        time.sleep(0.5)
+        assert code(load(session)) == "RUNTIME_ERROR"
+
+
+@pytest.mark.parametrize("program", ["time.sleep(60)", "channel.read_command()\nwhile True: pass"])
+def test_silence_ends_at_the_time_limit(program: str) -> None:
+    began_s = time.monotonic()
+    with conversation(program, limit_s=1.5) as session:
+        assert code(load(session)) == "TIMEOUT"
+    assert time.monotonic() - began_s < 8
+
+
+def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:
+    many = tuple(GuestFunction("kernel.py", f"f{number}") for number in range(4000))
+    began_s = time.monotonic()
+    with conversation("time.sleep(60)", limit_s=1.5) as session:
+        assert code(session.load(many, prebuilt_extensions=False)) == "TIMEOUT"
+    assert time.monotonic() - began_s < 8
+
+
+def test_a_long_log_costs_no_time_between_a_reply_and_the_look_at_it() -> None:
+    """Otherwise a guest could reply early and work while the host renders what it has printed."""
+    program = (
+        "os.write(2, bytes(64 << 10))\n"
+        + SERVE
+        + "go = channel.read_command(); os.write(4, record(go.call_id, completed=1)); time.sleep(60)"
+    )
+    with conversation(program) as session:
+        load(session)
+        began_ns = time.perf_counter_ns()
+        answer = session.release(0, 0, 1, ())
+        took_ns = time.perf_counter_ns() - began_ns
+        assert isinstance(answer, Returned)
+        assert took_ns - answer.elapsed_ns < 5_000_000
+        began_ns = time.perf_counter_ns()
+        session._guest.log()
+        assert time.perf_counter_ns() - began_ns > took_ns - answer.elapsed_ns

@@ -1,0 +1,189 @@
+"""What can be read off the source: layers, names, sizes, and who may do what."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "forge"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+NAMES = [path.relative_to(PACKAGE).as_posix() for path in MODULES]
+LINES_LIMIT = 400
+VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "core", "base", "manager", "service", "tools"}
+VAGUE_CLASS = re.compile(r"(Manager|Service|Handler|Helper|Util|Utils|Base)$")
+
+MAY_CATCH_ALL = {
+    "guest/__main__.py",  # whatever a candidate raises is its answer
+    "guest/build.py",  # building runs the candidate
+    "sandbox/enter/init.py",  # between fork and exec: any fault must be told to the parent, then the process ends
+    "sandbox/launch.py",
+}
+MAY_READ_ENVIRONMENT = ("app/", "guest/", "languages/", "sandbox/enter/")
+MAY_READ_WALL_TIME = ("app/",)
+ENVIRONMENT = {"os.environ", "os.getenv", "os.environb", "os.putenv"}
+WALL_TIME = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+CODE_FROM_DATA = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "pickle.load",
+    "pickle.loads",
+    "marshal.load",
+    "marshal.loads",
+    "shelve.open",
+    "torch.load",
+    "torch.save",
+    "runpy.run_path",
+    "runpy.run_module",
+    "yaml.load",
+}
+CODE_FROM_DATA_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` for such an expression; what isn't a name is `(...)`."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "(...)"
+
+
+def used(path: Path) -> Iterator[str]:
+    """Every dotted name that a module mentions, under the name it was imported by."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute | ast.Name):
+            yield dotted(node)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def offenders(found: set[str], *, but: tuple[str, ...] | set[str] = ()) -> list[str]:
+    """Modules that mention one of `found`, outside the allowed places."""
+    allowed = tuple(but)
+    return [
+        f"{name}: {word}"
+        for name, path in zip(NAMES, MODULES, strict=True)
+        if not (allowed and name.startswith(allowed))
+        for word in sorted(set(used(path)) & found)
+    ]
+
+
+def test_the_layers_hold() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    assert linter.exists(), "import-linter isn't installed: pip install -e '.[dev]'"
+    answer = subprocess.run([linter, "--no-cache"], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "0 broken" in answer.stdout
+    assert " 0 kept" not in answer.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_is_short_says_what_it_is_for_and_has_a_name_that_means_something(name: str) -> None:
+    path = PACKAGE / name
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES_LIMIT
+    assert path.stem not in VAGUE_FILES
+    tree = tree_of(path)
+    docstring = ast.get_docstring(tree)
+    assert docstring
+    assert len(docstring.split()) >= 3
+    if name.startswith("guest/") or re.fullmatch(r"languages/[^/]+/guest\.py", name):
+        assert docstring.startswith("Runs beside hostile code."), "the zone is visible in the file"
+    vague = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and VAGUE_CLASS.search(node.name)]
+    assert vague == []
+
+
+def test_no_folder_has_a_name_without_meaning() -> None:
+    folders = {path.name for path in PACKAGE.rglob("*") if path.is_dir()}
+    assert folders & VAGUE_FILES == set()
+
+
+def test_only_the_ledgers_table_and_the_projections_own_file_hold_an_insert() -> None:
+    holding = [
+        name
+        for name, path in zip(NAMES, MODULES, strict=True)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b", node.value)
+    ]
+    statements = {name for name in holding if name not in {"ledger/audit.py"}}
+    assert statements <= {"ledger/table.py", "ledger/store.py", "projections/sqlite_file.py"}, statements
+
+
+def test_only_the_store_runs_the_ledgers_inserts() -> None:
+    assert (
+        offenders({"INSERT_EVENT", "INSERT_META"}, but={"ledger/table.py", "ledger/store.py", "ledger/writing.py"})
+        == []
+    )
+    writers = [
+        name for name, path in zip(NAMES, MODULES, strict=True) if "forge.ledger.writing.write" in set(used(path))
+    ]
+    assert writers == ["ledger/store.py"]
+
+
+def test_only_the_composition_root_reads_the_environment() -> None:
+    assert offenders(ENVIRONMENT, but=MAY_READ_ENVIRONMENT) == []
+
+
+def test_only_the_composition_root_reads_the_time_of_day() -> None:
+    assert offenders(WALL_TIME, but=MAY_READ_WALL_TIME) == []
+
+
+def test_nothing_is_caught_blindly_but_beside_the_guest() -> None:
+    blind = set()
+    for name, path in zip(NAMES, MODULES, strict=True):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ExceptHandler):
+                caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+                reraised = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+                for one in caught:
+                    word = "everything" if one is None else dotted(one)
+                    if word in {"Exception", "everything"} or (word == "BaseException" and not reraised):
+                        blind.add(name)
+    assert blind <= MAY_CATCH_ALL
+
+
+def test_no_code_is_ever_made_of_data() -> None:
+    assert offenders(CODE_FROM_DATA) == []
+    for name, path in zip(NAMES, MODULES, strict=True):
+        roots = {module.split(".")[0] for module in imported(path)}
+        assert roots & CODE_FROM_DATA_MODULES == set(), name
+
+
+def test_no_subprocess_goes_through_a_shell() -> None:
+    for name, path in zip(NAMES, MODULES, strict=True):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call):
+                shell = [word for word in node.keywords if word.arg == "shell"]
+                assert not shell, name
+                assert dotted(node.func) not in {"os.system", "os.popen"}, name
+
+
+def test_the_read_side_starts_without_the_heavy_packages() -> None:
+    code = "import sys, forge.lookup; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "forge" in loaded
+    assert not {"torch", "numpy", "sqlmodel", "sqlalchemy", "pydantic", "typer", "orjson"} & set(loaded)
+
+
+def test_help_answers_without_the_heavy_packages() -> None:
+    code = "import sys, forge.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "typer" in loaded
+    assert not {"torch", "numpy", "sqlmodel", "sqlalchemy", "pydantic"} & set(loaded)
