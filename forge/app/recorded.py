@@ -52,9 +52,13 @@ def artifact_of(workspace: Workspace, verified: CandidateVerified) -> tuple[Arti
 
 def earlier_samples(workspace: Workspace, run: RunState) -> Samples | None:
     """The samples of this run's earlier attempts, which a new one adds to."""
-    if run.failure is None or not run.failure.event.workloads:
+    if run.failure is None:
         return None
-    return parse_samples(workspace.blobs.get(run.failure.event.workloads[0].samples_sha256))
+    failure = run.failure.event
+    digest = failure.workloads[0].samples_sha256 if failure.workloads else None
+    if digest is None and failure.report_sha256 is not None:
+        digest = orjson.loads(workspace.blobs.get(failure.report_sha256)).get("samples_sha256")
+    return parse_samples(workspace.blobs.get(digest)) if digest is not None else None
 
 
 def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:

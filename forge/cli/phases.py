@@ -114,6 +114,8 @@ def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = No
 
     Example: forge pipeline last examples/honest_cpp
     """
+    from forge.errors import EnvironmentUnfit
+
     answers: dict[str, Answer] = {}
     with _open(home) as workspace:
         run_id = workspace.find_run(run).run_id
@@ -124,7 +126,13 @@ def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = No
             ("promote", lambda: _promote(workspace, run_id)),
         )
         for name, step in steps:
-            answers[name] = step()
+            try:
+                answers[name] = step()
+            except EnvironmentUnfit as unfit:
+                if as_json:
+                    reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
+                    emit_json({"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers})
+                raise
             if not as_json:
                 show(name, answers[name])
             if answers[name]["verdict"] != "accepted":

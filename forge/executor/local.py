@@ -10,7 +10,7 @@ from forge.domain.evidence import Isolation
 from forge.lab.examine import Examination, Job, Progress, examine
 from forge.lab.finding import Failed
 from forge.lab.guests import own_claims
-from forge.lab.roofline import copy_bandwidth_bytes_per_s, floor_ns
+from forge.lab.roofline import cached_bandwidth_bytes_per_s, floor_ns
 from forge.lab.timing import Attempt, measure
 from forge.sandbox.probe import probe
 from forge.sandbox.reply import ArtifactFile
@@ -42,7 +42,7 @@ class LocalExecutor:
     def floor_ns(self, job: Job) -> float:
         """The fastest time that is believed for the job's shape on this machine."""
         moved = job.operation.bytes_moved(job.shape, job.dtype)
-        return floor_ns(moved, copy_bandwidth_bytes_per_s(moved, threads=job.threads))
+        return floor_ns(moved, cached_bandwidth_bytes_per_s(job.threads))
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
         """What the candidate's bench.py says about it."""

@@ -49,8 +49,8 @@ def summarise(samples_ns: Sequence[Sequence[float]], method: TimingAuthority) ->
     return Timing(
         n=len(flat),
         median_ns=median,
-        p10_ns=deciles[0],
-        p90_ns=deciles[-1],
+        p10_ns=min(deciles[0], median),  # interpolation may round past it in the last bit
+        p90_ns=max(deciles[-1], median),
         mad_ns=statistics.median(abs(value - median) for value in flat),
         method=method,
     )

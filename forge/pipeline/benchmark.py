@@ -7,7 +7,7 @@ Three steps, since later events name the places of earlier ones: `measure`, then
 import random
 from dataclasses import dataclass
 
-from forge.domain.digest import canonical, sha256
+from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import Speedup, TimingAuthority, WorkloadTiming
 from forge.domain.policy import BaselineKind, Policy
 from forge.domain.task import Task
@@ -96,7 +96,7 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
     raw = render_samples(measured.samples)
     if not measured.samples.usable:
         reason = Reason(code="NOISE_TOO_HIGH", message="the noise on this machine is larger than the work measured")
-        return failed(evidence, reason, verified_seq=verified_seq)
+        return failed(evidence, reason, verified_seq=verified_seq, raw=raw)
     timing = _workload(evidence, measured, samples_sha256=sha256(raw))
     used = _baseline_used(evidence.task, timing)
     reason_against = decide(evidence.task, evidence.policy, timing, used)
@@ -112,7 +112,7 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
         "env_sha256": evidence.environment.env_sha256,
         "verified_seq": verified_seq,
         "report_sha256": sha256(report),
-        "policy_sha256": evidence.task.policy_sha256,
+        "policy_sha256": digest_of(evidence.policy),
     }
     event: Event
     if reason_against is None:
@@ -124,8 +124,18 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
     return Outcome(events=(event,), files=files, blobs=(raw, report))
 
 
-def failed(evidence: Evidence, reason: Reason, *, verified_seq: int) -> Outcome:
-    """The measurement ended before there was anything to hold against the rule."""
+def failed(evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes | None = None) -> Outcome:
+    """There is nothing to hold against the rule; samples that were taken are kept, and count in the next attempt."""
+    report = canonical(
+        {
+            "candidate": evidence.submitted.candidate,
+            "task_id": evidence.task.task_id,
+            "attempt": evidence.attempt,
+            "method": METHOD,
+            "reason": reason.model_dump(mode="json"),
+            "samples_sha256": sha256(raw) if raw is not None else None,
+        }
+    )
     event = BenchmarkFailed(
         run_id=evidence.run_id,
         task_id=evidence.task.task_id,
@@ -136,10 +146,13 @@ def failed(evidence: Evidence, reason: Reason, *, verified_seq: int) -> Outcome:
         baseline_used=None,
         env_sha256=evidence.environment.env_sha256,
         verified_seq=verified_seq,
-        report_sha256=None,
-        policy_sha256=evidence.task.policy_sha256,
+        report_sha256=sha256(report),
+        policy_sha256=digest_of(evidence.policy),
     )
-    return Outcome(events=(event,), files={"benchmark_report.json": canonical(event)})
+    files = {"benchmark_report.json": report}
+    if raw is None:
+        return Outcome(events=(event,), files=files, blobs=(report,))
+    return Outcome(events=(event,), files={**files, "benchmark_samples.json": raw}, blobs=(raw, report))
 
 
 def errored(evidence: Evidence, detail: str) -> Outcome:

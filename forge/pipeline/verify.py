@@ -48,7 +48,7 @@ def _event(evidence: Evidence, examined: Examination, *, artifact: str | None, r
             env_sha256=environment,
             simulated=simulated(evidence),
             report_sha256=report_sha256,
-            policy_sha256=evidence.task.policy_sha256,
+            policy_sha256=digest_of(evidence.policy),
         )
     counterexample = examined.counterexample
     return CandidateRejected.model_validate(

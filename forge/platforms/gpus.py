@@ -32,7 +32,7 @@ PROCESSORS: dict[str, Processor] = {
             platform="cpu",
             arch="host",
             peak_bandwidth_gb_s=None,
-            source="measured by forge doctor",
+            source="no data sheet is used: floors are measured on the machine itself",
         ),
         Processor(
             slug="h200",

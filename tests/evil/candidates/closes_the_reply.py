@@ -1,7 +1,7 @@
 """Closes the reply channel and stays alive.
 
 Refused by: signature TAMPERING
-Limit: 8 s
+Limit: 5 s
 """
 
 import os

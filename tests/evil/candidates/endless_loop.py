@@ -1,7 +1,7 @@
 """Never returns.
 
 Refused by: signature TIMEOUT
-Limit: 8 s
+Limit: 5 s
 """
 
 import time

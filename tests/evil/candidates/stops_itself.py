@@ -1,7 +1,7 @@
 """Stops its own process.
 
 Refused by: signature TIMEOUT
-Limit: 8 s
+Limit: 5 s
 """
 
 import os
