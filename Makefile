@@ -12,7 +12,7 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@$(BIN)/forge demo --home .demo
 
 test: $(READY)  ## every test that needs no GPU
-	@FORGE_TEST_WALLS=$(FORGE_TEST_WALLS) $(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto
 
 check: $(READY)  ## format, lint, types, layers, documentation
 	@$(BIN)/ruff format --check .

@@ -126,12 +126,6 @@ class Arena:
         given = tensor.contiguous().view(torch.uint8).view(-1)
         return bool(torch.equal(self._bytes(slot), given))
 
-    def sample(self, positions: "torch.Tensor") -> "torch.Tensor":
-        """The bytes at secret positions: taken when the clock stops, and compared with what is judged later."""
-        import torch
-
-        return torch.frombuffer(self._map, dtype=torch.uint8)[positions]
-
     def _bytes(self, slot: Slot) -> "torch.Tensor":
         import torch
 
