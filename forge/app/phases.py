@@ -17,7 +17,7 @@ from forge.app.tasks import prepare
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
-from forge.executor.local import LocalExecutor
+from forge.executor.local import LocalExecutor, require_lab
 from forge.lab.examine import Progress
 from forge.lab.finding import Failed
 from forge.pipeline import benchmark, candidate, claims, promote, verify
@@ -47,6 +47,7 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
 def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     """Have the lab judge the submitted candidate; CandidateVerified, CandidateRejected or VerificationErrored."""
     require_state(run, "candidate_ready", phase="verify")
+    require_lab()
     evidence = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
     outcome = verify.verify(evidence, _executor(workspace), progress=progress)
     key = f"verify:{run.run_id}:{evidence.attempt}"
@@ -60,6 +61,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress)
 def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     """Have the lab time the verified candidate; BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
     require_state(run, "verified", phase="bench")
+    require_lab()
     assert run.verified is not None
     evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
     artifact = artifact_of(workspace, run.verified.event)

@@ -28,7 +28,7 @@ class Policy(Value):
     """Measured through the candidate's own path; the fastest is the one to beat."""
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5
     """Fresh guest processes per side; the interval is over these, since processes differ more than calls."""
-    rounds: Annotated[int, Field(ge=4, le=400)] = 20
+    rounds: Annotated[int, Field(ge=4, le=400)] = 12
     """Paired measurements within one process pair."""
     control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Widest interval (as a relative half-width) of the baseline against itself; beyond it there's no verdict."""

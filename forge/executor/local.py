@@ -1,12 +1,14 @@
 """Runs lab jobs on this machine, one measurement at a time."""
 
 import fcntl
+import importlib.util
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from forge.domain.evidence import Isolation
+from forge.errors import EnvironmentUnfit
 from forge.lab.examine import Examination, Job, Progress, examine
 from forge.lab.finding import Failed
 from forge.lab.guests import own_claims
@@ -20,6 +22,16 @@ def isolation() -> Isolation:
     """The strongest wall that this machine can build, found out by building it."""
     found = probe()
     return Isolation(level=found.level, parts=found.parts, missing=found.missing)
+
+
+def require_lab() -> None:
+    """Raise EnvironmentUnfit where Forge was installed without what judging needs."""
+    missing = [name for name in ("torch", "numpy") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EnvironmentUnfit(
+            f"{' and '.join(missing)} can't be imported: judging and timing need the lab",
+            hint="pip install 'tensorpath-forge[lab]'",
+        )
 
 
 class LocalExecutor:

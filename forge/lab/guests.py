@@ -202,7 +202,6 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...]) -> Iterator[GuestF
         language=LANGUAGES["torch"],
         files=reference,
         # precompiled headers go to the temporary folder, whatever the cache's folder is
-        interpreter_options=("-X", f"pycache_prefix={_CACHE}/bytecode"),
         environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TMPDIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
         writable=(Bind(inside, _CACHE, writable=True),),
     )

@@ -20,9 +20,9 @@ from forge.lab.probe import Case, Probe
 from forge.sandbox.reply import ArtifactFile
 
 MOST_SETS = 48
-WORK_PER_RELEASE_NS = 2_000_000
+WORK_PER_RELEASE_NS = 5_000_000
 """The difference between the two releases should be this long, to stand out of a pipe's latency."""
-WARM_UP_ROUNDS = 3
+WARM_UP_ROUNDS = 2
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the operands of a call lie."""
-    interpreter_options: tuple[str, ...] = ()
     writable: tuple[Bind, ...] = ()
     """For trusted guests alone: a place to keep compiled baselines in."""
 
@@ -111,11 +110,13 @@ class Stage:
             # freed memory stays with the process: a page fault for each output would hide the kernel's own time
             "MALLOC_MMAP_THRESHOLD_": str(2**30),
             "MALLOC_TRIM_THRESHOLD_": str(2**40),
-            "MALLOC_TOP_PAD_": str(2**24),
+            "MALLOC_TOP_PAD_": str(2**27),
+            # and lies in large pages, where they are to be had: two processes then differ less
+            "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             **self._program.environment,
         }
         confinement = Confinement(
-            argv=(sys.executable, *self._program.interpreter_options, *command),
+            argv=(sys.executable, *command),
             binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
             masked=masked_paths(),
             environment=environment,
