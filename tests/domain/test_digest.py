@@ -62,7 +62,7 @@ def test_golden_digests() -> None:
         digest_of(Target(platform="cuda", gpu="h200"))
         == "8c8b7209f029c6a4cc5ba5d169bfe189349ce1808f31ebe12fd6ea6ef1a828fd"
     )
-    assert digest_of(Policy()) == "eedcf1d0d4a41cb7adbbc80eaa4f7acf3249e79268a9d83ff4d91b013317cc50"
+    assert digest_of(Policy()) == "1d811f29a4473c93bd0b7a77511f74694a85c4c005e628fef604f05636b8e6f2"
     assert (
         digest_of(HeldOut(salt="0" * 64, shapes=({"hidden_size": 3, "batch": 1},)))
         == "8a70e946ee1b5963cd5b2478ede97ef814bea26b62620e2b029c58f7a66ebb49"

@@ -5,11 +5,10 @@ for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, u
 with a private cache, and in the guest the same call returns the module that was built.
 """
 
+import importlib
 import subprocess
 from pathlib import Path
 from types import ModuleType
-
-from .load import load_module  # type: ignore[import-not-found]  # it stands beside this file in the sandbox
 
 
 def prepare(body: dict[str, object]) -> None:
@@ -35,7 +34,7 @@ def build(body: dict[str, object]) -> list[Path]:
     source = body.get("cpp_source")
     if isinstance(source, str):
         return [_compile(source, [str(flag) for flag in body["cpp_flags"]], scratch)]  # type: ignore[attr-defined]
-    load_module(str(directory / "kernel.py"), "kernel")
+    importlib.import_module(".load", __package__).load_module(str(directory / "kernel.py"), "kernel")
     return sorted((scratch / "torch_extensions").rglob("*.so"))
 
 
