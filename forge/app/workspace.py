@@ -77,8 +77,6 @@ class Workspace:
     blobs: BlobStore
     policy: Policy
     rng: random.Random
-    opened_seq: int
-    """The ledger's last event when it was opened: if there are more at the end, projections are published."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -116,14 +114,12 @@ class Workspace:
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
             )
         policy = load_policy(home)
-        ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
         return cls(
             home=home,
-            ledger=ledger,
+            ledger=Ledger.open(path, now=now, new_id=new_id, read_only=read_only),
             blobs=BlobStore(home / RUNS_FOLDER / "cas"),
             policy=policy,
             rng=random.SystemRandom(),
-            opened_seq=ledger.head.seq,
         )
 
     def __enter__(self) -> "Workspace":
@@ -131,7 +127,7 @@ class Workspace:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and self.ledger.head.seq != self.opened_seq:
+            if kind is None and self.published_seq < self.ledger.head.seq:
                 self.publish()
         finally:
             self.ledger.close()
