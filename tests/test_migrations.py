@@ -99,8 +99,8 @@ def test_the_alembic_command_cannot_reach_a_ledger() -> None:
 def test_alembic_finds_the_folder_by_pyproject() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     assert settings["alembic"]["script_location"] == "%(here)s/migrations"
-    packed = settings["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert packed["migrations"] == "forge/_migrations"
+    assert settings["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["path"] == "hatch_build.py"
+    assert 'build_data["force_include"]["migrations"] = "forge/_migrations"' in (ROOT / "hatch_build.py").read_text()
     history = [sys.executable, "-m", "alembic", "history"]
     answer = subprocess.run(history, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "0001 (head)" in answer
