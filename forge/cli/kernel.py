@@ -1,23 +1,14 @@
 """Kernels: what the registry offers."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, shape_text
 
-if TYPE_CHECKING:
-    from forge.app.workspace import Workspace
-
 app = typer.Typer(help="Kernels: what was promoted.", no_args_is_help=True, rich_markup_mode=None)
-
-
-def _open(home: Path | None) -> "Workspace":
-    from forge.app.workspace import Workspace, find_home
-
-    return Workspace.open(find_home(home))
 
 
 @app.command("list")
@@ -28,7 +19,7 @@ def list_kernels(home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app.reads import kernels
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         entries: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
     if as_json:
         emit_json(entries)
@@ -50,7 +41,7 @@ def show(
     """
     from forge.app.reads import find_kernel
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         entry = find_kernel(workspace, kernel_id)
     if as_json:
         emit_json(entry)

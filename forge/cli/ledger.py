@@ -1,23 +1,14 @@
 """The ledger: read it, check it, fold it again."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
 
-if TYPE_CHECKING:
-    from forge.app.workspace import Workspace
-
 app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
-
-
-def _open(home: Path | None) -> "Workspace":
-    from forge.app.workspace import Workspace, find_home
-
-    return Workspace.open(find_home(home))
 
 
 @app.command()
@@ -37,7 +28,7 @@ def log(
     """
     from forge.app import reads
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         types = tuple(of_type) if of_type else None
         events: list[dict[str, Any]] = reads.log(workspace, after_seq=after, limit=limit, types=types)  # Any: JSON
     if as_json:
@@ -82,7 +73,7 @@ def rebuild(home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app import reads
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         compared = reads.rebuild(workspace)
     if as_json:
         emit_json({"files": compared})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_table, reporting, say, shape_text, short
 
@@ -23,12 +24,6 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def _open(home: Path | None) -> "Workspace":
-    from forge.app.workspace import Workspace, find_home
-
-    return Workspace.open(find_home(home))
-
-
 def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
     """Show the skills chosen for a run, and why.
 
@@ -36,7 +31,7 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app.tasks import prepare
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         state = workspace.find_run(run)
         prepare(workspace, state)
         accepted = workspace.find_run(state.run_id).plan
@@ -56,7 +51,7 @@ def prompt(run: Run, home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app.tasks import brief, prepare
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         state = workspace.find_run(run)
         text, path = brief(workspace, state), prepare(workspace, workspace.find_run(state.run_id))
     if as_json:
@@ -70,7 +65,7 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
 
     Example: forge submit last ./my-kernel --author ada
     """
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         answer = _submit(workspace, run, directory, author)
         following = _next(workspace, run)
     _finish("submit", answer, following, as_json=as_json)
@@ -81,7 +76,7 @@ def verify(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge verify last
     """
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         answer = _verify(workspace, run)
         following = _next(workspace, run)
     _finish("verify", answer, following, as_json=as_json)
@@ -92,7 +87,7 @@ def bench(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge bench last
     """
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         answer = _bench(workspace, run)
         following = _next(workspace, run)
     _finish("bench", answer, following, as_json=as_json)
@@ -103,7 +98,7 @@ def promote(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge promote last
     """
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         answer = _promote(workspace, run)
         following = _next(workspace, run)
     _finish("promote", answer, following, as_json=as_json)
@@ -117,7 +112,7 @@ def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = No
     from forge.errors import EnvironmentUnfit
 
     answers: dict[str, Answer] = {}
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         run_id = workspace.find_run(run).run_id
         steps: tuple[tuple[str, Callable[[], Answer]], ...] = (
             ("submit", lambda: _submit(workspace, run_id, directory, author)),

@@ -1,23 +1,14 @@
 """Runs: one candidate's way through the phases."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_table, say
 
-if TYPE_CHECKING:
-    from forge.app.workspace import Workspace
-
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
-
-
-def _open(home: Path | None) -> "Workspace":
-    from forge.app.workspace import Workspace, find_home
-
-    return Workspace.open(find_home(home))
 
 
 @app.command("open")
@@ -32,7 +23,7 @@ def open_run(
     """
     from forge.app.tasks import open_run as open_another
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         opened = open_another(workspace, task)
     document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
     if as_json:
@@ -50,7 +41,7 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app.reads import run_summary
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
     if as_json:
         emit_json(summaries)
@@ -68,7 +59,7 @@ def show(run: Run, home: Home = None, as_json: Json = False) -> None:
     from forge.app.reads import run_summary
     from forge.app.runs import take_up
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         summary = run_summary(take_up(workspace, workspace.find_run(run)))
     if as_json:
         emit_json(summary)
@@ -85,7 +76,7 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
     from forge.app.reads import check_run
     from forge.app.runs import take_up
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         state = take_up(workspace, workspace.find_run(run))
         problems = check_run(workspace, state)
     if as_json:
@@ -111,7 +102,7 @@ def abort(
     """
     from forge.app.runs import abort as close
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         state = workspace.find_run(run)
         close(workspace, state, reason)
     if as_json:

@@ -1,23 +1,14 @@
 """Tasks: what is wanted."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
 
-if TYPE_CHECKING:
-    from forge.app.workspace import Workspace
-
 app = typer.Typer(help="Tasks: what is wanted, frozen.", no_args_is_help=True, rich_markup_mode=None)
-
-
-def _open(home: Path | None) -> "Workspace":
-    from forge.app.workspace import Workspace, find_home
-
-    return Workspace.open(find_home(home))
 
 
 @app.command()
@@ -62,7 +53,7 @@ def create(
         constraints=_constraints(constraint or []),
         model_family=model_family,
     )
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         opened = create_task(workspace, request)
     document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
     if as_json:
@@ -94,7 +85,7 @@ def list_tasks(home: Home = None, as_json: Json = False) -> None:
     """
     from forge.app.reads import tasks
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         found: list[dict[str, Any]] = tasks(workspace)  # Any: a JSON document
     if as_json:
         emit_json(found)
@@ -115,7 +106,7 @@ def show(
     """
     from forge.app.tasks import find_task
 
-    with _open(home) as workspace:
+    with open_workspace(home) as workspace:
         created = find_task(workspace, task)
     document = {"task_id": created.task_id, **created.task.model_dump(mode="json")}
     if as_json:
