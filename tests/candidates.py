@@ -13,6 +13,7 @@ from forge.domain.tensors import DType
 from forge.lab.examine import Job
 from forge.languages import find_language
 from forge.operations import find_operation
+from forge.sandbox import zygote
 from forge.sandbox.probe import probe
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -64,7 +65,7 @@ def job_for(
 
 
 def left_over_children() -> set[int]:
-    """Every process that descends from this one."""
+    """Every process that descends from this one, but those that wait for the next guest."""
     parents: dict[int, int] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -76,4 +77,4 @@ def left_over_children() -> set[int]:
     while grown:
         more = {pid for pid, parent in parents.items() if parent in family} - family
         family, grown = family | more, bool(more)
-    return family - {os.getpid()}
+    return family - {os.getpid()} - zygote.pids()

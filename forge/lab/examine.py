@@ -129,7 +129,7 @@ def build_artifact(job: Job) -> Built | Refused:
     metadata = job.metadata
     source = cpp_source(job.files["kernel.py"].decode(), metadata.cpp.source) if metadata.cpp else None
     limits = _limits(job.policy, job.policy.build_limit_s)
-    stage = Stage(Program(language=job.language, files=job.files), job.isolation)
+    stage = Stage(Program(language=job.language, files=job.files, warm=True), job.isolation)
     try:
         flags = metadata.cpp.flags if metadata.cpp else ()
         return build(stage, cpp_source=source, cpp_flags=flags, limits=limits, threads=job.threads)
@@ -166,6 +166,7 @@ def _verify(job: Job, record: _Record, progress: Progress) -> Examination:
         # freed memory is filled with a pattern, so that reading it before writing shows
         environment={**job.environment, "MALLOC_PERTURB_": "165"},
         device=job.device,
+        warm=True,
     )
     stage = Stage(program, job.isolation)
     try:
@@ -193,10 +194,7 @@ def _through_gates(job: Job, record: _Record, stage: Stage, limits: Limits, prog
     arena = Arena(ARENA_BYTES)
     try:
         with Session(stage, arena, limits=limits, threads=job.threads) as session:
-            loaded = session.load(
-                (GuestFunction("kernel.py", job.entry_point),),
-                prebuilt_extensions=job.language.builds and job.metadata.cpp is None,
-            )
+            loaded = session.load((GuestFunction("kernel.py", job.entry_point),))
             if isinstance(loaded, Refused):
                 message = loaded.reason.message
                 failed = Failed(reason=loaded.reason, observed=message, threshold="kernel.py loads", log=loaded.log)

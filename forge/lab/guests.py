@@ -94,7 +94,7 @@ class GuestFactory:
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
         with ExitStack() as stack:
-            _trusted(self._open(stack, self._baseline, self._baseline_functions(), prebuilt=False), "a baseline")
+            _trusted(self._open(stack, self._baseline, self._baseline_functions()), "a baseline")
 
     def fresh(self) -> GuestSet | Failed:
         """Start new processes for every side, at the same time, and have each make its first calls.
@@ -103,16 +103,13 @@ class GuestFactory:
         """
         job = self._job
         stack = ExitStack()
-        prebuilt = job.language.builds and job.metadata.cpp is None
         wanted = (
-            (self._candidate, (GuestFunction("kernel.py", job.entry_point),), prebuilt),
-            (self._baseline, self._baseline_functions(), False),
-            (self._baseline, (_function(job, CONTROL_KIND),), False),
+            (self._candidate, (GuestFunction("kernel.py", job.entry_point),)),
+            (self._baseline, self._baseline_functions()),
+            (self._baseline, (_function(job, CONTROL_KIND),)),
         )
         with ThreadPoolExecutor(len(wanted)) as pool:
-            openings = [
-                pool.submit(self._open, stack, stage, functions, prebuilt=built) for stage, functions, built in wanted
-            ]
+            openings = [pool.submit(self._open, stack, stage, functions) for stage, functions in wanted]
         try:
             candidate, baseline, control = (opening.result() for opening in openings)
             if isinstance(candidate, Failed):
@@ -143,8 +140,6 @@ class GuestFactory:
         stack: ExitStack,
         stage: Stage,
         functions: tuple[GuestFunction, ...],
-        *,
-        prebuilt: bool,
     ) -> Probe | Failed:
         job = self._job
         arena = Arena(ARENA_BYTES)
@@ -153,7 +148,7 @@ class GuestFactory:
         session = stack.enter_context(
             Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
         )
-        loaded = session.load(functions, prebuilt_extensions=prebuilt)
+        loaded = session.load(functions)
         if isinstance(loaded, Refused):
             reason = loaded.reason
             return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)

@@ -9,15 +9,14 @@ from forge.lab.finding import Failed, Finding, Passed
 from forge.sandbox.launch import Exit
 from forge.sandbox.limits import Limits
 from forge.sandbox.session import exit_reason
-from forge.sandbox.stage import Stage
+from forge.sandbox.stage import OWN_BENCHMARK, OWN_TESTS, Stage
 
 CLAIM_KEYS = ("speedup", "candidate_latency_us", "baseline_latency_us")
 
 
 def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
     """Run the author's tests with pytest; failing them sinks the candidate, passing them proves nothing."""
-    command = ("-sE", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", stage.candidate_directory)
-    ended, log = _run(stage, (*command, f"{stage.candidate_directory}/test_correctness.py"), limits, threads)
+    ended, log = _run(stage, OWN_TESTS, limits, threads)
     threshold = "test_correctness.py passes"
     if ended is None:
         reason = Reason(code="TIMEOUT", message=f"test_correctness.py took longer than {limits.wall_s:g} s")
@@ -38,7 +37,7 @@ def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
 
 def own_benchmark_claims(stage: Stage, *, limits: Limits, threads: int) -> dict[str, float]:
     """Run bench.py and read what it says about itself: the last line that is a JSON object."""
-    _, untrusted_log = _run(stage, ("-sE", f"{stage.candidate_directory}/bench.py"), limits, threads)
+    _, untrusted_log = _run(stage, OWN_BENCHMARK, limits, threads)
     return parse_claims(untrusted_log)
 
 
@@ -65,10 +64,10 @@ def _is_claim(untrusted: object) -> bool:
         return False
 
 
-def _run(stage: Stage, command: tuple[str, ...], limits: Limits, threads: int) -> tuple[Exit | None, str]:
+def _run(stage: Stage, script: str, limits: Limits, threads: int) -> tuple[Exit | None, str]:
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
-        with stage.start(command, descriptors=(nothing,), limits=limits, threads=threads) as guest:
+        with stage.start(script, descriptors=(nothing,), limits=limits, threads=threads) as guest:
             ended = guest.wait(limits.wall_s)
             return ended, guest.log()
     finally:

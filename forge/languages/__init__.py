@@ -23,6 +23,8 @@ class Language:
     """Whether a builder makes an artifact before the kernel is loaded."""
     times_on: tuple[PlatformName, ...]
     """Platforms on which its timings are evidence."""
+    modules: tuple[str, ...] = ("torch",)
+    """What a candidate is sure to import: guests may be forked from a process that has it already."""
     stands_in_on: tuple[PlatformName, ...] = ()
     """Platforms on which an interpreter checks correctness; whatever ran there is simulated."""
 
@@ -50,6 +52,7 @@ LANGUAGES: dict[str, Language] = {
             name="triton",
             summary="Triton for a GPU; its interpreter checks correctness on a CPU",
             builds=False,
+            modules=("torch", "triton", "triton.language"),
             times_on=("cuda",),
             stands_in_on=("cpu",),
         ),

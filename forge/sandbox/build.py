@@ -11,7 +11,7 @@ from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile, Refused, parse_artifact, parse_reply
 from forge.sandbox.session import exit_reason
-from forge.sandbox.stage import Stage
+from forge.sandbox.stage import BUILD, Stage
 
 ARTIFACT_LIMIT_BYTES = 128 * 2**20
 
@@ -39,7 +39,7 @@ def build(
             "cpp_flags": list(cpp_flags),
         }
         guest = stage.start(
-            ("-I", f"{stage.root}/build.py"),
+            BUILD,
             descriptors=(command_read, reply_write, arena.descriptor),
             limits=limits,
             threads=threads,

@@ -31,8 +31,11 @@ from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
 from forge.sandbox.reports import Ended, Failed, Reports, Started
 from forge.sandbox.runtime import masked_paths, runtime_binds
+from forge.sandbox.zygote import Forked, Zygote
 
 __all__ = ["Bind", "Confinement", "Exit", "Guest", "Limits", "masked_paths", "runtime_binds", "start"]
+
+Supervisor = subprocess.Popen[bytes] | Forked
 
 FLOOD_BYTES = 16 * MIB
 _ENTER = str(Path(__file__).resolve().parent / "enter" / "__main__.py")
@@ -58,7 +61,7 @@ class Guest:
 
     def __init__(
         self,
-        process: "subprocess.Popen[bytes]",
+        process: Supervisor,
         reports: Reports,
         *,
         log_end: int,
@@ -209,20 +212,24 @@ def _exit(ended: Ended | None, *, timed_out: bool, flooded: bool) -> Exit:
     )
 
 
-def start(confinement: Confinement, *, isolation: Level) -> Guest:
+def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None = None) -> Guest:
     """Start a guest at exactly the level asked for; raises EnvironmentUnfit, with the step, where that fails.
+
+    With a zygote it is forked from there, if that is still alive; `argv` must then be an interpreter, -I, a script.
 
     "none" is the same start without walls, for platforms that have nothing better. The caller decides whether
     it is acceptable, and the guest's `isolation` says so in the evidence.
     """
     scratch = tempfile.mkdtemp(prefix="guest-") if isolation == "none" else None
-    process: subprocess.Popen[bytes] | None = None
+    process: Supervisor | None = None
     ours, theirs = socket.socketpair()
     log_end, log_input = os.pipe()
     reports = Reports(ours)
     try:
         plan = confinements.plan(confinement, isolation, scratch or confinements.SCRATCH)
-        process = _spawn(theirs, log_input, confinement.descriptors)
+        given = (theirs.fileno(), log_input, *confinement.descriptors)
+        process = zygote.fork(given) if zygote is not None else None
+        process = process or _spawn(theirs, log_input, confinement.descriptors)
         theirs.close()
         os.close(log_input)
         log_input = -1
@@ -268,7 +275,7 @@ def _await_start(reports: Reports, log_end: int) -> None:
             raise EnvironmentUnfit(f"the guest never started, and no step said why: {said.text()!r}")
 
 
-def _abandon(process: "subprocess.Popen[bytes] | None", reports: Reports, scratch: str | None) -> None:
+def _abandon(process: Supervisor | None, reports: Reports, scratch: str | None) -> None:
     """Leave nothing behind of a start that failed."""
     if process is not None:
         if not reports.kill_init():

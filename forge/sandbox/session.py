@@ -19,7 +19,7 @@ from forge.sandbox.arena import Arena, SlotSet
 from forge.sandbox.launch import Exit, Guest
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
-from forge.sandbox.stage import Stage
+from forge.sandbox.stage import SERVE, Stage
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Session:
         self._replies, reply_write = os.pipe()
         try:
             self._guest: Guest = stage.start(
-                ("-I", f"{stage.root}/serve.py"),
+                SERVE,
                 descriptors=(command_read, reply_write, arena.descriptor),
                 limits=limits,
                 threads=threads,
@@ -79,7 +79,7 @@ class Session:
         os.close(self._commands)
         os.close(self._replies)
 
-    def load(self, functions: tuple[GuestFunction, ...], *, prebuilt_extensions: bool) -> Returned | Refused:
+    def load(self, functions: tuple[GuestFunction, ...]) -> Returned | Refused:
         """Have the guest import and, where asked, wrap the functions, in this order."""
         directory = self._stage.candidate_directory
         listed = [
@@ -97,7 +97,6 @@ class Session:
                 "threads": self._threads,
                 "arena_bytes": self._arena.size_bytes,
                 "candidate_directory": directory,
-                "prebuilt_extensions": prebuilt_extensions,
                 "device": self._stage.device,
             }
         )

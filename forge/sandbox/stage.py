@@ -16,15 +16,24 @@ from forge.domain.evidence import Isolation
 from forge.languages import Language
 from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime_binds, start
 from forge.sandbox.limits import Limits
+from forge.sandbox.zygote import Preparation, Zygote, prepared
 
 GUEST_FOLDER = Path(guest.__file__).parent
 STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """What a CUDA process opens; a guest for the CPU gets none of them."""
+SERVE, BUILD, OWN_TESTS, OWN_BENCHMARK = "serve.py", "build.py", "own_tests.py", "own_benchmark.py"
+SCRIPTS = {
+    SERVE: ("guest.__main__", "main"),
+    BUILD: ("guest.build", "main"),
+    OWN_TESTS: ("guest.own", "run_tests"),
+    OWN_BENCHMARK: ("guest.own", "run_benchmark"),
+}
+"""What can be started on a stage: a module of the guest, and its function."""
 _ENTRY = """import sys
 sys.path.insert(0, __file__.rpartition("/")[0])
-from {module} import main
-main()
+from {module} import {function}
+{function}()
 """
 
 
@@ -38,6 +47,9 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the operands of a call lie."""
+    warm: bool = False
+    """Whether guests may be forked from one process that has imported the language's modules. Never those that are
+    timed: their address space layout would be the same for all, where fresh processes differ."""
     writable: tuple[Bind, ...] = ()
     """For trusted guests alone: a place to keep compiled baselines in."""
 
@@ -58,8 +70,8 @@ class Stage:
         for source in sorted(GUEST_FOLDER.glob("*.py")):
             shutil.copyfile(source, package / source.name)
         shutil.copyfile(self._program.language.guest_file, package / "language.py")
-        (self._directory / "serve.py").write_text(_ENTRY.format(module="guest.__main__"))
-        (self._directory / "build.py").write_text(_ENTRY.format(module="guest.build"))
+        for script, (module, function) in SCRIPTS.items():
+            (self._directory / script).write_text(_ENTRY.format(module=module, function=function))
         candidate = self._directory / "candidate"
         candidate.mkdir()
         for name, content in self._program.files.items():
@@ -92,10 +104,28 @@ class Stage:
         """Where the guest may write."""
         return "/scratch" if self.walled else str(self._scratch)
 
-    def start(self, command: tuple[str, ...], *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
-        """Start one process on the stage; `command` follows the interpreter. Raise EnvironmentUnfit."""
+    def prepare(self, threads: int) -> Zygote | None:
+        """Have the language's modules imported, once for all guests alike; None where guests start cold."""
+        if not self._program.warm or self.isolation.level != "namespaces":
+            return None
+        return prepared(Preparation.of(self._program.language.modules, self._environment(threads)))
+
+    def start(self, script: str, *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
+        """Start one of the stage's scripts in a process of its own. Raise EnvironmentUnfit."""
+        confinement = Confinement(
+            argv=(sys.executable, "-I", f"{self.root}/{script}"),
+            binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
+            masked=masked_paths(),
+            environment=self._environment(threads),
+            descriptors=descriptors,
+            limits=limits,
+            devices=GPU_NODES if self._program.device == "cuda" else (),
+        )
+        return start(confinement, isolation=self.isolation.level, zygote=self.prepare(threads))
+
+    def _environment(self, threads: int) -> dict[str, str]:
         scratch = self.scratch_directory
-        environment = {
+        return {
             # the interpreter's own folder comes last: ninja may stand nowhere else
             "PATH": f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}",
             "HOME": scratch,
@@ -115,16 +145,6 @@ class Stage:
             "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             **self._program.environment,
         }
-        confinement = Confinement(
-            argv=(sys.executable, *command),
-            binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
-            masked=masked_paths(),
-            environment=environment,
-            descriptors=descriptors,
-            limits=limits,
-            devices=GPU_NODES if self._program.device == "cuda" else (),
-        )
-        return start(confinement, isolation=self.isolation.level)
 
     def remove(self) -> None:
         """Leave nothing behind."""

@@ -16,7 +16,7 @@ import pytest
 from confined import SMALL
 
 from forge.errors import EnvironmentUnfit
-from forge.sandbox import launch
+from forge.sandbox import launch, zygote
 from forge.sandbox.confinement import plan
 from forge.sandbox.isolation import Level
 
@@ -45,6 +45,7 @@ def isolation(request: pytest.FixtureRequest) -> Level:
 @pytest.fixture(autouse=True)
 def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test here also checks that no descriptor, child, thread, mount or directory outlives its guest."""
+    zygote.dismiss()
     temporary = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     before = os.listdir("/proc/self/fd"), Path("/proc/mounts").read_text()

@@ -42,7 +42,7 @@ def conversation(program: str, *, limit_s: float = 20.0) -> Iterator[Session]:
 
 
 def load(session: Session) -> Returned | Refused:
-    return session.load(FUNCTIONS, prebuilt_extensions=False)
+    return session.load(FUNCTIONS)
 
 
 def code(answer: Returned | Refused) -> str:
@@ -137,7 +137,7 @@ def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:
     many = tuple(GuestFunction("kernel.py", f"f{number}") for number in range(4000))
     began_s = time.monotonic()
     with conversation("time.sleep(60)", limit_s=1.5) as session:
-        assert code(session.load(many, prebuilt_extensions=False)) == "TIMEOUT"
+        assert code(session.load(many)) == "TIMEOUT"
     assert time.monotonic() - began_s < 8
 
 

@@ -10,17 +10,19 @@ import subprocess
 from pathlib import Path
 from types import ModuleType
 
+PLAIN_LIBRARY = "libkernel.so"
+"""What C++ text is compiled to; any other shared object is a Python extension."""
+
 
 def prepare(body: dict[str, object]) -> None:
     """Let `load_inline` and `load` return what the builder made; a plain `libkernel.so` needs nothing."""
-    if not body.get("prebuilt_extensions"):
+    directory = Path(str(body["candidate_directory"]))
+    if all(path.name == PLAIN_LIBRARY for path in directory.glob("*.so")):
         return
     from torch.utils import cpp_extension
 
-    directory = str(Path(str(body["candidate_directory"])))
-
     def load_prebuilt(name: str, *_: object, **__: object) -> ModuleType:
-        module: ModuleType = cpp_extension._import_module_from_library(name, directory, True)
+        module: ModuleType = cpp_extension._import_module_from_library(name, str(directory), True)
         return module
 
     cpp_extension.load_inline = load_prebuilt
@@ -39,7 +41,7 @@ def build(body: dict[str, object]) -> list[Path]:
 
 
 def _compile(source: str, flags: list[str], scratch: Path) -> Path:
-    text, target = scratch / "kernel.cpp", scratch / "libkernel.so"
+    text, target = scratch / "kernel.cpp", scratch / PLAIN_LIBRARY
     text.write_text(source)
     subprocess.run(["/usr/bin/env", "g++", *flags, "-shared", "-fPIC", str(text), "-o", str(target)], check=True)
     return target

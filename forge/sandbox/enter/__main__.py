@@ -13,8 +13,8 @@ import sys
 if not __package__:
     sys.path.append(os.path.realpath(__file__).rsplit("/", 4)[0])  # pathlib costs more than it says
 
-from forge.sandbox.enter import descriptors, init, kernel, namespaces, privileges, supervisor
-from forge.sandbox.enter.plan import Plan, receive, send_descriptor, tell
+from forge.sandbox.enter import entering, init
+from forge.sandbox.enter.plan import receive
 
 
 def main() -> None:
@@ -22,47 +22,8 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
-    try:
-        plan = receive(channel)
-        supervisor.follow_host(plan.host_pid)
-        os.chdir("/")
-        alarm = supervisor.Alarm()
-        if plan.level == "namespaces":
-            _confined(plan, channel, alarm)
-        else:
-            _unconfined(plan, channel, alarm)
-    except kernel.StepFailed as failure:
-        tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
-        os._exit(1)
+    entering.enter(channel, receive(channel), init.execute)
     os._exit(0)
-
-
-def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
-    namespaces.leave_host()
-    supervisor.follow_host(plan.host_pid)  # the change of credentials may have cleared the death signal
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(write_end)
-        signal.set_wakeup_fd(-1)
-        init.run(plan, channel, read_end)
-    send_descriptor(channel, os.pidfd_open(child))
-    descriptors.silence()
-    descriptors.close_all_but(channel.fileno(), write_end, alarm.read_end, alarm.write_end)
-    supervisor.outlive(child, alarm, plan.host_pid)
-
-
-def _unconfined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
-    supervisor.adopt_orphans()
-    parts = ["rlimits"]
-    if sys.platform == "linux":
-        privileges.forbid_gain()
-        parts.append("no_new_privs")
-    guest = init.start_guest(plan)
-    tell(channel, started=parts)
-    descriptors.silence()
-    descriptors.close_all_but(channel.fileno(), alarm.read_end, alarm.write_end)
-    supervisor.outlive_unconfined(guest, alarm, plan.host_pid, channel)
 
 
 if __name__ == "__main__":

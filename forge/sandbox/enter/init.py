@@ -11,18 +11,22 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from forge.sandbox.enter import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
 from forge.sandbox.enter.plan import Plan, tell
 
+Become = Callable[[Plan, int], None]
+"""Makes the prepared process the guest's program, and closes the descriptor that waits for that; never returns."""
 
-def run(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
+
+def run(plan: Plan, channel: socket.socket, peer: int, become: Become) -> NoReturn:
     """Be PID 1; `peer` is a pipe that hangs up when the supervisor dies."""
     try:
         _forget_signals()
         parts = _confine(plan, peer)
-        main = start_guest(plan)
+        main = start_guest(plan, become)
         tell(channel, started=parts)
     except kernel.StepFailed as failure:
         tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
@@ -75,17 +79,18 @@ def _be_first_to_go(proc: int) -> None:
     os.close(descriptor)
 
 
-def start_guest(plan: Plan) -> int:
-    """Fork, prepare and execute the guest; return its PID once `execve` has succeeded, raise if it hasn't."""
+def start_guest(plan: Plan, become: Become) -> int:
+    """Fork, prepare the guest and let it become its program; return its PID once it has, raise if it hasn't."""
     read_end, low_end = os.pipe()
     write_end = fcntl.fcntl(low_end, fcntl.F_DUPFD_CLOEXEC, descriptors.FIRST + len(plan.descriptors))
     os.close(low_end)
     child = os.fork()
     if child == 0:
-        _become_guest(plan, write_end)
+        _prepare_guest(plan, write_end)
+        become(plan, write_end)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
-        report = pipe.read().decode()  # empty when execve has closed the other end
+        report = pipe.read().decode()  # empty when the other end was closed by success
     if report:
         os.waitpid(child, 0)
         step, errno, detail = report.split("\0")
@@ -93,7 +98,16 @@ def start_guest(plan: Plan) -> int:
     return child
 
 
-def _become_guest(plan: Plan, status: int) -> NoReturn:
+def execute(plan: Plan, status: int) -> None:
+    """Become the program by execve, which closes `status`; exit where that fails."""
+    try:
+        with kernel.step("execve"):
+            os.execve(plan.argv[0], plan.argv, plan.environment)  # noqa: S606 - no shell is the point
+    except kernel.StepFailed as failure:
+        give_up(status, failure)
+
+
+def _prepare_guest(plan: Plan, status: int) -> None:
     try:
         with kernel.step("session"):
             os.setsid()
@@ -104,12 +118,15 @@ def _become_guest(plan: Plan, status: int) -> NoReturn:
             _forget_signals()
         descriptors.place(plan.descriptors, status)
         rlimits.apply(plan.rlimits)
-        with kernel.step("execve"):
-            os.execve(plan.argv[0], plan.argv, plan.environment)  # noqa: S606 - no shell is the point
     except kernel.StepFailed as failure:
-        os.write(status, f"{failure.step}\0{failure.errno}\0{failure.detail}".encode())
+        give_up(status, failure)
     except BaseException as error:  # noqa: BLE001 - a fault of ours must not look like a start
-        os.write(status, f"start\0{0}\0{error!r}".encode())
+        give_up(status, kernel.StepFailed("start", 0, repr(error)))
+
+
+def give_up(status: int, failure: kernel.StepFailed) -> NoReturn:
+    """Say over `status` which step failed, and end."""
+    os.write(status, f"{failure.step}\0{failure.errno}\0{failure.detail}".encode())
     os._exit(127)
 
 

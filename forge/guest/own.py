@@ -1,0 +1,34 @@
+"""Runs beside hostile code. The candidate's own test_correctness.py and bench.py: what they come to is a claim."""
+
+import importlib
+import os
+import runpy
+import sys
+from pathlib import Path
+
+
+def run_tests() -> None:
+    """Run the author's tests with pytest and end with its status."""
+    import pytest
+
+    directory = _prepare()
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
+        "1"  # what else happens to be installed here is no part of the test
+    )
+    options = ("-q", "-p", "no:cacheprovider", "--rootdir", str(directory))
+    sys.exit(pytest.main([*options, str(directory / "test_correctness.py")]))
+
+
+def run_benchmark() -> None:
+    """Run the author's benchmark as a script."""
+    directory = _prepare()
+    sys.path.insert(0, str(directory))
+    runpy.run_path(str(directory / "bench.py"), run_name="__main__")
+
+
+def _prepare() -> Path:
+    """Let a candidate that was built load what was built; return the folder of its files."""
+    directory = Path(__file__).parents[1] / "candidate"
+    language = importlib.import_module(".language", __package__)
+    language.prepare({"candidate_directory": str(directory)})
+    return directory

@@ -1,0 +1,56 @@
+"""The order of the steps: leave the host, be PID 1 of a new namespace, start the guest there, stay behind.
+
+How the guest's process becomes its program is the caller's: `__main__` executes it, `zygote` has it already.
+"""
+
+import os
+import signal
+import socket
+import sys
+
+from forge.sandbox.enter import descriptors, init, kernel, namespaces, privileges, supervisor
+from forge.sandbox.enter.init import Become
+from forge.sandbox.enter.plan import Plan, send_descriptor, tell
+
+
+def enter(channel: socket.socket, plan: Plan, become: Become) -> None:
+    """Return when the guest's tree is gone; exit with status 1, having told the host the step, where one fails."""
+    try:
+        supervisor.follow_host(plan.host_pid)
+        os.chdir("/")
+        alarm = supervisor.Alarm()
+        if plan.level == "namespaces":
+            _confined(plan, channel, alarm, become)
+        else:
+            _unconfined(plan, channel, alarm, become)
+    except kernel.StepFailed as failure:
+        tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
+        os._exit(1)
+
+
+def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
+    namespaces.leave_host()
+    supervisor.follow_host(plan.host_pid)  # the change of credentials may have cleared the death signal
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write_end)
+        signal.set_wakeup_fd(-1)
+        init.run(plan, channel, read_end, become)
+    send_descriptor(channel, os.pidfd_open(child))
+    descriptors.silence()
+    descriptors.close_all_but(channel.fileno(), write_end, alarm.read_end, alarm.write_end)
+    supervisor.outlive(child, alarm, plan.host_pid)
+
+
+def _unconfined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
+    supervisor.adopt_orphans()
+    parts = ["rlimits"]
+    if sys.platform == "linux":
+        privileges.forbid_gain()
+        parts.append("no_new_privs")
+    guest = init.start_guest(plan, become)
+    tell(channel, started=parts)
+    descriptors.silence()
+    descriptors.close_all_but(channel.fileno(), alarm.read_end, alarm.write_end)
+    supervisor.outlive_unconfined(guest, alarm, plan.host_pid, channel)

@@ -1,0 +1,128 @@
+"""A process that has imported what guests need, and forks.
+
+It never sees a candidate. Each fork goes the same way in as `__main__`, behind the same walls, but then
+has its program's modules already, instead of executing an interpreter that takes seconds to import them. It holds
+no secret: what it knows, every guest may read. All guests of one zygote share an address space layout,
+which is why none of them is timed.
+"""
+
+import array
+import ctypes
+import gc
+import importlib
+import os
+import signal
+import socket
+import sys
+import types
+
+from forge.sandbox.enter import entering, init, kernel, privileges
+from forge.sandbox.enter.plan import Plan, receive, send_descriptor
+
+MOST_DESCRIPTORS = 16
+_M_PERTURB = -6  # malloc.h
+
+
+class Become(BaseException):
+    """Unwinds a forked guest's stack, so that no frame of ours lies below its own."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+
+def serve(control: socket.socket, modules: list[str]) -> None:
+    """Import, then fork a guest for each message; return when the host is gone, raise Become in a guest."""
+    for name in modules:
+        importlib.import_module(name)
+    for name in list(os.environ):  # read by now; and a guest's C code must find its own variables, not these
+        del os.environ[name]
+    gc.collect()
+    gc.freeze()  # a collection in a guest would copy every page that it looks at
+    signal.signal(signal.SIGCHLD, _reap)
+    while numbers := _receive(control):
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            _enter(numbers)
+        send_descriptor(control, os.pidfd_open(child))
+        for number in numbers:
+            os.close(number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
+
+
+def _receive(control: socket.socket) -> list[int]:
+    """The descriptors of the next guest: its channel, its log, and what it is given; none at the host's end."""
+    numbers = array.array("i")
+    space = socket.CMSG_SPACE(MOST_DESCRIPTORS * numbers.itemsize)
+    data, ancillary, _, _ = control.recvmsg(1, space, socket.MSG_CMSG_CLOEXEC)
+    for _, _, payload in ancillary if data else ():
+        numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
+    return numbers.tolist()
+
+
+def _reap(*_: object) -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+def _enter(numbers: list[int]) -> None:
+    """Be what `__main__` is for one guest; raise Become in the guest's own process."""
+    os.setsid()
+    channel = socket.socket(fileno=numbers[0])
+    log, *given = numbers[1:]
+    for standard in (1, 2):
+        os.dup2(log, standard)
+    os.close(log)
+    try:
+        plan = receive(channel)._replace(host_pid=os.getppid(), descriptors=given)
+        entering.enter(channel, plan, _unwind)
+    except Become:
+        channel.detach()  # its number is another file by now
+        raise
+    os._exit(0)
+
+
+def _unwind(plan: Plan, status: int) -> None:
+    try:
+        privileges.set_dumpable(True)  # as after an execve: /proc/self is the guest's own again
+    except kernel.StepFailed as failure:
+        init.give_up(status, failure)
+    os.close(status)
+    raise Become(plan)
+
+
+def main(descriptor: int, modules: list[str]) -> types.CodeType | None:
+    """Serve until the host is gone; in a guest, return the code it is to run in a fresh `__main__`."""
+    control = socket.socket(fileno=descriptor)
+    control.set_inheritable(False)
+    try:
+        serve(control, modules)
+    except Become as guest:
+        control.detach()
+        return _as_if_just_started(guest.plan)
+    return None
+
+
+def _as_if_just_started(plan: Plan) -> types.CodeType:
+    """Leave what an interpreter would have that was executed with this plan's arguments and variables."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "forge"]:
+        del sys.modules[name]
+    sys.path.pop()
+    os.environ.update(plan.environment)
+    if "MALLOC_PERTURB_" in plan.environment:  # glibc reads it at the start alone
+        ctypes.CDLL(None).mallopt(_M_PERTURB, int(plan.environment["MALLOC_PERTURB_"]))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # these three as Python sets them when it starts
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)
+    sys.argv = plan.argv[2:]
+    script = sys.argv[0]
+    program = sys.modules["__main__"] = types.ModuleType("__main__")
+    program.__file__ = script
+    with open(script, "rb") as source:
+        return compile(source.read(), script, "exec")

@@ -1,0 +1,163 @@
+"""Guests that start with torch imported: one process for each set of modules and variables, forked when asked.
+
+A fork costs milliseconds where an import costs seconds. The zygote runs no candidate's code, and each fork builds all
+walls around itself before it becomes a guest (`enter/zygote.py`). Where there is none, guests start cold.
+"""
+
+import atexit
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROGRAM = """import sys
+sys.path.append(sys.argv[1])
+from forge.sandbox.enter import zygote
+code = zygote.main(int(sys.argv[2]), sys.argv[3:])
+del zygote
+if code is not None:
+    exec(code, sys.modules["__main__"].__dict__)
+"""
+"""Given as text, so that the one frame below a guest's own has no file name of the host's."""
+_PACKAGES = str(Path(__file__).resolve().parents[2])
+_IMPORT_S = 120.0
+_AFTER_THE_FORK = frozenset({"MALLOC_PERTURB_"})
+"""Variables that a forked guest applies by itself; they make no other zygote."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What guests of one zygote have in common."""
+
+    modules: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, modules: tuple[str, ...], environment: Mapping[str, str]) -> "Preparation":
+        """The preparation for guests with these modules and variables."""
+        early = {name: text for name, text in environment.items() if name not in _AFTER_THE_FORK}
+        return cls(modules, tuple(sorted(early.items())))
+
+
+class Forked:
+    """A guest's supervisor that isn't our child: signalled and awaited by pidfd."""
+
+    def __init__(self, pidfd: int) -> None:
+        self._pidfd = pidfd
+        self.pid = _pid_of(pidfd)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end its tree."""
+        self._signal(signal.SIGTERM)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Return when it has ended; raise subprocess.TimeoutExpired after `timeout` seconds."""
+        if self._pidfd < 0:
+            return
+        watch = select.poll()
+        watch.register(self._pidfd, select.POLLIN)
+        if not watch.poll(None if timeout is None else timeout * 1000):
+            raise subprocess.TimeoutExpired("the supervisor", timeout or 0.0)
+        os.close(self._pidfd)
+        self._pidfd = -1
+
+    def _signal(self, number: int) -> None:
+        if self._pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, number)
+
+
+class Zygote:
+    """One such process; it ends with this one, or when the last reference closes its socket."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        self._control, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _PROGRAM, _PACKAGES, str(theirs.fileno()), *preparation.modules],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(preparation.environment),
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self._control.settimeout(_IMPORT_S)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def fork(self, descriptors: tuple[int, ...]) -> Forked | None:
+        """Fork a process that waits for its plan on the first of `descriptors`; None if the zygote is gone."""
+        with self._lock:
+            try:
+                socket.send_fds(self._control, [b"f"], list(descriptors))
+                _, received, _, _ = socket.recv_fds(self._control, 64, 1, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+            except OSError:
+                self._process.kill()
+                return None
+        return Forked(received[0]) if received else None
+
+    def close(self) -> None:
+        """End it; guests that it forked end with it."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+    def alive(self) -> bool:
+        """Whether it can still be asked."""
+        return self._process.poll() is None
+
+
+_prepared: dict[tuple[int, Preparation], Zygote] = {}
+_preparing = threading.Lock()
+
+
+def prepared(preparation: Preparation) -> Zygote:
+    """The zygote for a preparation, started now if there is none; its imports go on while the caller does."""
+    with _preparing:
+        key = (os.getpid(), preparation)  # a fork of ours must not share its parent's
+        zygote = _prepared.get(key)
+        if zygote is not None and zygote.alive():
+            return zygote
+        if zygote is not None:
+            zygote.close()
+        _prepared[key] = Zygote(preparation)
+        return _prepared[key]
+
+
+def dismiss() -> None:
+    """End every zygote of this process."""
+    with _preparing:
+        for owner, preparation in list(_prepared):
+            zygote = _prepared.pop((owner, preparation))
+            if owner == os.getpid():
+                zygote.close()
+
+
+atexit.register(dismiss)
+
+
+def pids() -> frozenset[int]:
+    """The processes that wait for work: they are nobody's leftovers."""
+    return frozenset(zygote.pid for (owner, _), zygote in _prepared.items() if owner == os.getpid())
+
+
+def _pid_of(pidfd: int) -> int:
+    facts = Path(f"/proc/self/fdinfo/{pidfd}").read_text()
+    return next((int(line.split()[1]) for line in facts.splitlines() if line.startswith("Pid:")), -1)

@@ -1,0 +1,182 @@
+"""A guest that was forked stands behind the same walls as one that was executed, and knows as little."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from forge.domain.evidence import Isolation
+from forge.languages import find_language
+from forge.sandbox import zygote
+from forge.sandbox.limits import Limits
+from forge.sandbox.stage import OWN_BENCHMARK, Program, Stage
+from tests.candidates import isolation
+
+pytestmark = pytest.mark.usefixtures("walls")
+
+LOOK = """
+import gc, json, os, resource, sys, threading
+
+frame, files = sys._getframe(), []
+while frame:
+    files.append(frame.f_code.co_filename)
+    frame = frame.f_back
+status = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+try:
+    import forge
+    found = True
+except ImportError:
+    found = False
+print(json.dumps({
+    "torch was there": "torch" in sys.modules,
+    "forge": found,
+    "files": files,
+    "environment": dict(os.environ),
+    "kernel environment": open("/proc/self/environ").read().strip("\\0"),
+    "command line": open("/proc/self/cmdline").read().strip("\\0"),
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
+    "threads": threading.active_count(),
+    "pid": os.getpid(),
+    "uid": os.getuid(),
+    "walls": {name: status[name] for name in ("NoNewPrivs", "Seccomp", "CapBnd", "CapEff")},
+    "root": os.path.exists("/root") or os.path.exists("/home"),
+    "interfaces": open("/proc/net/dev").read().count(":"),
+    "limits": [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in ("NPROC", "DATA", "CORE")],
+    "signals": [status[name] for name in ("SigBlk", "SigIgn")],
+}), flush=True)
+"""
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    yield from staged(LOOK, warm=True)
+
+
+def staged(
+    script: str, *, warm: bool, language: str = "torch", environment: dict[str, str] | None = None
+) -> Iterator[Stage]:
+    program = Program(
+        language=find_language(language),
+        files={"bench.py": script.encode()},
+        environment=environment or {"SAID": "early"},
+        warm=warm,
+    )
+    made = Stage(program, isolation())
+    yield made
+    made.remove()
+
+
+def run(stage: Stage, wall_s: float = 60.0) -> str:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        with stage.start(OWN_BENCHMARK, descriptors=(nothing,), limits=Limits(wall_s=wall_s), threads=2) as guest:
+            assert guest.wait(wall_s + 5) is not None
+            return guest.log()
+    finally:
+        os.close(nothing)
+
+
+def look(stage: Stage) -> dict[str, object]:
+    seen: dict[str, object] = json.loads(run(stage))
+    return seen
+
+
+def test_the_same_walls_stand(stage: Stage) -> None:
+    forked = look(stage)
+    executed = look(next(staged(LOOK, warm=False)))
+    for name in ("walls", "uid", "root", "interfaces", "limits", "signals", "descriptors", "threads", "forge"):
+        assert forked[name] == executed[name], name
+    assert forked["pid"] == 2
+    assert forked["torch was there"]
+    assert not executed["torch was there"]
+
+
+def test_it_finds_nothing_of_the_way_it_came(stage: Stage) -> None:
+    seen = look(stage)
+    assert seen["forge"] is False
+    assert seen["command line"] == seen["kernel environment"] == ""
+    assert isinstance(seen["files"], list)
+    assert seen["files"][-1] == "<string>"
+    assert not [name for name in seen["files"] if "sandbox" in name]
+
+
+def test_variables_are_those_of_its_own_stage(stage: Stage) -> None:
+    first = look(stage)
+    second = look(next(staged(LOOK, warm=True, environment={"SAID": "late"})))
+    executed = look(next(staged(LOOK, warm=False, environment={"SAID": "late"})))
+    assert isinstance(first["environment"], dict)
+    assert first["environment"]["SAID"] == "early"
+    assert second["environment"] == executed["environment"]
+
+
+def test_guests_leave_nothing_to_each_other() -> None:
+    mark = "import torch\nprint(getattr(torch, 'left_behind', None))\ntorch.left_behind = 1\n"
+    stage = next(staged(mark, warm=True))
+    assert [run(stage), run(stage)] == ["None\n", "None\n"]
+
+
+def test_freed_memory_is_filled_on_demand() -> None:
+    script = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = (ctypes.c_void_p,)
+block = libc.malloc(4000)
+ctypes.memset(block, 7, 4000)
+libc.free(block)
+again = libc.malloc(4000)
+print(set(ctypes.string_at(again + 64, 3000)) == {165 ^ 255})
+"""
+    assert run(next(staged(script, warm=True, environment={"MALLOC_PERTURB_": "165"}))) == "True\n"
+    assert run(next(staged(script, warm=True, environment={}))) == "False\n"
+
+
+def test_a_zygote_that_died_is_replaced(stage: Stage) -> None:
+    run(stage)
+    for pid in zygote.pids():
+        os.kill(pid, signal.SIGKILL)
+    assert look(stage)["pid"] == 2
+
+
+def test_a_program_that_fails_says_so_in_its_log() -> None:
+    said = run(next(staged("raise SystemExit('the end')", warm=True)))
+    assert said == "the end\n"
+
+
+HOST = """
+import os, sys
+sys.path.insert(0, {root!r})
+from tests.sandbox.test_zygote import staged
+from forge.sandbox import zygote
+from forge.sandbox.limits import Limits
+from forge.sandbox.stage import OWN_BENCHMARK
+stage = next(staged("import time\\nprint('up', flush=True)\\ntime.sleep(60)", warm=True))
+guest = stage.start(OWN_BENCHMARK, descriptors=(os.open(os.devnull, os.O_RDWR),), limits=Limits(), threads=2)
+while "up" not in guest.log():
+    pass
+print(*zygote.pids(), flush=True)
+import time; time.sleep(60)
+"""
+
+
+def test_everything_ends_with_the_host(walls: Isolation) -> None:
+    del walls
+    source = HOST.format(root=str(Path(__file__).parents[2]))
+    host = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    pid = int(host.stdout.readline())
+    family = {pid, *(int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())}
+    assert len(family) == 2
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    deadline_s = time.monotonic() + 10
+    while any(Path(f"/proc/{one}").exists() for one in family):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
