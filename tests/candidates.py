@@ -10,7 +10,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.examine import Job
+from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.sandbox import zygote
@@ -38,6 +38,7 @@ def job_for(
     cpp_source: bool = True,
     own_tests: bytes = NO_TESTS,
     memory_bytes: int = 2**30,
+    forbidding: bool = False,
 ) -> Job:
     """Judge `kernel` as a submission whose other files are those of examples/honest_cpp."""
     described: dict[str, object] = {"name": "a candidate", "op": "fused_add_rmsnorm", "language": language}
@@ -61,6 +62,7 @@ def job_for(
         metadata=Metadata.model_validate(described),
         entry_point="fused_add_rmsnorm",
         interpreted=language == "triton",
+        forbidding=forbidding,
     )
 
 
@@ -69,10 +71,10 @@ def left_over_children() -> set[int]:
     parents: dict[int, int] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            stat = Path(f"/proc/{name}/stat").read_text()
+            stat = Path(f"/proc/{name}/stat").read_bytes()
         except OSError:
             continue
-        parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
+        parents[int(name)] = int(stat.rpartition(b")")[2].split()[1])
     family, grown = {os.getpid()}, True
     while grown:
         more = {pid for pid, parent in parents.items() if parent in family} - family

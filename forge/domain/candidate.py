@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from forge.domain.digest import Digest, Value, digest_of
 from forge.domain.task import LanguageName, Name
+from forge.domain.tensors import ClaimableLayout
 
 REQUIRED_FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
 FILE_LIMIT_BYTES = 512 * 1024
@@ -65,6 +66,8 @@ class Metadata(Value):
     tolerance: dict[str, float] = Field(default_factory=dict)
     """Informative; the task's own bound decides."""
     cpp: CppBuild | None = None
+    layouts: Annotated[tuple[ClaimableLayout, ...], Field(max_length=3)] = ()
+    """Layouts of inputs that the kernel takes beyond its contract; what is claimed is asked, and must hold."""
 
 
 class Candidate(Value):

@@ -40,11 +40,21 @@ class WorkloadErrors(Value):
     """Largest |y - y*| / bound: at most 1 for an accepted candidate."""
 
 
+class Values(Value):
+    """One whole operand or result, small enough to be looked at."""
+
+    name: str
+    sizes: tuple[int, ...]
+    values: tuple[str, ...]
+    """Every element, the last axis fastest, as Python writes it."""
+
+
 class Counterexample(Value):
     """The smallest failing case found, enough to see what is wrong."""
 
     shape: Shape
     inputs: str
+    """The kind of values: how they were drawn, or how they were made when the case was shrunk."""
     output: str
     index: tuple[int, ...]
     expected: str
@@ -52,6 +62,29 @@ class Counterexample(Value):
     allowed_error: str
     snippet: str
     """Python that reproduces it with kernel.py beside it."""
+    seed: int | None = None
+    """What the values were drawn with; none where they are written out."""
+    operands: tuple[Values, ...] = ()
+    """The inputs, where there are few enough values."""
+    expected_values: Values | None = None
+    """The whole output as it should be, where it is small enough; `got_values` likewise."""
+    got_values: Values | None = None
+    shrunk_from: Shape | None = None
+    """Where it failed first, if a smaller case was found that fails as well."""
+
+
+class Admission(Value):
+    """How a task's own inputs and bound told wrong answers from right ones, before it was opened."""
+
+    mutants: Annotated[int, Field(ge=1)]
+    """Known wrong answers that were tried."""
+    killed: Annotated[int, Field(ge=0)]
+    survivors: tuple[str, ...] = ()
+    """Wrong answers that would be accepted."""
+    honest: Annotated[int, Field(ge=1)]
+    """Right answers, computed in other ways, that were tried."""
+    refused: tuple[str, ...] = ()
+    """Right answers that would be refused."""
 
 
 class Interval(Value):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from forge.domain.digest import Value
 
-IsolationLevel = Literal["none", "namespaces"]
+IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
 """From the weakest to the strongest; see docs/trust.md."""
 
 BaselineKind = Literal["eager", "compile"]
@@ -17,7 +17,7 @@ class Policy(Value):
 
     minimum_speedup: Annotated[float, Field(ge=1.0, le=1000.0)] = 1.10
     """The lower end of the speedup's interval must reach this; a task may ask for more."""
-    minimum_isolation: IsolationLevel = "namespaces"
+    minimum_isolation: IsolationLevel = "bubblewrap"
     """The weakest wall behind which a verdict may lead to a promotion."""
     build_limit_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
     verify_limit_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
@@ -34,6 +34,8 @@ class Policy(Value):
     """Widest interval (as a relative half-width) of the baseline against itself; beyond it there's no verdict."""
     floor_slack: Annotated[float, Field(gt=0, le=1)] = 0.97
     """A time below this share of the floor is refused as impossible."""
+    sanitizer: bool = True
+    """Whether compiled candidates are run once more under a memory checker."""
     tolerance_baseline_multiple: Annotated[float, Field(ge=1, le=16)] = 4.0
     """The first term of the bound: this many times the baseline's own error in the same row."""
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0

@@ -19,6 +19,11 @@ DTYPES: tuple[DType, ...] = get_args(DType)
 ITEMSIZE_BYTES: dict[DType, int] = {"fp32": 4, "fp16": 2, "bf16": 2}
 UNIT_ROUNDOFF: dict[DType, float] = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 
+ClaimableLayout = Literal["strided_rows", "transposed", "expanded"]
+LayoutName = Literal["contiguous", "offset", ClaimableLayout]
+"""How the elements of an input lie: one after the other; so, but one element into their storage, so that the
+address is aligned to an element and no more; with gaps between rows; columns before rows; one row for all."""
+
 AxisName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 AxisSize = Annotated[int, Field(ge=0, le=2**31)]
 Shape = dict[AxisName, AxisSize]

@@ -9,13 +9,16 @@ from pathlib import Path
 
 from forge.domain.evidence import Isolation
 from forge.errors import EnvironmentUnfit
-from forge.lab.examine import Examination, Job, Progress, examine
+from forge.lab.examine import Examination, examine
 from forge.lab.finding import Failed
 from forge.lab.guests import own_claims
+from forge.lab.job import Job, Progress
 from forge.lab.roofline import cached_bandwidth_bytes_per_s, floor_ns
 from forge.lab.timing import Attempt, measure
 from forge.sandbox.probe import probe
 from forge.sandbox.reply import ArtifactFile
+
+LAB_PACKAGES = ("torch", "numpy", "hypothesis")
 
 
 def isolation() -> Isolation:
@@ -26,12 +29,21 @@ def isolation() -> Isolation:
 
 def require_lab() -> None:
     """Raise EnvironmentUnfit where Forge was installed without what judging needs."""
-    missing = [name for name in ("torch", "numpy") if importlib.util.find_spec(name) is None]
+    missing = _missing()
     if missing:
         raise EnvironmentUnfit(
             f"{' and '.join(missing)} can't be imported: judging and timing need the lab",
             hint="pip install 'tensorpath-forge[lab]'",
         )
+
+
+def lab_is_installed() -> bool:
+    """Whether what judging needs is there."""
+    return not _missing()
+
+
+def _missing() -> list[str]:
+    return [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
 
 
 class LocalExecutor:

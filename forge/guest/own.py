@@ -2,9 +2,10 @@
 
 import importlib
 import os
-import runpy
 import sys
 from pathlib import Path
+
+from . import load
 
 
 def run_tests() -> None:
@@ -23,7 +24,7 @@ def run_benchmark() -> None:
     """Run the author's benchmark as a script."""
     directory = _prepare()
     sys.path.insert(0, str(directory))
-    runpy.run_path(str(directory / "bench.py"), run_name="__main__")
+    load.load_module(str(directory / "bench.py"), "__main__")
 
 
 def _prepare() -> Path:

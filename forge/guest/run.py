@@ -10,9 +10,19 @@ from dataclasses import dataclass
 
 import torch
 
-from . import channel, wire
+from . import channel, guard, wire
 
 Function = Callable[..., object]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One input: the tensor, the elements of its storage, and those in the arena that they are."""
+
+    tensor: torch.Tensor
+    storage: torch.Tensor
+    """The arena's own on a CPU; elsewhere memory that takes on the arena's content before each call."""
+    source: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -20,11 +30,15 @@ class Layout:
     """Tensors over the arena: one tuple of inputs and one of destinations for each set."""
 
     inputs: tuple[tuple[torch.Tensor, ...], ...]
-    on_device: tuple[tuple[torch.Tensor, ...], ...]
-    """The inputs themselves on a CPU; elsewhere tensors that take on their content before each call."""
+    operands: tuple[tuple[Operand, ...], ...]
+    """The inputs with where their content comes from."""
     destinations: tuple[tuple[torch.Tensor, ...], ...]
+    device: str
+    """Where the inputs lie, and the outputs must."""
     scalars: int
     """How many of a command's scalars the function takes."""
+    return_inputs: bool
+    """Whether copies of the inputs are copied back after each call, so that the host sees what became of them."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
@@ -35,25 +49,29 @@ def open_arena(size_bytes: int) -> mmap.mmap:
 def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
     """Build the tensors that a layout command describes; offsets in bytes."""
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
-    inputs = tuple(tuple(_view(arena, t) for t in one["inputs"]) for one in sets)
+    guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
+    operands = tuple(tuple(_operand(arena, t, device) for t in one["inputs"]) for one in sets)
     return Layout(
-        inputs=inputs,
-        on_device=tuple(tuple(t.to(device) for t in one) for one in inputs),
-        destinations=tuple(tuple(_view(arena, t) for t in one["outputs"]) for one in sets),
+        inputs=tuple(tuple(operand.tensor for operand in one) for one in operands),
+        operands=operands,
+        destinations=tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets),
+        device=device,
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
+        return_inputs=bool(body["return_inputs"]),
     )
 
 
-def _view(arena: mmap.mmap, tensor: dict[str, object]) -> torch.Tensor:
-    dtype = getattr(torch, str(tensor["dtype"]))
-    sizes: list[int] = tensor["sizes"]  # type: ignore[assignment]  # host's JSON
-    offset: int = tensor["offset"]  # type: ignore[assignment]  # host's JSON
-    count = 1
-    for size in sizes:
-        count *= size
-    if count == 0:
-        return torch.empty(sizes, dtype=dtype)
-    return torch.frombuffer(arena, dtype=dtype, count=count, offset=offset).view(sizes)
+def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Operand:
+    dtype = getattr(torch, str(described["dtype"]))
+    sizes: list[int] = described["sizes"]  # type: ignore[assignment]  # host's JSON
+    strides: list[int] = described["strides"]  # type: ignore[assignment]  # host's JSON
+    offset, span, skipped = (int(str(described[key])) for key in ("offset", "span", "storage_offset"))
+    if span == 0:
+        empty = torch.empty(sizes, dtype=dtype, device=device)
+        return Operand(empty, empty, empty)
+    source = torch.frombuffer(arena, dtype=dtype, count=skipped + span, offset=offset)
+    storage = source if device == "cpu" else torch.empty_like(source, device=device)
+    return Operand(storage.as_strided(sizes, strides, skipped), storage, source)
 
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
@@ -66,10 +84,14 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
         returned = function(*_on_device(layout, index), *scalars)
         outputs = returned if type(returned) is tuple else (returned,)
         destinations = layout.destinations[index]
-        status = _form_status(outputs, destinations)
+        status = _form_status(outputs, destinations, layout.device)
+        if status == wire.DONE and command.retain and _alias(outputs, layout.operands[index]):
+            status = wire.ALIASES_AN_INPUT
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
             return
+        if layout.return_inputs:
+            _return_inputs(layout.operands[index])
         if command.retain:
             retained.append((destinations, outputs))
         else:
@@ -80,11 +102,16 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
 
 
 def _on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
-    tensors = layout.on_device[index]
-    for tensor, source in zip(tensors, layout.inputs[index], strict=True):
-        if tensor is not source:
-            tensor.copy_(source)
-    return tensors
+    for operand in layout.operands[index]:
+        if operand.storage is not operand.source:
+            operand.storage.copy_(operand.source)
+    return layout.inputs[index]
+
+
+def _return_inputs(operands: tuple[Operand, ...]) -> None:
+    for operand in operands:
+        if operand.storage is not operand.source:
+            operand.source.copy_(operand.storage)
 
 
 def _copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:
@@ -96,18 +123,30 @@ def _forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
     return tuple(_form(o) for o in outputs[: wire.MAX_OUTPUTS] if type(o) is torch.Tensor)
 
 
-def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...]) -> int:
+def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], device: str) -> int:
     if len(outputs) != len(destinations):
         return wire.WRONG_TYPE
     for output, destination in zip(outputs, destinations, strict=True):
         # exactly this type: a subclass could put its work off until somebody looks
         if not isinstance(output, torch.Tensor) or type(output) is not torch.Tensor:
             return wire.WRONG_TYPE
+        # a flag that makes every reader negate or conjugate is work put off as well
+        if output.layout is not torch.strided or output.is_neg() or output.is_conj():
+            return wire.WRONG_TYPE
         if output.shape != destination.shape:
             return wire.WRONG_FORM
         if output.dtype != destination.dtype:
             return wire.WRONG_ELEMENT_TYPE
+        if output.device.type != device:
+            return wire.WRONG_DEVICE
     return wire.DONE
+
+
+def _alias(outputs: tuple[object, ...], operands: tuple[Operand, ...]) -> bool:
+    """Whether an output begins inside an input's storage."""
+    spans = [(one.storage.data_ptr(), one.storage.data_ptr() + one.storage.nbytes) for one in operands]
+    begins = [output.data_ptr() for output in outputs if isinstance(output, torch.Tensor) and output.numel()]
+    return any(start <= begin < end for begin in begins for start, end in spans)
 
 
 def _form(output: torch.Tensor) -> wire.OutputForm:

@@ -42,6 +42,10 @@ WRONG_FORM = 6
 BUILD_FAILED = 7
 WRONG_ELEMENT_TYPE = 8
 """Tensors of the right shape, but of another element type; described in the record."""
+ALIASES_AN_INPUT = 9
+"""An output is an input's memory; looked for where outputs are retained."""
+WRONG_DEVICE = 10
+"""An output lies in another device's memory than the inputs."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -93,7 +97,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > WRONG_ELEMENT_TYPE:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > WRONG_DEVICE:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)

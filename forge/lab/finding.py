@@ -8,7 +8,7 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.verdict import Reason
 
 if TYPE_CHECKING:
-    from forge.lab.probe import Probe
+    from forge.lab.probe import Case, Probe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class Failed:
     observed: str
     threshold: str
     counterexample: Counterexample | None = None
+    case: "Case | None" = None
+    """The call that was answered wrongly, so that a smaller one can be looked for."""
     log: str = ""
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from forge.domain.policy import BaselineKind
 from forge.errors import EnvironmentUnfit
-from forge.lab.examine import ARENA_BYTES, Job, staged_files
+from forge.lab.artifact import staged_files
 from forge.lab.finding import Failed
+from forge.lab.job import Job
 from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
+from forge.lab.subject import ARENA_BYTES
 from forge.languages import LANGUAGES
 from forge.operations import reference_source
 from forge.sandbox.arena import Arena

@@ -6,27 +6,32 @@ is what stood there when the clock stopped, since the guest stands still from th
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from forge.domain.evidence import Counterexample, WorkloadErrors
-from forge.domain.operation import InputKind, Operation
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import Expectation, Expected, InputKind, Operation
 from forge.domain.policy import Policy
-from forge.domain.tensors import DType
-from forge.domain.verdict import Reason
+from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
-from forge.lab.judge import Judged, judge, plainly_within
-from forge.sandbox.arena import Arena, Form, SlotSet, set_bytes
+from forge.lab.judge import Judged, judge, judge_specials, plainly_within
+from forge.lab.placement import PLAIN, Placement
+from forge.lab.refusal import forbidden, no_answer, replayed, wrong_output
+from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, contiguous_strides, set_bytes
+from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import Session
 
 if TYPE_CHECKING:
     import torch
+
+SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
+PATTERNED_KINDS: frozenset[InputKind] = frozenset({"constant", "ties"})
+"""Values that repeat, so that the rounding errors of a sum don't cancel."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,9 @@ class Probe:
         dtype: DType,
         policy: Policy,
         entry: str,
+        device: Literal["cpu", "cuda"] = "cpu",
+        claimed: tuple[ClaimableLayout, ...] = (),
+        interpreted: bool = False,
     ) -> None:
         self.operation = operation
         self.shape = shape
@@ -71,13 +79,16 @@ class Probe:
         self.dtype: DType = dtype
         self.policy = policy
         self.entry = entry
+        self.device = device
+        self.claimed = claimed
+        self.interpreted = interpreted
         self.calls = 0
         self.seeds: list[int] = []
         self._session = session
         self._arena = arena
         self._earlier: deque[tuple[torch.Tensor, ...]] = deque(maxlen=8)
         self._sets: tuple[SlotSet, ...] = ()
-        self._laid_out: tuple[tuple[tuple[str, int], ...], int] | None = None
+        self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement] | None = None
 
     def case(
         self,
@@ -92,23 +103,43 @@ class Probe:
         inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
         return Case(shape, kind, seed, inputs, scalars or tuple(self.operation.scalars.values()))
 
-    def forms(self, shape: Mapping[str, int]) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
+    @property
+    def remaining_s(self) -> float:
+        """What is left of the time that the whole verification may take."""
+        return self._session.remaining_s
+
+    def hurry(self, reply_limit_s: float) -> None:
+        """Wait at most so long for each answer from now on."""
+        self._session.hurry(reply_limit_s)
+
+    def finish(self, patience_s: float) -> tuple[Exit | None, str]:
+        """Ask no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""
+        return self._session.finish(patience_s)
+
+    def forms(
+        self, shape: Mapping[str, int], placement: Placement = PLAIN
+    ) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
         """The forms of inputs and outputs at a shape."""
-        inputs = tuple(Form(spec.sizes(shape), self.dtype) for spec in self.operation.inputs)
+        inputs = tuple(placement.form(self.operation, spec, shape, self.dtype) for spec in self.operation.inputs)
         outputs = tuple(Form(spec.sizes(shape), self.dtype) for spec in self.operation.outputs)
         return inputs, outputs
 
     def fits(self, shape: Mapping[str, int], count: int) -> bool:
         """Whether `count` sets of this shape fit into the arena."""
-        return count * set_bytes(*self.forms(shape)) + 8192 <= self._arena.size_bytes
+        return count * set_bytes(*self.forms(shape)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
 
-    def lay_out(self, shape: Mapping[str, int], count: int) -> Refused | None:
+    def lay_out(self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN) -> Refused | None:
         """Give `count` sets their places; the same request again keeps tensors and addresses as they are."""
-        wanted = (tuple(sorted(shape.items())), count)
+        wanted = (tuple(sorted(shape.items())), count, placement)
         if wanted == self._laid_out:
             return None
-        self._sets = self._arena.lay_out(count, *self.forms(shape))
-        answer = self._session.lay_out(self._sets, scalars=len(self.operation.scalars))
+        self._sets = self._arena.lay_out(count, *self.forms(shape, placement))
+        answer = self._session.lay_out(
+            self._sets,
+            scalars=len(self.operation.scalars),
+            closed=placement.closed(self._sets, self._arena.size_bytes),
+            return_inputs=placement.return_inputs,
+        )
         self._laid_out = wanted if isinstance(answer, Returned) else None
         return answer if isinstance(answer, Refused) else None
 
@@ -120,12 +151,13 @@ class Probe:
         first: int = 0,
         sets: int | None = None,
         retain: bool = False,
+        placement: Placement = PLAIN,
     ) -> tuple[Observed, ...] | Failed:
         """Make one call per case, in one release; all cases share a shape and scalars."""
         count = len(cases)
-        refused = self.lay_out(cases[0].shape, sets or count)
+        refused = self.lay_out(cases[0].shape, sets or count, placement)
         if refused is not None:
-            return _as_failed(refused)
+            return no_answer(refused, placement, cases[0])
         used = self._sets[first : first + count]
         for case, slots in zip(cases, used, strict=True):
             for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
@@ -134,7 +166,7 @@ class Probe:
                 self._arena.poison(slot)
         answer = self._session.release(function, first, count, cases[0].scalars, retain=retain)
         if isinstance(answer, Refused):
-            return _as_failed(answer)
+            return no_answer(answer, placement, cases[0])
         self.calls += count
         return self._watch(cases, used, answer)
 
@@ -142,12 +174,12 @@ class Probe:
         self, cases: Sequence[Case], used: Sequence[SlotSet], answer: Returned
     ) -> tuple[Observed, ...] | Failed:
         if not self._arena.red_zones_intact():
-            return _forbidden("OUT_OF_BOUNDS", "bytes outside the operands were written", cases[0])
+            return forbidden("OUT_OF_BOUNDS", "bytes outside the operands were written", cases[0])
         for case, slots in zip(cases, used, strict=True):
             pairs = zip(slots.inputs, case.inputs, self.operation.inputs, strict=True)
             for slot, tensor, spec in pairs:
                 if not self._arena.holds(slot, tensor):
-                    return _forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
+                    return forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
         strides = self._strides_problem(cases[0], answer)
         if strides is not None:
             return strides
@@ -159,16 +191,18 @@ class Probe:
     def _strides_problem(self, case: Case, answer: Returned) -> Failed | None:
         for spec, form in zip(self.operation.outputs, answer.outputs, strict=False):
             sizes = spec.sizes(case.shape)
-            expected = _contiguous_strides(sizes)
+            expected = contiguous_strides(sizes)
             pairs = zip(sizes, form.strides, expected, strict=False)
             if all(sizes) and any(size > 1 and got != want for size, got, want in pairs):
                 message = f"the output {spec.name!r} has strides {form.strides}, expected {expected}"
-                return _forbidden("INCORRECT_STRIDES", message, case)
+                return forbidden("INCORRECT_STRIDES", message, case)
         return None
 
-    def check(self, cases: Sequence[Case], *, retain: bool = False) -> tuple[WorkloadErrors, ...] | Failed:
+    def check(
+        self, cases: Sequence[Case], *, retain: bool = False, placement: Placement = PLAIN
+    ) -> tuple[WorkloadErrors, ...] | Failed:
         """Call and judge every case; the first wrong one ends it."""
-        observed = self.call(cases, retain=retain)
+        observed = self.call(cases, retain=retain, placement=placement)
         if isinstance(observed, Failed):
             return observed
         errors = []
@@ -184,89 +218,63 @@ class Probe:
         for one in observed:
             expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
             plain = all(
-                plainly_within(got, expectation, dtype=self.dtype, policy=self.policy)
-                for got, expectation in zip(one.outputs, expectations, strict=True)
+                isinstance(expected, Expectation)
+                and plainly_within(got, expected, dtype=self.dtype, policy=self.policy)
+                for got, expected in zip(one.outputs, expectations, strict=True)
             )
             wrong = None if plain else self.judge(one)[1]
             if wrong is not None:
                 return wrong
         return None
 
+    def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
+        """What a case's outputs should be, and what the reference makes of it in the working type.
+
+        Subnormal inputs may be taken for zeros: there the reference is asked with zeros, and its error is allowed.
+        """
+        inputs = tuple(map(_flushed, case.inputs)) if case.kind == "subnormal" else case.inputs
+        reference = self.operation.reference(*inputs, *case.scalars)
+        baselines = reference if isinstance(reference, tuple) else (reference,)
+        return self.operation.oracle(*case.inputs, *case.scalars), baselines
+
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Hold one call's outputs against the oracle; the expectation is computed only now."""
         case = observed.case
-        expectations = self.operation.oracle(*case.inputs, *case.scalars)
-        reference = self.operation.reference(*case.inputs, *case.scalars)
-        baselines = reference if isinstance(reference, tuple) else (reference,)
-        judged = [
-            judge(
-                got,
-                expectation,
-                baseline,
-                dtype=self.dtype,
-                policy=self.policy,
-                patterned=case.kind == "constant",
-            )
-            for got, expectation, baseline in zip(observed.outputs, expectations, baselines, strict=True)
+        expectations, baselines = self.expected(case)
+        results = [
+            self._judge_one(case, got, expected, baseline)
+            for got, expected, baseline in zip(observed.outputs, expectations, baselines, strict=True)
         ]
         errors = WorkloadErrors(
             shape=dict(case.shape),
             inputs=case.kind,
-            max_relative_error=max(j.max_relative_error for j in judged),
-            bound_used=min(max(j.bound_used for j in judged), 1e300),
+            max_relative_error=max(j.max_relative_error for j in results),
+            bound_used=min(max(j.bound_used for j in results), 1e300),
         )
-        replayed = any(_equal(observed.outputs, earlier) for earlier in self._earlier)
+        is_replay = any(_equal(observed.outputs, earlier) for earlier in self._earlier)
         self._earlier.append(observed.outputs)
-        for spec, one in zip(self.operation.outputs, judged, strict=True):
+        for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
-                wrong = self._wrong(case, spec.name, one)
-                return errors, _replayed(wrong) if replayed else wrong
+                wrong = wrong_output(self.operation, self.dtype, self.entry, case, spec.name, one)
+                return errors, replayed(wrong) if is_replay else wrong
         return errors, None
 
-    def _wrong(self, case: Case, output: str, judged: Judged) -> Failed:
-        code = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
-        size = ", ".join(f"{axis}={n}" for axis, n in case.shape.items())
-        message = (
-            f"{output}{list(judged.worst)} is {judged.got!r}, expected {judged.expected!r} "
-            f"within {judged.allowed_error:.3g}, at {size} with {case.kind} inputs"
+    def _judge_one(self, case: Case, got: torch.Tensor, expected: Expected, baseline: torch.Tensor) -> Judged:
+        if case.kind in SPECIAL_KINDS and isinstance(expected, Expectation):
+            # a NaN among the weights belongs to its column alone
+            spreads = self.operation.specials == "nan_may_spread" and case.kind == "special_rows"
+            return judge_specials(
+                got, expected, baseline, dtype=self.dtype, policy=self.policy, nan_may_spread=spreads
+            )
+        return judge(
+            got,
+            expected,
+            baseline,
+            dtype=self.dtype,
+            policy=self.policy,
+            patterned=case.kind in PATTERNED_KINDS,
+            integers=case.kind == "integers",
         )
-        counterexample = Counterexample(
-            shape=dict(case.shape),
-            inputs=case.kind,
-            output=output,
-            index=judged.worst,
-            expected=repr(judged.expected),
-            got=repr(judged.got),
-            allowed_error=repr(judged.allowed_error),
-            snippet=self._snippet(case, output, judged),
-        )
-        return Failed(
-            reason=Reason(code=code, message=message),
-            observed=f"{judged.bound_used:.3g} x the bound",
-            threshold="1 x the bound, every element",
-            counterexample=counterexample,
-        )
-
-    def _snippet(self, case: Case, output: str, judged: Judged) -> str:
-        position = [spec.name for spec in self.operation.outputs].index(output)
-        taken = f"[{position}]" if len(self.operation.outputs) > 1 else ""
-        return (
-            "from forge.lab.inputs import draw\n"
-            "from forge.operations import find_operation\n"
-            f"from kernel import {self.entry}\n\n"
-            f"operation = find_operation({self.operation.name!r})\n"
-            f"inputs = draw(operation, {dict(case.shape)!r}, {self.dtype!r}, {case.kind!r}, seed={case.seed})\n"
-            f"got = {self.entry}(*inputs, *{case.scalars!r}){taken}\n"
-            f"print(got[{judged.worst!r}], 'expected', {judged.expected!r})\n"
-        )
-
-
-def _contiguous_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(sizes):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
 
 
 def _equal(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) -> bool:
@@ -275,26 +283,7 @@ def _equal(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) 
     return all(torch.equal(one, other) for one, other in zip(outputs, others, strict=True))
 
 
-def _replayed(wrong: Failed) -> Failed:
-    message = f"an earlier answer was returned for a new question: {wrong.reason.message}"
-    return dataclasses.replace(
-        wrong,
-        reason=Reason(code="REPLAYED_OUTPUT", message=message),
-        observed="an earlier answer, bit for bit",
-        threshold="every answer fresh",
-    )
+def _flushed(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
 
-
-def _as_failed(refused: Refused) -> Failed:
-    return Failed(
-        reason=refused.reason,
-        observed=refused.reason.message,
-        threshold="every call returns",
-        log=refused.log,
-    )
-
-
-def _forbidden(code: str, message: str, case: Case) -> Failed:
-    size = ", ".join(f"{axis}={n}" for axis, n in case.shape.items())
-    reason = Reason.model_validate({"code": code, "message": f"{message}, at {size}"})
-    return Failed(reason=reason, observed=message, threshold="none")
+    return torch.where(tensor.abs() < torch.finfo(tensor.dtype).smallest_normal, 0.0, tensor)

@@ -1,56 +1,130 @@
 """Reads a candidate's sources without running them: do they parse, define the entry point, use the language?
 
-By syntax tree, never by text pattern. This explains and saves time; it is not the wall.
+By syntax tree, never by text pattern. This explains and saves time; it is not the wall. What is only worth a look is
+listed (forge/lab/triage); refused is what the language's contract forbids outright, and a kernel that is provably
+never launched.
 """
 
 import ast
+import warnings
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from forge.domain.candidate import Metadata
+from forge.domain.source_finding import FindingKind, SourceFinding
 from forge.domain.task import LanguageName
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.triage import triage
+from forge.lab.triage.names import Names
+from forge.lab.triage.reach import is_jit
+from forge.lab.triage.walk import Function, children, walk
+
+_THRESHOLD = "parses, uses its language, and nothing that is forbidden"
 
 
-def examine_sources(kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str) -> Finding:
-    """Screen kernel.py."""
-    try:
-        tree = ast.parse(kernel, filename="kernel.py")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
-        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
+@dataclass(frozen=True)
+class Screening:
+    """What reading the sources came to."""
+
+    finding: Finding
+    findings: tuple[SourceFinding, ...] = ()
+    """What a person should look at, whatever the answer."""
+
+
+def examine_sources(
+    kernel: str,
+    *,
+    metadata: Metadata,
+    language: LanguageName,
+    entry_point: str,
+    forbids: AbstractSet[FindingKind] = frozenset(),
+) -> Screening:
+    """Screen kernel.py; `forbids` are the kinds of findings that end it here."""
+    tree = parse_kernel(kernel)
+    if isinstance(tree, Failed):
+        return Screening(tree)
     if entry_point not in _top_level_names(tree):
-        return _failed(
-            "BAD_SUBMISSION",
-            f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json",
+        return Screening(
+            _failed(
+                "BAD_SUBMISSION",
+                f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json",
+            )
         )
     missing = _language_missing(tree, metadata, language)
     if missing is not None:
-        return _failed("STATIC_POLICY", missing)
-    return Passed(observed=f"{language}, entry point {entry_point}", threshold="parses, and uses its language")
+        return Screening(_failed("STATIC_POLICY", missing))
+    seen = triage(tree, kernel, metadata=metadata, language=language, entry_point=entry_point)
+    forbidden = next((one for one in seen.findings if one.kind in forbids), None)
+    if forbidden is not None:
+        return Screening(_forbidden(forbidden, language), seen.findings)
+    if language == "triton" and seen.launches_no_kernel:
+        message = f"{entry_point} launches no kernel: none of kernel.py's triton.jit functions can be reached from it"
+        return Screening(_failed("FALLBACK", message), seen.findings)
+    observed = f"{language}, entry point {entry_point}, {_count(seen.findings)} worth a look"
+    return Screening(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
+
+
+def parse_kernel(kernel: str) -> ast.Module | Failed:
+    """The syntax tree of kernel.py, or why there is none."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # what the parser finds odd is the candidate's own affair
+            return ast.parse(kernel, filename="kernel.py")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
+        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
+
+
+def _forbidden(found: SourceFinding, language: str) -> Failed:
+    place = f"{found.file}:{found.line}:{found.column}"
+    message = (
+        f"{place}: {found.untrusted_excerpt} ({found.kind}): {found.why}; a {language} candidate may not, take it out"
+    )
+    return Failed(
+        reason=Reason(code="STATIC_POLICY", message=message),
+        observed=f"{found.kind} at {place}",
+        threshold=_THRESHOLD,
+    )
+
+
+def _count(findings: tuple[SourceFinding, ...]) -> str:
+    places = sum(1 + one.further for one in findings)
+    return f"{places} place{'' if places == 1 else 's'}"
 
 
 def cpp_source(kernel: str, name: str) -> str | None:
     """The text of the module-level string constant `name`; None if there is no such constant."""
-    return _string_constant(ast.parse(kernel), name)
+    tree = parse_kernel(kernel)  # how deep it may be nested depends on who calls
+    return _string_constant(tree, name) if isinstance(tree, ast.Module) else None
 
 
 def _string_constant(tree: ast.Module, name: str) -> str | None:
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
         named = any(isinstance(target, ast.Name) and target.id == name for target in targets)
-        if isinstance(node, ast.Assign) and named and isinstance(node.value, ast.Constant):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and named and isinstance(node.value, ast.Constant):
             return node.value.value if isinstance(node.value.value, str) else None
     return None
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:
+    """Names that importing the module may bind, under conditions as well; loading it tells whether it did."""
     names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name for alias in node.names}
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name)
+        stack += children(node)
     return names
 
 
@@ -60,7 +134,7 @@ def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageNa
     if language == "cpp":
         called = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            for node in ast.walk(tree)
+            for node in walk(tree)
             if isinstance(node, ast.Call)
         }
         if metadata.cpp is None and not called & {"load_inline", "load"}:
@@ -69,27 +143,20 @@ def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageNa
                 "metadata.json under cpp.source; kernel.py does neither"
             )
         if metadata.cpp is not None and _string_constant(tree, metadata.cpp.source) is None:
-            return f"kernel.py has no module-level string constant {metadata.cpp.source!r}, named in metadata.json"
+            return (
+                f"kernel.py has no module-level string constant {metadata.cpp.source!r}, named in metadata.json; "
+                f"write it as one literal, without +, f-string or method, for it is read without running the file"
+            )
     return None
 
 
 def _has_triton_kernel(tree: ast.Module) -> bool:
-    decorators = (
-        decorator.func if isinstance(decorator, ast.Call) else decorator
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-        for decorator in node.decorator_list
-    )
-    return any(_dotted(decorator) in ("triton.jit", "jit") for decorator in decorators)
-
-
-def _dotted(node: ast.expr) -> str:
-    """`a` or `a.b` as it was written; anything deeper is no name of ours, and may be nested without end."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+    nodes = list(walk(tree))
+    names = Names(nodes)
+    decorators = (decorator for node in nodes if isinstance(node, Function) for decorator in node.decorator_list)
+    return any(is_jit(decorator, names) for decorator in decorators)
 
 
 def _failed(code: str, message: str) -> Failed:
     reason = Reason.model_validate({"code": code, "message": message})
-    return Failed(reason=reason, observed=message, threshold="parses, and uses its language")
+    return Failed(reason=reason, observed=message, threshold=_THRESHOLD)

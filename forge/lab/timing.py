@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
-from forge.lab.examine import Job, Progress
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, GuestSet, open_guests
+from forge.lab.job import Job, Progress
 from forge.lab.probe import Case, Probe
 from forge.sandbox.reply import ArtifactFile
 

@@ -6,6 +6,7 @@ To add a language: its folder (`guide.md.j2`, `guest.py`) and its line in `LANGU
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge.domain.source_finding import FindingKind
 from forge.domain.target import PlatformName
 from forge.domain.task import LanguageName
 from forge.errors import UnknownName
@@ -27,6 +28,10 @@ class Language:
     """What a candidate is sure to import: guests may be forked from a process that has it already."""
     stands_in_on: tuple[PlatformName, ...] = ()
     """Platforms on which an interpreter checks correctness; whatever ran there is simulated."""
+
+    forbids: frozenset[FindingKind] = frozenset({"network", "processes", "frames"})
+    """What its sources may not do at all: one place of such a kind is a refusal. Whatever an honest kernel could have
+    a reason for isn't here: it is only listed."""
 
     @property
     def guest_file(self) -> Path:

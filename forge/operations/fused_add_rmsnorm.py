@@ -5,11 +5,13 @@ The pair appears at every transformer block; vLLM and FlashInfer name it fused_a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.operation import Expectation, Operation
+from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.operations import rmsnorm
 
 if TYPE_CHECKING:
     import torch
@@ -29,8 +31,8 @@ def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: f
     h = x.double() + residual.double()
     y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
     return (
-        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=3),
-        Expectation(value=h, scale=h.abs(), terms=1),
+        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=3, on_integers="exact_sums"),
+        Expectation(value=h, scale=h.abs(), terms=1, on_integers="exact"),
     )
 
 
@@ -41,6 +43,44 @@ def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
 
 def _flops(shape: Mapping[str, int]) -> int:
     return 5 * shape["batch"] * shape["hidden_size"]
+
+
+Normalised = Callable[["torch.Tensor", "torch.Tensor", float], "torch.Tensor"]
+Pair = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", float], "tuple[torch.Tensor, torch.Tensor]"]
+
+
+def _of_the_sum(normalise: Normalised) -> Pair:
+    """A norm applied to x + residual, kept in fp32 in between."""
+
+    def both(
+        x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        h = x.float() + residual.float()
+        return normalise(h, weight.float(), eps).to(x.dtype), h.to(x.dtype)
+
+    return both
+
+
+def _residual_left_out(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The norm of x alone, with the right new residual."""
+    return rmsnorm.rmsnorm(x, weight, eps), (x.float() + residual.float()).to(x.dtype)
+
+
+def _residual_passed_on(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The right norm, with the old residual."""
+    return fused_add_rmsnorm(x, residual, weight, eps)[0], residual
+
+
+MUTANTS = {
+    **{name: _of_the_sum(change) for name, change in rmsnorm.MUTANTS.items()},
+    "residual left out of the norm": _residual_left_out,
+    "residual passed on unchanged": _residual_passed_on,
+}
+VARIANTS = {name: _of_the_sum(variant) for name, variant in rmsnorm.VARIANTS.items()}
 
 
 FUSED_ADD_RMSNORM = Operation(
@@ -76,4 +116,14 @@ FUSED_ADD_RMSNORM = Operation(
     ),
     row_axis="batch",
     reduced_axis="hidden_size",
+    specials="nan_may_spread",
+    relations=(
+        RowsIndependent(),
+        RowsPermuted(),
+        Scaled(inputs={"weight": 1}, outputs={"y": 1, "new_residual": 0}),
+        Scaled(inputs={"x": 1, "residual": 1}, scalars={"eps": 2}, outputs={"y": 0, "new_residual": 1}),
+        Additive(input="weight", outputs=("y",)),
+    ),
+    mutants=MUTANTS,
+    variants=VARIANTS,
 )

@@ -6,10 +6,11 @@ epsilon under the root as in Llama's published model code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.operation import Expectation, Operation
+from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def oracle(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectati
     """The same in fp64."""
     h = x.double()
     y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
-    return (Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=2),)
+    return (Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=2, on_integers="exact_sums"),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
@@ -37,6 +38,52 @@ def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
 
 def _flops(shape: Mapping[str, int]) -> int:
     return 4 * shape["batch"] * shape["hidden_size"]
+
+
+def _mutant(
+    change: Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor],
+) -> Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor]:
+    """A wrong formula in fp32, its result in the operands' dtype."""
+    return lambda x, weight, eps: change(x.float(), weight.float(), eps).to(x.dtype)
+
+
+def _scale(h: torch.Tensor, eps: float, axis: int = -1) -> torch.Tensor:
+    return h.square().mean(axis, keepdim=True).add(eps).rsqrt()
+
+
+MUTANTS = {
+    "eps dropped": _mutant(lambda h, w, _: h * _scale(h, 0.0).nan_to_num(posinf=0.0) * w),
+    "eps outside the root": _mutant(lambda h, w, eps: h / (h.square().mean(-1, keepdim=True).sqrt() + eps) * w),
+    "eps fixed at 1e-5": _mutant(lambda h, w, _: h * _scale(h, 1e-5) * w),
+    "wrong axis": _mutant(lambda h, w, eps: h * _scale(h, eps, axis=0) * w),
+    "weight ignored": _mutant(lambda h, _, eps: h * _scale(h, eps)),
+    "weight plus one": _mutant(lambda h, w, eps: h * _scale(h, eps) * (w + 1)),
+    "sum for mean": _mutant(lambda h, w, eps: h * h.square().sum(-1, keepdim=True).add(eps).rsqrt() * w),
+    "mean subtracted": _mutant(
+        lambda h, w, eps: (h - h.mean(-1, keepdim=True)) * _scale(h - h.mean(-1, keepdim=True), eps) * w
+    ),
+    "last column not summed": _mutant(
+        lambda h, w, eps: h * (h[..., :-1].square().sum(-1, keepdim=True) / h.shape[-1]).add(eps).rsqrt() * w
+    ),
+    "one row's scale for all": _mutant(lambda h, w, eps: h * _scale(h[:1], eps) * w),
+}
+
+
+def _in_lanes(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """Squares added in eight lanes, then across them."""
+    h = x.float()
+    lanes = [h[..., lane::8].square().sum(-1, keepdim=True) for lane in range(8)]
+    return (h * (sum(lanes[1:], lanes[0]) / h.shape[-1] + eps).rsqrt() * weight.float()).to(x.dtype)
+
+
+def _from_the_end(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """Squares added one after the other, the last one first."""
+    h = x.float()
+    total = h.square().flip(-1).cumsum(-1)[..., -1:]
+    return (h * (total / h.shape[-1] + eps).rsqrt() * weight.float()).to(x.dtype)
+
+
+VARIANTS = {"squares added in lanes": _in_lanes, "squares added from the end": _from_the_end}
 
 
 RMSNORM = Operation(
@@ -69,4 +116,14 @@ RMSNORM = Operation(
     ),
     row_axis="batch",
     reduced_axis="hidden_size",
+    specials="nan_may_spread",
+    relations=(
+        RowsIndependent(),
+        RowsPermuted(),
+        Scaled(inputs={"weight": 1}, outputs={"y": 1}),
+        Scaled(inputs={"x": 1}, scalars={"eps": 2}, outputs={"y": 0}),
+        Additive(input="weight", outputs=("y",)),
+    ),
+    mutants=MUTANTS,
+    variants=VARIANTS,
 )

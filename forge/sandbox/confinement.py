@@ -64,7 +64,7 @@ def plan(confinement: Confinement, level: Level, scratch: str) -> Plan:
         host_pid=os.getpid(),
         argv=argv,
         environment=environment,
-        directory=SCRATCH if level == "namespaces" else scratch,
+        directory=scratch if level == "none" else SCRATCH,
         binds=binds,
         links=links,
         masked=[_checked_target(path) for path in confinement.masked],
@@ -77,12 +77,13 @@ def plan(confinement: Confinement, level: Level, scratch: str) -> Plan:
 
 def _rlimits(limits: Limits, level: Level) -> dict[str, int]:
     wanted = {
-        "DATA": limits.memory_bytes,
         "FSIZE": limits.file_bytes,
         "NOFILE": limits.open_files,
         "CPU": limits.cpu_s,
     }
-    if level == "namespaces":  # outside its own user namespace it would count all of the user's processes
+    if not limits.shadow:
+        wanted["DATA"] = limits.memory_bytes
+    if level != "none":  # outside its own user namespace it would count all of the user's processes
         wanted["NPROC"] = limits.processes
     return wanted
 

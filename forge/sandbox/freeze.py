@@ -2,16 +2,17 @@
 
 Inputs are written and outputs read while the guest stands still: a thread that waits for its inputs sees them only
 once time is being taken, and an answer that isn't there when the clock stops is never there. Distrusts the
-guest's processes: they are found by the kernel's own list of PID 1's descendants, and held by pidfd.
+guest's processes: they are found by the kernel's own list of PID 1's descendants, and held by pidfd. A timer of the
+kernel's may still continue them, so what each thread has run is read again before they are let go.
 """
 
 import contextlib
 import os
 import signal
 import time
-from pathlib import Path
+from collections.abc import Iterator
 
-_STOPPED = frozenset("TtZXx")
+_STOPPED = frozenset((b"T", b"t", b"Z", b"X", b"x"))
 _PATIENCE_S = 5.0
 
 
@@ -22,24 +23,42 @@ class Frozen:
         self._init_pid = init_pid
         self._held: dict[int, int] = {}
         """Process id -> pidfd."""
+        self._ran: dict[str, bytes] = {}
+        """Thread -> what it had run when everything stood still."""
 
     def freeze(self) -> bool:
         """Stop every process but PID 1; False if one of them is still running after seconds."""
         deadline_s = time.monotonic() + _PATIENCE_S
+        pause_s = 0.0
         while time.monotonic() < deadline_s:
-            found = _descendants(self._init_pid)
+            found = descendants(self._init_pid)
             fresh = found - self._held.keys()
             for pid in fresh:
                 self._stop(pid)
-            if not fresh and all(_state(pid) in _STOPPED for pid in found):
-                return True
+            moving = {pid for pid in found if not _stopped(pid)}
+            if not fresh and not moving:
+                self._ran = _run_times(found)
+                if _run_times(found) == self._ran:  # the last of them has left its processor
+                    return True
+            for pid in moving & self._held.keys():  # continued by another, or by a timer of its own
+                _signal(self._held[pid], signal.SIGSTOP)
+            time.sleep(pause_s)
+            pause_s = min(0.01, pause_s * 2 + 0.0001)
         return False
+
+    def stood_still(self) -> bool:
+        """Whether nothing has run since it was stopped; true as well where it never was."""
+        return not self._held or _run_times(descendants(self._init_pid)) == self._ran
+
+    @property
+    def standing(self) -> bool:
+        """Whether it was stopped and not let go since."""
+        return bool(self._held)
 
     def thaw(self) -> None:
         """Let every stopped process go on."""
         for pidfd in self._held.values():
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, signal.SIGCONT)
+            _signal(pidfd, signal.SIGCONT)
             os.close(pidfd)
         self._held.clear()
 
@@ -54,37 +73,69 @@ class Frozen:
             pidfd = os.pidfd_open(pid)
         except ProcessLookupError:
             return
-        # a number that went to another process meanwhile is in another namespace: that one is left alone
-        if _namespace(pid) == _namespace(self._init_pid):
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, signal.SIGSTOP)
+        # a number that went to another process meanwhile isn't PID 1's: that one is left alone
+        if _descends(pid, self._init_pid):
+            _signal(pidfd, signal.SIGSTOP)
             self._held[pid] = pidfd
         else:
             os.close(pidfd)
 
 
-def _descendants(root: int) -> set[int]:
+def descendants(root: int) -> set[int]:
+    """Every process below `root`, by the kernel's own lists."""
     found: set[int] = set()
     waiting = [root]
     while waiting:
-        for listing in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = {int(pid) for pid in listing.read_text().split()} - found
-                found |= children
-                waiting += children
+        for children in _children(waiting.pop()):
+            fresh = children - found
+            found |= fresh
+            waiting += fresh
     return found
 
 
-def _state(pid: int) -> str:
-    """The kernel's letter for a process's state; X for one that is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
+def _children(pid: int) -> Iterator[set[int]]:
+    """What each thread of a process has started; `pathlib` would take longer than the kernel does."""
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
+                yield set(map(int, listing.read().split()))
 
 
-def _namespace(pid: int) -> str | None:
-    try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
-    except OSError:
-        return None
+def _signal(pidfd: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, number)
+
+
+def _stopped(pid: int) -> bool:
+    """Whether every thread of a process stands still, by the kernel's letters."""
+    return all(fields[0] in _STOPPED for _, fields in _of_threads(pid, "stat", after=b")"))
+
+
+def _run_times(pids: set[int]) -> dict[str, bytes]:
+    """Time on a processor, time waited for one, and turns there, of each thread."""
+    return {thread: b" ".join(fields) for pid in pids for thread, fields in _of_threads(pid, "schedstat")}
+
+
+def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:
+    """The fields of one file of each thread; what comes up to `after`, a name, is the guest's choice."""
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/{name}", "rb") as file:
+                text = file.read()
+                yield thread, (text.rpartition(after)[2] if after else text).split()
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    """Whether the chain of parents leads there. Anyone may ask that; a namespace's name takes rights over PID 1."""
+    while pid > 1 and pid != ancestor:
+        try:
+            pid = int(_stat(pid)[1])
+        except OSError:
+            return False
+    return pid == ancestor
+
+
+def _stat(pid: int) -> list[str]:
+    """A process's facts from the third on (proc(5)): its state, its parent. The name before is the guest's choice."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].decode().split()

@@ -9,27 +9,28 @@ import contextlib
 import os
 import selectors
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from forge.errors import EnvironmentUnfit
 from forge.sandbox import confinement as confinements
+from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
+from forge.sandbox.ending import Exit, exit_of
 from forge.sandbox.enter.plan import Level
 from forge.sandbox.freeze import Frozen
 from forge.sandbox.isolation import Isolation, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
-from forge.sandbox.reports import Ended, Failed, Reports, Started
+from forge.sandbox.memory import LOOK_S, Excess, watch
+from forge.sandbox.reports import Failed, Reports, Started
 from forge.sandbox.runtime import masked_paths, runtime_binds
 from forge.sandbox.zygote import Forked, Zygote
 
@@ -43,19 +44,6 @@ _START_S = 30.0
 _GRACE_S = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exit:
-    """How a guest ended. `returncode` is None when a signal ended it; both say nothing about correctness."""
-
-    returncode: int | None
-    signal: int | None
-    timed_out: bool
-    flooded: bool
-    cpu_s: float | None
-    """Of the guest and the children it waited for; None when the tree was killed first."""
-    max_rss_bytes: int | None
-
-
 class Guest:
     """A running tree. Leaving the context kills it; so does the end of this process, however it ends."""
 
@@ -67,8 +55,9 @@ class Guest:
         log_end: int,
         limits: Limits,
         scratch: str | None,
+        group: Group,
+        given: tuple[int, ...],
     ) -> None:
-        self.isolation: Isolation = judge(reports.started.parts)
         self._process = process
         self._reports = reports
         self._log_end = log_end
@@ -76,10 +65,16 @@ class Guest:
         self._scratch = scratch
         self._deadline_s = time.monotonic() + limits.wall_s
         self._timed_out = self._flooded = False
+        self._excess: Excess | None = None
+        self._group = group
         self._exit: Exit | None = None
         self._gone = threading.Event()
         init_pid = reports.init_pid()
         self._frozen = Frozen(init_pid) if init_pid is not None else None
+        self._memory = watch(
+            group, init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
+        )
+        self.isolation: Isolation = judge((*reports.started.parts, *group.parts, *self._memory.parts))
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
     @property
@@ -108,6 +103,10 @@ class Guest:
     def freeze(self) -> bool:
         """Stop everything it runs; False if it won't stand still. Without a namespace of its own it isn't stopped."""
         return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
+
+    def stood_still(self) -> bool:
+        """Whether nothing of it has run since it was stopped."""
+        return self._frozen is None or self._gone.is_set() or self._frozen.stood_still()
 
     def thaw(self) -> None:
         """Let it go on."""
@@ -140,9 +139,11 @@ class Guest:
                 selector.register(self._log_end, selectors.EVENT_READ)
                 selector.register(self._reports, selectors.EVENT_READ)
                 while self._reports.open:
-                    ready = selector.select(max(0.0, self._deadline_s - time.monotonic()))
+                    patience_s = max(0.0, self._deadline_s - time.monotonic())
+                    ready = selector.select(min(patience_s, LOOK_S))
                     self._attend(selector, {key.fileobj for key, _ in ready})
                     self._keep_time()
+                    self._keep_memory()
         finally:
             self._bury()
 
@@ -170,6 +171,13 @@ class Guest:
         self._deadline_s = time.monotonic() + _GRACE_S
         self._end_tree()
 
+    def _keep_memory(self) -> None:
+        """End a tree that takes too much; one that stands still takes nothing."""
+        if self._excess is None and not (self._frozen is not None and self._frozen.standing):
+            self._excess = self._memory.look()
+            if self._excess is not None:
+                self._end_tree()
+
     def _bury(self) -> None:
         """Wait for the last process, read the last words, close and remove everything."""
         self._end_tree()  # it has ended, unless what we read made no sense
@@ -187,29 +195,12 @@ class Guest:
         self._reports.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
-        self._exit = _exit(self._reports.ended, timed_out=self._timed_out, flooded=self._flooded)
-        self._gone.set()
-
-
-def _exit(ended: Ended | None, *, timed_out: bool, flooded: bool) -> Exit:
-    if ended is None:
-        return Exit(
-            returncode=None,
-            signal=signal.SIGKILL,
-            timed_out=timed_out,
-            flooded=flooded,
-            cpu_s=None,
-            max_rss_bytes=None,
+        self._excess = self._excess or self._group.excess()
+        self._group.remove()
+        self._exit = exit_of(
+            self._reports.ended, timed_out=self._timed_out, flooded=self._flooded, excess=self._excess
         )
-    code = os.waitstatus_to_exitcode(ended.status)
-    return Exit(
-        returncode=code if code >= 0 else None,
-        signal=-code if code < 0 else None,
-        timed_out=timed_out,
-        flooded=flooded,
-        cpu_s=ended.cpu_s,
-        max_rss_bytes=ended.max_rss_bytes,
-    )
+        self._gone.set()
 
 
 def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None = None) -> Guest:
@@ -222,6 +213,7 @@ def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None =
     """
     scratch = tempfile.mkdtemp(prefix="guest-") if isolation == "none" else None
     process: Supervisor | None = None
+    group: Group | None = None
     ours, theirs = socket.socketpair()
     log_end, log_input = os.pipe()
     reports = Reports(ours)
@@ -233,15 +225,25 @@ def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None =
         theirs.close()
         os.close(log_input)
         log_input = -1
+        group = Group(process.pid, confinement.limits)
         reports.send(plan)
         _await_start(reports, log_end)
-        return Guest(process, reports, log_end=log_end, limits=confinement.limits, scratch=scratch)
+        return Guest(
+            process,
+            reports,
+            log_end=log_end,
+            limits=confinement.limits,
+            scratch=scratch,
+            group=group,
+            given=confinement.descriptors,
+        )
     except BaseException:
         _abandon(process, reports, scratch)
+        if group is not None:
+            group.remove()
         theirs.close()
-        os.close(log_end)
-        if log_input >= 0:
-            os.close(log_input)
+        for descriptor in {log_end, log_input} - {-1}:
+            os.close(descriptor)
         raise
 
 

@@ -1,4 +1,4 @@
-"""How much of the machine one guest may use; numbers only, `enter.rlimits` and `launch` bind them."""
+"""How much of the machine one guest may use; numbers only, bound by `launch` and what it uses."""
 
 from dataclasses import dataclass
 
@@ -24,10 +24,17 @@ class Limits:
     """The largest file it may write."""
     scratch_bytes: int = 2 * GIB
     """/scratch, /tmp and /dev/shm together; they're one tmpfs."""
+    shadow: bool = False
+    """Whether a sanitizer reserves address space far beyond its memory: only the whole tree's use is bound then."""
     log_bytes: int = 64 * 1024
     """What is kept of standard output and error: half from the start, half from the end."""
 
+    @property
+    def total_memory_bytes(self) -> int:
+        """Memory of the whole tree: what one process and a full scratch may take. Many processes get no more."""
+        return self.memory_bytes + self.scratch_bytes
+
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:  # written so that NaN is refused
+            if not (isinstance(value, bool) or value > 0):  # written so that NaN is refused
                 raise ValueError(f"limit {name} is {value!r}: expected a number above 0")

@@ -8,9 +8,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from forge.errors import EnvironmentUnfit
-from forge.sandbox.isolation import Isolation, judge
+from forge.sandbox.isolation import LEVELS, Isolation, Level, judge
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
 _NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
@@ -37,30 +38,55 @@ os.write(3, json.dumps(seen).encode())
 """
 
 
-@functools.cache
+@dataclass(frozen=True)
+class Rung:
+    """One level of the ladder, as it was found when it was tried."""
+
+    level: Level
+    isolation: Isolation
+    """What stood; at another level than the one tried if something of that was missing."""
+    problem: str | None
+    """What the attempt failed on, if it did."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether guests can be started at this level."""
+        return self.isolation.level == self.level
+
+
 def probe() -> Isolation:
+    """The strongest walls that stand here, or which are missing for them."""
+    for level in reversed(LEVELS[1:]):
+        if (rung := attempt(level)).reached:
+            return rung.isolation
+    return attempt(LEVELS[-1]).isolation
+
+
+@functools.cache
+def attempt(level: Level) -> Rung:
     """Build the walls around a trivial program that looks at them; the answer is kept for this process."""
-    program = _LOOK.replace("NAMES", repr(_NAMESPACES))
+    if level == "none":
+        return Rung(level, judge(()), None)
     read_end, write_end = os.pipe()
     try:
         confined = Confinement(
-            argv=(sys.executable, "-I", "-S", "-c", program),
+            argv=(sys.executable, "-I", "-S", "-c", _LOOK.replace("NAMES", repr(_NAMESPACES))),
             binds=runtime_binds(),
             masked=masked_paths(),
             environment={},
             descriptors=(write_end,),
             limits=Limits(wall_s=20),
         )
-        with start(confined, isolation="namespaces") as guest:
+        with start(confined, isolation=level) as guest:
             os.close(write_end)
             write_end = -1
             ended = guest.wait(20)
             untrusted_text = os.read(read_end, 1 << 16)
             if ended is None or ended.returncode != 0:
-                return judge(())
-            return judge(_confirmed(guest.isolation.parts, untrusted_text))
-    except EnvironmentUnfit:
-        return judge(())
+                return Rung(level, judge(()), f"a guest of ours that looks at its walls failed: {guest.log()!r}")
+            return Rung(level, judge(_confirmed(guest.isolation.parts, untrusted_text)), None)
+    except EnvironmentUnfit as error:
+        return Rung(level, judge(()), str(error))
     finally:
         os.close(read_end)
         if write_end >= 0:

@@ -25,6 +25,8 @@ class Refused:
 
     reason: Reason
     log: str = ""
+    signal: int | None = None
+    """What ended the guest's process, where a signal did."""
 
 
 STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
@@ -36,6 +38,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "INCORRECT_SHAPE",
         "the call didn't return exactly torch.Tensor values, one for each output",
     ),
+    wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
+    wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 

@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from forge.sandbox.enter.plan import Plan
+from forge.sandbox.enter.plan import SCRATCH, Plan
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Reports:
         self._pending = b""
         self._lock = threading.Lock()  # a descriptor closed in one thread may be another guest's in the next
         self._init: int | None = None
+        self.scratch: int | None = None
+        """A descriptor of the guest's tmpfs, to ask how full it is."""
         self.started = Started(())
         self.failed: Failed | None = None
         self.ended: Ended | None = None
@@ -86,7 +88,10 @@ class Reports:
         for _, _, payload in ancillary:
             numbers = array.array("i")
             numbers.frombytes(payload[:4])
-            self._init = numbers[0]
+            if data.endswith(SCRATCH):  # a line with a descriptor ends what one call reads
+                self.scratch = numbers[0]
+            else:
+                self._init = numbers[0]
         self.open = bool(data)
         *lines, self._pending = (self._pending + data).split(b"\n")
         for line in lines:
@@ -132,6 +137,9 @@ class Reports:
     def close(self) -> None:
         """Close the channel and let go of PID 1."""
         self._channel.close()
+        if self.scratch is not None:
+            os.close(self.scratch)
+            self.scratch = None
         with self._lock:
             if self._init is not None:
                 os.close(self._init)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from forge.domain.verdict import Reason
 from forge.guest import wire
-from forge.sandbox.arena import Arena, SlotSet
+from forge.sandbox.arena import Arena, Closed, SlotSet
 from forge.sandbox.launch import Exit, Guest
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
@@ -76,8 +76,18 @@ class Session:
     def close(self) -> None:
         """Kill the guest with everything it started, and close the channel."""
         self._guest.kill()
-        os.close(self._commands)
+        if self._commands >= 0:
+            os.close(self._commands)
         os.close(self._replies)
+
+    @property
+    def remaining_s(self) -> float:
+        """What is left of the session's time."""
+        return max(0.0, (self._deadline_ns - self._clock()) / 1e9)
+
+    def hurry(self, reply_limit_s: float) -> None:
+        """Wait at most so long for each reply from now on."""
+        self._reply_limit_s = min(self._reply_limit_s, reply_limit_s)
 
     def load(self, functions: tuple[GuestFunction, ...]) -> Returned | Refused:
         """Have the guest import and, where asked, wrap the functions, in this order."""
@@ -101,13 +111,16 @@ class Session:
             }
         )
 
-    def lay_out(self, sets: tuple[SlotSet, ...], *, scalars: int) -> Returned | Refused:
-        """Tell the guest where the operands lie."""
+    def lay_out(
+        self, sets: tuple[SlotSet, ...], *, scalars: int, closed: tuple[Closed, ...] = (), return_inputs: bool = False
+    ) -> Returned | Refused:
+        """Tell the guest where the operands lie, and which pages its harness closes until the next layout."""
         described = [
             {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}
             for one in sets
         ]
-        return self._set_up({"sets": described, "scalars": scalars})
+        pages = [[one.start, one.end, one.access] for one in closed]
+        return self._set_up({"sets": described, "scalars": scalars, "closed": pages, "return_inputs": return_inputs})
 
     def release(
         self, function: int, first: int, count: int, scalars: tuple[float, ...], *, retain: bool = False
@@ -118,12 +131,23 @@ class Session:
         body = wire.GO_BODY.pack(call_id, function, first, count, int(retain), *padded)
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count)
 
+    def finish(self, patience_s: float) -> tuple[Exit | None, str]:
+        """Ask for no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""
+        self._guest.thaw()
+        os.close(self._commands)
+        self._commands = -1
+        ended = self._guest.wait(patience_s)
+        return ended, self._guest.log()
+
     def _set_up(self, body: dict[str, object]) -> Returned | Refused:
         return self._exchange(wire.pack_command(wire.SETUP, json.dumps(body).encode()), call_id=0, calls=None)
 
     def _exchange(self, command: bytes, *, call_id: int, calls: int | None) -> Returned | Refused:
         if select.select([self._replies], [], [], 0)[0]:
             return self._early()
+        if not self._guest.stood_still():
+            reason = Reason(code="TAMPERING", message="the guest went on running while it was stopped")
+            return Refused(reason, self._guest.log())
         started_ns = self._clock()
         self._guest.thaw()
         try:
@@ -138,7 +162,7 @@ class Session:
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
             return self._gone()
-        if not self._guest.freeze():
+        if self._stage.stands_still and not self._guest.freeze():
             return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
         # the log is rendered for a refusal alone: a guest could make that slow, and use the time after its reply
@@ -161,7 +185,7 @@ class Session:
             reason = Reason(code="TAMPERING", message="the guest closed the reply channel")
         else:
             reason = exit_reason(ended)
-        return Refused(reason, self._guest.log())
+        return Refused(reason, self._guest.log(), signal=ended.signal if ended else None)
 
 
 def exit_reason(ended: Exit) -> Reason:
@@ -170,6 +194,12 @@ def exit_reason(ended: Exit) -> Reason:
         return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than is taken")
     if ended.timed_out:
         return Reason(code="TIMEOUT", message="the guest ran past the time limit")
+    if ended.excess == "total":
+        return Reason(
+            code="OUT_OF_MEMORY", message="the candidate's processes took more memory together than allowed"
+        )
+    if ended.excess == "machine":
+        return Reason(code="OUT_OF_MEMORY", message="the machine ran out of memory while the candidate ran")
     number = ended.signal
     if number == signal.SIGSYS:
         return Reason(code="SANDBOX_VIOLATION", message="the candidate made a system call that isn't allowed")

@@ -47,6 +47,8 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the operands of a call lie."""
+    wrapper: tuple[str, ...] = ()
+    """A program, with its options, that starts the interpreter and watches it."""
     warm: bool = False
     """Whether guests may be forked from one process that has imported the language's modules. Never those that are
     timed: their address space layout would be the same for all, where fresh processes differ."""
@@ -90,6 +92,11 @@ class Stage:
         return self.isolation.level != "none"
 
     @property
+    def stands_still(self) -> bool:
+        """Whether guests are stopped between exchanges: not under a tool, which may lose what is stopped."""
+        return not self._program.wrapper
+
+    @property
     def root(self) -> str:
         """Where the guest finds the stage."""
         return STAGE if self.walled else str(self._directory)
@@ -113,7 +120,7 @@ class Stage:
     def start(self, script: str, *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
         """Start one of the stage's scripts in a process of its own. Raise EnvironmentUnfit."""
         confinement = Confinement(
-            argv=(sys.executable, "-I", f"{self.root}/{script}"),
+            argv=(*self._program.wrapper, sys.executable, "-I", f"{self.root}/{script}"),
             binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
             masked=masked_paths(),
             environment=self._environment(threads),

@@ -20,10 +20,10 @@ from pathlib import Path
 _PROGRAM = """import sys
 sys.path.append(sys.argv[1])
 from forge.sandbox.enter import zygote
-code = zygote.main(int(sys.argv[2]), sys.argv[3:])
+run = zygote.main(int(sys.argv[2]), sys.argv[3:])
 del zygote
-if code is not None:
-    exec(code, sys.modules["__main__"].__dict__)
+if run is not None:
+    run()
 """
 """Given as text, so that the one frame below a guest's own has no file name of the host's."""
 _PACKAGES = str(Path(__file__).resolve().parents[2])

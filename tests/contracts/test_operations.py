@@ -1,18 +1,21 @@
 """Every operation of the catalogue keeps its word: reference, oracle, bound, cost, source text."""
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 import torch
 
-from forge.domain.operation import Operation
+from forge.domain.operation import InputKind, Operation
 from forge.domain.policy import Policy
+from forge.domain.relation import Additive, Scaled
 from forge.domain.tensors import DType
 from forge.lab.inputs import draw
-from forge.lab.judge import judge
+from forge.lab.judge import judge, judge_specials
+from forge.lab.probe import PATTERNED_KINDS, SPECIAL_KINDS
 from forge.operations import OPERATIONS, find_operation, reference_source, tolerance_digest
 
-KINDS = ("normal", "uniform", "large", "small", "offset_mean", "outlier_channel", "sparse", "constant", "zeros")
+KINDS = tuple(kind for kind in get_args(InputKind) if kind not in SPECIAL_KINDS)
 SIZES = ((1, 1), (3, 2), (2, 257), (5, 1024), (0, 8), (2, 4097))
 POLICY = Policy()
 CASES = [(name, dtype) for name, operation in OPERATIONS.items() for dtype in operation.dtypes]
@@ -29,12 +32,20 @@ def outputs_of(operation: Operation, inputs: Tensors, scalars: tuple[float, ...]
     return returned if isinstance(returned, tuple) else (returned,)
 
 
-def all_within(operation: Operation, got: Tensors, inputs: Tensors, dtype: DType, *, patterned: bool = False) -> bool:
+def all_within(
+    operation: Operation,
+    got: Tensors,
+    inputs: Tensors,
+    dtype: DType,
+    *,
+    patterned: bool = False,
+    integers: bool = False,
+) -> bool:
     scalars = tuple(operation.scalars.values())
     expectations = operation.oracle(*inputs, *scalars)
     baselines = outputs_of(operation, inputs, scalars)
     return all(
-        judge(one, expected, baseline, dtype=dtype, policy=POLICY, patterned=patterned).within
+        judge(one, expected, baseline, dtype=dtype, policy=POLICY, patterned=patterned, integers=integers).within
         for one, expected, baseline in zip(got, expectations, baselines, strict=True)
     )
 
@@ -49,7 +60,83 @@ def test_the_reference_is_within_its_own_bound(name: str, dtype: DType, kind: st
         outputs = outputs_of(operation, inputs, tuple(operation.scalars.values()))
         assert [tuple(o.shape) for o in outputs] == [spec.sizes(shape) for spec in operation.outputs]
         assert all(o.dtype == inputs[0].dtype for o in outputs)
-        assert all_within(operation, outputs, inputs, dtype, patterned=kind == "constant")
+        assert all_within(operation, outputs, inputs, dtype, patterned=kind in PATTERNED_KINDS)
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_reference_and_variants_are_exact_on_integers_where_the_operation_says_so(name: str, dtype: DType) -> None:
+    operation = find_operation(name)
+    scalars = tuple(operation.scalars.values())
+    for seed, (rows, reduced) in enumerate(SIZES):
+        inputs = draw(operation, shape_of(operation, rows, reduced), dtype, "integers", seed=seed)
+        for function in (operation.reference, *operation.variants.values()):
+            returned = function(*inputs, *scalars)
+            outputs = returned if isinstance(returned, tuple) else (returned,)
+            assert all_within(operation, outputs, inputs, dtype, integers=True)
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize("kind", sorted(SPECIAL_KINDS))
+def test_reference_and_variants_agree_on_specials(name: str, dtype: DType, kind: InputKind) -> None:
+    operation = find_operation(name)
+    scalars = tuple(operation.scalars.values())
+    inputs = draw(operation, shape_of(operation, 40, 64), dtype, kind, seed=1)
+    expectations, baselines = operation.oracle(*inputs, *scalars), outputs_of(operation, inputs, scalars)
+    for function in (operation.reference, *operation.variants.values()):
+        returned = function(*inputs, *scalars)
+        outputs = returned if isinstance(returned, tuple) else (returned,)
+        for got, expected, baseline in zip(outputs, expectations, baselines, strict=True):
+            assert judge_specials(got, expected, baseline, dtype=dtype, policy=POLICY).within
+            swallowed = judge_specials(got.nan_to_num(), expected, baseline, dtype=dtype, policy=POLICY).within
+            assert swallowed == bool(expected.value.isfinite().all())
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_relations_name_the_operations_own_operands(name: str) -> None:
+    operation = find_operation(name)
+    inputs, outputs = ({spec.name for spec in specs} for specs in (operation.inputs, operation.outputs))
+    for relation in operation.relations:
+        match relation:
+            case Scaled():
+                assert set(relation.inputs) <= inputs
+                assert set(relation.scalars) <= set(operation.scalars)
+                assert set(relation.outputs) == outputs
+            case Additive():
+                assert relation.input in inputs
+                assert set(relation.outputs) <= outputs
+            case _:
+                assert operation.row_axis in operation.axes
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_scaled_and_additive_relations_hold_for_the_oracle(name: str) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 5, 64), "fp32", "normal", seed=4)
+    names = [spec.name for spec in operation.inputs]
+    scalars = tuple(operation.scalars.values())
+
+    def oracle(inputs: Tensors, scalars: tuple[float, ...]) -> dict[str, torch.Tensor]:
+        values = (one.value for one in operation.oracle(*inputs, *scalars))
+        return dict(zip((spec.name for spec in operation.outputs), values, strict=True))
+
+    for relation in operation.relations:
+        if isinstance(relation, Scaled):
+            scaled = tuple(t * 2.0 ** relation.inputs.get(n, 0) for n, t in zip(names, inputs, strict=True))
+            changed = tuple(
+                value * 2.0 ** relation.scalars.get(n, 0) for n, value in zip(operation.scalars, scalars, strict=True)
+            )
+            for output, value in oracle(scaled, changed).items():
+                back = value * 2.0 ** -relation.outputs[output]
+                assert torch.allclose(back, oracle(inputs, scalars)[output], rtol=1e-12)
+        if isinstance(relation, Additive):
+            place = names.index(relation.input)
+            mask = torch.arange(inputs[place].numel()).view(inputs[place].shape) % 3 == 0
+            parts = [
+                oracle((*inputs[:place], inputs[place] * one, *inputs[place + 1 :]), scalars) for one in (mask, ~mask)
+            ]
+            for output in relation.outputs:
+                summed = parts[0][output] + parts[1][output]
+                assert torch.allclose(summed, oracle(inputs, scalars)[output], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

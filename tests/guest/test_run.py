@@ -29,7 +29,7 @@ def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
     for number, one in enumerate(placed):
         arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
         arena.poison(one.outputs[0])
-    return arena, run.lay_out(mapped, {"sets": described, "scalars": 1}, "cpu")
+    return arena, run.lay_out(mapped, {"sets": described, "scalars": 1, "closed": [], "return_inputs": False}, "cpu")
 
 
 def go(*, count: int = 1, retain: bool = False) -> channel.Go:
@@ -80,6 +80,58 @@ def test_a_buffer_used_twice_shows_only_when_outputs_are_retained(replies: Calla
         run.run(lambda x, _: buffer.copy_(x), layout, go(count=2, retain=retain))
         replies()
         assert [float(d[0][0, 0]) for d in layout.destinations] == expected
+
+
+RETURNS_INPUTS = {
+    "the input": lambda x, _: x,
+    "a view of it": lambda x, _: x.view(3, 4),
+    "its detached self": lambda x, _: x.detach(),
+}
+
+
+@pytest.mark.parametrize("name", RETURNS_INPUTS)
+def test_an_output_that_is_an_inputs_memory_is_refused_where_outputs_are_retained(
+    name: str, replies: Callable[[], wire.Record]
+) -> None:
+    for retain, status in ((True, wire.ALIASES_AN_INPUT), (False, wire.DONE)):
+        _, layout = lay_out()
+        run.run(RETURNS_INPUTS[name], layout, go(retain=retain))
+        assert replies().status == status
+
+
+def test_a_flag_that_puts_the_sign_off_is_refused(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    run.run(lambda x, _: torch._neg_view(x.clone()), layout, go())
+    assert replies().status == wire.WRONG_TYPE
+
+
+def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
+    replies: Callable[[], wire.Record],
+) -> None:
+    for returned in (True, False):
+        arena, layout = lay_out()
+        copies = tuple(
+            tuple(run.Operand(one.tensor.clone(), one.storage.clone(), one.source) for one in operands)
+            for operands in layout.operands
+        )
+        copies = tuple(
+            tuple(run.Operand(c.storage.as_strided((3, 4), (4, 1)), c.storage, c.source) for c in one)
+            for one in copies
+        )
+        elsewhere = run.Layout(
+            inputs=tuple(tuple(c.tensor for c in one) for one in copies),
+            operands=copies,
+            destinations=layout.destinations,
+            device=layout.device,
+            scalars=1,
+            return_inputs=returned,
+        )
+        layout.operands[0][0].source.fill_(5.0)
+        run.run(lambda x, _: x.add_(1).clone(), elsewhere, go())
+        assert replies().status == wire.DONE
+        assert bool((layout.destinations[0][0] == 6).all())
+        assert bool((layout.operands[0][0].source == (6 if returned else 5)).all())
+        arena.close()
 
 
 def test_strides_are_told_as_they_are(replies: Callable[[], wire.Record]) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted
-from forge.lab.examine import Examination, Job, examine
+from forge.lab.examine import Examination, examine
 from forge.lab.gates import GATES
+from forge.lab.job import Job
 from tests.candidates import EXAMPLES, job_for
 
 HERE = Path(__file__).parent
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.usefixtures("walls")
 def accepted(job: Job) -> Examination:
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
-    assert [gate.name for gate in examined.gates][-len(GATES) - 1 :] == [*(gate.name for gate in GATES), "own_tests"]
+    asked = [*(gate.name for gate in GATES), *(["sanitizer"] if job.language.builds else []), "own_tests"]
+    assert [gate.name for gate in examined.gates][-len(asked) :] == asked
     assert all(gate.verdict == "passed" and gate.observed and gate.threshold for gate in examined.gates)
     assert len(set(examined.seeds)) == len(examined.seeds) > 30
     assert max(errors.bound_used for errors in examined.workloads) <= 1

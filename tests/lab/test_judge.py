@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.domain.operation import Expectation
+from forge.domain.operation import Exact, Expectation, Expected, Quantised
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs import torch_dtype
-from forge.lab.judge import Judged, judge, plainly_within
+from forge.lab.judge import Judged, judge, judge_specials, plainly_within, spread
 
 POLICY = Policy()
 finite = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False, width=32)
@@ -23,7 +23,7 @@ def expectation(values: list[list[float]], *, terms: int = 16, roundings: int = 
     return Expectation(value=value, scale=value.abs(), terms=terms, roundings=roundings)
 
 
-def judged(got: torch.Tensor, expected: Expectation, baseline: torch.Tensor | None = None, **rest: object) -> Judged:
+def judged(got: torch.Tensor, expected: Expected, baseline: torch.Tensor | None = None, **rest: object) -> Judged:
     exact = expected.value.float() if baseline is None else baseline
     return judge(got, expected, exact, **{"dtype": "fp32", "policy": POLICY, **rest})  # type: ignore[arg-type]
 
@@ -122,3 +122,127 @@ def test_the_worst_element_is_named() -> None:
     got[1, 2] = 7.0
     result = judged(got, expected)
     assert (result.worst, result.expected, result.got) == ((1, 2), 6.0, 7.0)
+
+
+def test_integers_must_be_exact_where_that_is_declared() -> None:
+    sums = Expectation(**{**vars(expectation([[3.0, -4.0, 0.0]], terms=1)), "on_integers": "exact"})
+    exact = sums.value.float()
+    assert judged(exact, sums, integers=True).within
+    assert judged(-exact * -1, sums, integers=True).within
+    above = torch.nextafter(exact, torch.full_like(exact, math.inf))
+    assert not judged(above, sums, integers=True).within
+    assert judged(torch.where(exact == 0, exact, above), sums).within
+
+
+def test_on_integers_a_sum_adds_no_error_of_its_own() -> None:
+    usual = expectation([[1.0]], terms=10**6)
+    exact = Expectation(**{**vars(usual), "on_integers": "exact_sums"})
+    allowed = {one: judged(usual.value, exact, integers=one).allowed_error for one in (True, False)}
+    assert allowed[False] / allowed[True] == pytest.approx((1000 * 2 + 17) / (8 * 2 + 1), rel=1e-3)
+    assert judged(usual.value, usual, integers=True).allowed_error == allowed[False]
+
+
+SPECIAL = [math.nan, math.inf, -math.inf, 1.0]
+
+
+@given(st.sampled_from(SPECIAL), st.sampled_from(SPECIAL), st.sampled_from(SPECIAL))
+def test_a_special_value_is_right_where_the_oracle_or_an_overflowing_reference_has_it(
+    got: float, oracle: float, reference: float
+) -> None:
+    expected = expectation([[oracle, 2.0]])
+    result = judge_specials(
+        torch.tensor([[got, 2.0]]), expected, torch.tensor([[reference, 2.0]]), dtype="fp32", policy=POLICY
+    )
+    assert result.within == any(got == one or (math.isnan(got) and math.isnan(one)) for one in (oracle, reference))
+    assert (result.bound_used <= 1) == result.within
+
+
+def test_finite_elements_beside_special_ones_keep_their_bound() -> None:
+    expected = expectation([[math.nan, 2.0], [1.0, 2.0]])
+    baseline = expected.value.float()
+    for got, right in ((2.0, True), (2.0001, False), (math.nan, False), (math.inf, False)):
+        output = torch.tensor([[math.nan, 2.0], [1.0, got]])
+        result = judge_specials(output, expected, baseline, dtype="fp32", policy=POLICY)
+        assert result.within == right
+        assert right or result.worst == (1, 1)
+
+
+def test_nan_spreads_within_a_row_of_sums_only_where_that_is_allowed() -> None:
+    expected = expectation([[math.nan, 0.0], [1.0, 2.0]], terms=2)
+    spread_out = torch.tensor([[math.nan, math.nan], [1.0, 2.0]])
+    baseline = expected.value.float()
+    for may_spread in (True, False):
+        result = judge_specials(
+            spread_out, expected, baseline, dtype="fp32", policy=POLICY, nan_may_spread=may_spread
+        )
+        assert result.within == may_spread
+    for wrong, terms in (
+        ([[math.nan, 0.0], [math.nan, 2.0]], 2),
+        ([[0.0, math.nan], [1.0, 2.0]], 2),
+        ([[math.nan, math.inf], [1.0, 2.0]], 2),
+        ([[math.nan, math.nan], [1.0, 2.0]], 1),
+    ):
+        other = expectation([[math.nan, 0.0], [1.0, 2.0]], terms=terms)
+        result = judge_specials(
+            torch.tensor(wrong), other, baseline, dtype="fp32", policy=POLICY, nan_may_spread=True
+        )
+        assert not result.within
+
+
+def test_what_overflows_the_outputs_type_may_be_infinite() -> None:
+    expected = expectation([[1e6, 2.0]])
+    output = torch.tensor([[math.inf, 2.0]], dtype=torch.float16)
+    assert judge_specials(output, expected, output, dtype="fp16", policy=POLICY).within
+    assert not judge_specials(-output, expected, output, dtype="fp16", policy=POLICY).within
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=9), st.data())
+def test_whole_numbers_are_equal_or_wrong(values: list[int], data: st.DataObject) -> None:
+    expected = Exact(torch.tensor(values))
+    got = torch.tensor(values)
+    assert judged(got, expected).within
+    place = data.draw(st.integers(0, len(values) - 1))
+    got[place] += data.draw(st.sampled_from([-1, 1]))
+    wrong = judged(got, expected)
+    assert (wrong.within, wrong.worst) == (False, (place,))
+
+
+def test_truth_values_are_equal_or_wrong() -> None:
+    expected = Exact(torch.tensor([True, False]))
+    assert judged(torch.tensor([True, False]), expected).within
+    assert not judged(torch.tensor([True, True]), expected).within
+
+
+def quantised(unrounded: list[float], uncertainty: float = 0.01) -> Quantised:
+    values = torch.tensor(unrounded, dtype=torch.float64)
+    return Quantised(unrounded=values, uncertainty=torch.full_like(values, uncertainty))
+
+
+def test_a_quantum_is_forgiven_at_a_rounding_boundary_alone() -> None:
+    expected = quantised([1.497, 1.3, -2.0, 7.0])
+    for got, right in (
+        ([1, 1, -2, 7], True),
+        ([2, 1, -2, 7], True),
+        ([1, 2, -2, 7], False),
+        ([0, 1, -2, 7], False),
+        ([1, 1, -2, 6], False),
+    ):
+        assert judged(torch.tensor(got), expected).within == right
+
+
+def test_ninety_nine_in_a_hundred_quantised_elements_are_equal() -> None:
+    expected = quantised([0.499] * 1000)
+    for differing, right in ((0, True), (10, True), (11, False)):
+        got = torch.zeros(1000, dtype=torch.int8)
+        got[:differing] = 1
+        assert judged(got, expected).within == right
+
+
+def test_two_answers_may_be_rounded_to_either_neighbour_but_no_further() -> None:
+    expected = expectation([[1.0]], terms=1)
+    one = torch.tensor([[1.0]], dtype=torch.bfloat16)
+    near, far = (one + one * UNIT_ROUNDOFF["bf16"] * steps for steps in (2, 4))
+    assert spread(one, one, expected, dtype="bf16", policy=POLICY) == 0
+    assert spread(one, near, expected, dtype="bf16", policy=POLICY) <= 1
+    assert spread(one, far, expected, dtype="bf16", policy=POLICY) > 1
+    assert spread(one, one * math.nan, expected, dtype="bf16", policy=POLICY) == math.inf

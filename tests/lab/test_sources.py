@@ -16,7 +16,7 @@ DEF = "\ndef f():\n    pass\n"
 def screen(kernel: str, language: LanguageName, *, cpp: bool = False) -> Passed | Failed:
     described: dict[str, object] = {"name": "a", "op": "rmsnorm", "language": language}
     metadata = Metadata.model_validate({**described, **({"cpp": {}} if cpp else {})})
-    return examine_sources(kernel, metadata=metadata, language=language, entry_point="f")
+    return examine_sources(kernel, metadata=metadata, language=language, entry_point="f").finding
 
 
 def code(finding: Passed | Failed) -> str | None:

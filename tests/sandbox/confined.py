@@ -6,8 +6,14 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from forge.sandbox.isolation import Level
+import pytest
+
+from forge.sandbox.isolation import Isolation, Level
 from forge.sandbox.launch import Bind, Confinement, Exit, Guest, Limits, masked_paths, runtime_binds, start
+from forge.sandbox.probe import attempt
+
+level: Level = "namespaces"
+"""Behind which walls, where a test doesn't say; the fixture `walled` sets it."""
 
 SMALL = Limits(
     wall_s=15,
@@ -19,6 +25,19 @@ SMALL = Limits(
     scratch_bytes=8 << 20,
     log_bytes=4096,
 )
+
+
+def require(wanted: Level) -> Isolation:
+    """Skip where this machine doesn't reach the level; fail where FORGE_TEST_WALLS says that it does.
+
+    Any value stands for namespaces, which need nothing installed; bubblewrap has to be named in it.
+    """
+    rung = attempt(wanted)
+    if not rung.reached:
+        expected = os.environ.get("FORGE_TEST_WALLS")
+        assert expected is None or (wanted != "namespaces" and wanted not in expected), rung
+        pytest.skip(f"no {wanted} here: {rung.problem or rung.isolation.missing}")
+    return rung.isolation
 
 
 def confinement(
@@ -42,11 +61,11 @@ def confinement(
     )
 
 
-def launch(program: str, *, isolation: Level = "namespaces", **rest: object) -> Guest:
-    return start(confinement(program, **rest), isolation=isolation)  # type: ignore[arg-type]
+def launch(program: str, *, isolation: Level | None = None, **rest: object) -> Guest:
+    return start(confinement(program, **rest), isolation=isolation or level)  # type: ignore[arg-type]
 
 
-def run(program: str, *, isolation: Level = "namespaces", **rest: object) -> tuple[Exit, str]:
+def run(program: str, *, isolation: Level | None = None, **rest: object) -> tuple[Exit, str]:
     with launch(program, isolation=isolation, **rest) as guest:
         ended = guest.wait(20)
         assert ended is not None
@@ -65,3 +84,25 @@ def host_processes(marker: str) -> list[int]:
             if marker.encode() in text:
                 found.append(int(name))
     return found
+
+
+AS_USER = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+prefix = os.path.realpath(sys.base_prefix)
+if os.getuid() == 0:
+    top = "/" + prefix.split("/")[1]
+    if top not in ("/usr", "/opt"):
+        # the interpreter may lie below a home that the other user can't enter: show it in one that it can
+        assert libc.unshare(0x20000) == 0
+        assert libc.mount(None, b"/", None, 0x4000 | 1 << 18, None) == 0
+        hold = os.open(prefix, os.O_PATH)
+        assert libc.mount(b"tmpfs", top.encode(), b"tmpfs", 0, b"mode=755") == 0
+        os.makedirs(prefix)
+        assert libc.mount(b"/proc/self/fd/%d" % hold, prefix.encode(), None, 4096, None) == 0
+        os.close(hold)
+    os.setgroups([]); os.setgid(4321); os.setuid(4321)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Executes its arguments as a user who isn't root."""
+USER = 4321

@@ -14,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge.domain.tensors import DTYPES
-from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet
+from forge.sandbox.arena import (
+    PAGE_BYTES,
+    RED_ZONE_BYTES,
+    Arena,
+    Form,
+    SlotSet,
+    closed_after,
+    closed_before,
+    closed_to_writing,
+)
 
 forms = st.lists(
     st.builds(Form, st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple), st.sampled_from(DTYPES)),
@@ -131,3 +140,83 @@ def test_a_guest_cant_change_the_size_of_what_the_host_maps(arena: Arena, size: 
     with pytest.raises(PermissionError):
         fcntl.fcntl(arena.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
     assert os.fstat(arena.descriptor).st_size == arena.size_bytes
+
+
+BEGINNINGS = ("at_page", "elements_in", "ends_at_page")
+LAYOUTS = {
+    "gaps between rows": ((3, 4), (9, 1)),
+    "columns before rows": ((3, 4), (1, 3)),
+    "one row for all": ((3, 4), (0, 1)),
+    "three axes with gaps": ((2, 3, 4), (27, 9, 1)),
+}
+
+
+@pytest.mark.parametrize("begins", BEGINNINGS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_layout_is_written_held_and_watched(arena: Arena, layout: str, begins: str, dtype: str) -> None:
+    sizes, strides = LAYOUTS[layout]
+    form = Form(sizes, dtype, strides=strides, begins=begins)  # type: ignore[arg-type]
+    (one,) = arena.lay_out(1, (form,), (Form((5,), "fp32"),))
+    slot = one.inputs[0]
+    values = torch.arange(24.0)[: torch.Size(sizes).numel()].view(sizes).to(arena.read(slot).dtype)
+    tensor = values[:1].expand(sizes) if 0 in strides else values
+    arena.write(slot, tensor)
+    assert torch.equal(arena.read(slot), tensor)
+    assert arena.holds(slot, tensor)
+    with guests_view(arena) as guest:
+        for position in range(slot.offset, slot.offset + slot.size_bytes):
+            guest[position] ^= 1
+            assert not arena.holds(slot, tensor), "between elements as well"
+            guest[position] ^= 1
+        for position in (slot.offset - 1, slot.offset + slot.size_bytes):
+            guest[position] ^= 1
+            assert not arena.red_zones_intact()
+            guest[position] ^= 1
+    assert arena.red_zones_intact()
+
+
+@pytest.mark.parametrize("count", [1, 13, 1024, 1025])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_beginnings_are_where_they_say(arena: Arena, count: int, dtype: str) -> None:
+    forms = tuple(Form((count,), dtype, begins=begins) for begins in BEGINNINGS)  # type: ignore[arg-type]
+    (one,) = arena.lay_out(1, forms, ())
+    start, shifted, end = one.inputs
+    itemsize = 4 if dtype == "fp32" else 2
+    assert start.offset % PAGE_BYTES == 0
+    assert (shifted.offset % PAGE_BYTES, shifted.storage_offset) == (itemsize, 1)
+    assert (end.offset + end.size_bytes) % PAGE_BYTES == 0
+    assert end.offset % itemsize == 0
+
+
+def test_closed_pages_touch_no_operand_and_lie_against_each_input(arena: Arena) -> None:
+    at_end = tuple(Form((count,), "fp32", begins="ends_at_page") for count in (1, 1024, 1500))
+    sets = arena.lay_out(2, at_end, (Form((77,), "fp32"),))
+    behind = closed_after(sets, arena.size_bytes)
+    assert [page.start for page in behind[:-1]] == [s.offset + s.size_bytes for one in sets for s in one.inputs]
+    assert behind[-1].end == arena.size_bytes
+    sets = arena.lay_out(2, tuple(Form((count,), "fp32") for count in (1, 1024, 1500)), (Form((77,), "fp32"),))
+    before = closed_before(sets)
+    assert [page.end for page in before] == [s.offset for one in sets for s in one.inputs]
+    for page in (*behind, *before, *closed_to_writing(sets)):
+        assert page.start % PAGE_BYTES == page.end % PAGE_BYTES == 0
+        assert page.start < page.end
+    operands = operand_bytes(sets)
+    outputs = {p for one in sets for s in one.outputs for p in range(s.offset, s.offset + s.size_bytes)}
+    assert not operands & {p for page in before for p in range(page.start, page.end)}
+    assert not outputs & {p for page in closed_to_writing(sets) for p in range(page.start, page.end)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere files have no holes that can be looked for")
+def test_a_byte_behind_the_last_operand_shows_wherever_it_is(arena: Arena) -> None:
+    arena.lay_out(1, (Form((50_000,), "fp32"),), ())
+    (one,) = arena.lay_out(1, (Form((5,), "fp32"),), ())
+    assert arena.red_zones_intact(), "what the layout before left there is gone"
+    with guests_view(arena) as guest:
+        for position in (arena.size_bytes - 1, one.inputs[0].offset + 3 * PAGE_BYTES):
+            assert guest[position] == 0
+            assert arena.red_zones_intact(), "reading leaves no trace"
+            guest[position] = 1
+            assert not arena.red_zones_intact()
+            guest[position] = 0
+    assert arena.red_zones_intact()

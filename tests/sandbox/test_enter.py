@@ -14,7 +14,7 @@ from forge.sandbox import limits
 from forge.sandbox.enter import kernel, seccomp
 from forge.sandbox.enter.syscalls import AUDIT_ARCH, REFUSED
 
-pytestmark = pytest.mark.usefixtures("walls")
+pytestmark = pytest.mark.usefixtures("walled")
 
 HARNESS = """
 import ctypes, json, os, signal, socket, resource, sys
@@ -47,7 +47,7 @@ def ask(questions: dict[str, str], **rest: object) -> dict[str, object]:
     try:
         asked = confined.confinement(HARNESS, descriptors=(write_end,), **rest)  # type: ignore[arg-type]
         asked = type(asked)(**{**vars(asked), "argv": (*asked.argv, json.dumps(questions))})
-        with confined.start(asked, isolation="namespaces") as guest:
+        with confined.start(asked, isolation=confined.level) as guest:
             os.close(write_end)
             write_end = -1
             ended = guest.wait(20)
@@ -217,6 +217,22 @@ def test_the_environment_is_only_what_was_given() -> None:
     given = {"GIVEN": "yes", "HOME": "/scratch"}
     text = ask({"environ": "open('/proc/self/environ').read()"}, environment=given)["environ"]
     assert text == "GIVEN=yes\0HOME=/scratch\0"
+
+
+def test_the_hosts_groups_identity_and_programs_have_no_names() -> None:
+    answers = ask(
+        {
+            "groups": "[line for line in open('/proc/self/cgroup') if line.rstrip().split(':', 2)[2] != '/']",
+            "uid": "open('/proc/self/uid_map').read().split()[0]",
+            "init": "errno_of(os.readlink, '/proc/1/exe')",
+            "sys": "errno_of(os.listdir, '/sys')",
+            "us": "errno_of(os.listdir, '/.enter')",
+            "our code": "errno_of(open, '/.enter/forge/sandbox/enter/seccomp.py')",
+        }
+    )
+    assert answers.pop("us") in {EACCES, ENOENT}
+    assert answers.pop("our code") in {EACCES, ENOENT}
+    assert answers == {"groups": [], "uid": "65534", "init": EACCES, "sys": ENOENT}
 
 
 def test_only_the_given_descriptors_are_open() -> None:

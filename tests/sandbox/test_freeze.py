@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Level
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
 COUNTS = """
@@ -41,7 +41,7 @@ def all_move(memory: mmap.mmap, before: tuple[int, ...]) -> bool:
     return False
 
 
-def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walls: Isolation, tmp_path: Path) -> None:
+def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walled: Level, tmp_path: Path) -> None:
     with (tmp_path / "shared").open("w+b") as file:
         os.ftruncate(file.fileno(), 4096)
         confinement = Confinement(
@@ -52,7 +52,7 @@ def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walls: I
             descriptors=(file.fileno(),),
             limits=Limits(wall_s=60),
         )
-        with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation="namespaces") as guest:
+        with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation=walled) as guest:
             assert all_move(memory, (0, 0, 0))
             for _ in range(3):
                 assert guest.freeze()
@@ -63,7 +63,7 @@ def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walls: I
                 assert all_move(memory, stopped)
 
 
-def test_a_stopped_guest_is_killed_with_everything_it_started(walls: Isolation, tmp_path: Path) -> None:
+def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp_path: Path) -> None:
     with (tmp_path / "shared").open("w+b") as file:
         os.ftruncate(file.fileno(), 4096)
         confinement = Confinement(
@@ -75,7 +75,7 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walls: Isolation, 
             limits=Limits(wall_s=60),
         )
         with mmap.mmap(file.fileno(), 4096) as memory:
-            with start(confinement, isolation="namespaces") as guest:
+            with start(confinement, isolation=walled) as guest:
                 assert all_move(memory, (0, 0, 0))
                 assert guest.freeze()
                 stopped = counters(memory)

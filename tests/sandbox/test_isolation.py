@@ -2,9 +2,10 @@ import os
 import subprocess
 import sys
 
+import confined
 import pytest
 
-from forge.sandbox.isolation import LEVELS, REQUIRED, at_least, judge
+from forge.sandbox.isolation import LEVELS, OPTIONAL, REQUIRED, at_least, judge
 from forge.sandbox.probe import probe
 
 
@@ -28,31 +29,19 @@ def test_one_missing_wall_is_no_isolation(absent: str) -> None:
 
 def test_a_level_is_at_least_itself_and_what_is_weaker() -> None:
     assert [[at_least(level, minimum) for minimum in LEVELS] for level in LEVELS] == [
-        [True, False],
-        [True, True],
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
     ]
 
 
 def test_an_unknown_level_is_refused() -> None:
-    with pytest.raises(ValueError, match="bubble"):
-        at_least("bubble", "none")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="chroot"):
+        at_least("chroot", "none")  # type: ignore[arg-type]
 
 
-AS_ORDINARY_USER = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-prefix = os.path.realpath(sys.base_prefix)
-if os.getuid() == 0:
-    # the interpreter may lie below a home that the other user can't enter: show it in one that it can
-    top = "/" + prefix.split("/")[1]
-    if top not in ("/usr", "/opt"):
-        assert libc.unshare(0x20000) == 0
-        assert libc.mount(None, b"/", None, 0x4000 | 1 << 18, None) == 0
-        hold = os.open(prefix, os.O_PATH)
-        assert libc.mount(b"tmpfs", top.encode(), b"tmpfs", 0, b"mode=755") == 0
-        os.makedirs(prefix)
-        assert libc.mount(b"/proc/self/fd/%d" % hold, prefix.encode(), None, 4096, None) == 0
-    os.setgroups([]); os.setgid(4321); os.setuid(4321)
+LOOK = """
+import sys
 sys.path.insert(0, sys.argv[1])
 from forge.sandbox.probe import probe
 print(probe().level, *probe().missing, sep="\\n")
@@ -64,7 +53,7 @@ def test_an_ordinary_user_gets_the_same_walls() -> None:
         pytest.skip("no namespaces here")
     repository = __file__.rsplit("/", 3)[0]
     done = subprocess.run(
-        [sys.executable, "-c", AS_ORDINARY_USER, repository],
+        [sys.executable, "-c", confined.AS_USER, sys.executable, "-c", LOOK, repository],
         capture_output=True,
         text=True,
         check=False,
@@ -72,7 +61,7 @@ def test_an_ordinary_user_gets_the_same_walls() -> None:
     )
     if os.getuid() == 0 and "Permission" in done.stderr:
         pytest.skip("the repository can't be read by another user")
-    assert done.stdout.split() == ["namespaces"], done.stderr
+    assert done.stdout.split()[:1] == ["namespaces"], done.stderr
 
 
 def test_without_the_right_to_make_namespaces_the_probe_says_none() -> None:
@@ -91,4 +80,32 @@ print(probe().level, len(probe().missing))
     done = subprocess.run(
         [sys.executable, "-c", program, repository], capture_output=True, text=True, check=False, timeout=30
     )
-    assert done.stdout.split() == ["none", str(len(REQUIRED) + 1)], done.stderr
+    assert done.stdout.split() == ["none", str(len(REQUIRED) + len(OPTIONAL))], done.stderr
+
+
+WITHOUT_UNSHARE = """
+import os, struct, sys
+sys.path.insert(0, sys.argv[1])
+from forge.sandbox.enter import kernel, privileges, seccomp
+from forge.sandbox.probe import attempt, probe
+calls = {"x86_64": 272, "aarch64": 97}
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, calls[os.uname().machine]), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+privileges.forbid_gain()
+kernel.syscall("seccomp", 1, 1, seccomp._Program(len(code), b"".join(struct.pack("=HBBI", *one) for one in code)))
+print(probe().level, attempt("namespaces").problem)
+"""
+
+
+def test_where_only_bubblewrap_may_make_namespaces_it_is_the_next_rung() -> None:
+    """As with AppArmor's rule; bubblewrap uses another system call than ours, which is all that this leaves it."""
+    confined.require("bubblewrap")
+    repository = __file__.rsplit("/", 3)[0]
+    command = [sys.executable, "-c", WITHOUT_UNSHARE, repository]
+    if os.getuid() == 0:
+        command = [sys.executable, "-c", confined.AS_USER, *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    if os.getuid() == 0 and "Permission" in done.stderr:
+        pytest.skip("the repository can't be read by another user")
+    level, _, problem = done.stdout.partition(" ")
+    assert level == "bubblewrap", done
+    assert "step 'namespaces' failed with errno 1" in problem

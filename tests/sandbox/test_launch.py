@@ -20,7 +20,7 @@ from forge.sandbox import launch, zygote
 from forge.sandbox.confinement import plan
 from forge.sandbox.isolation import Level
 
-WALLS = pytest.mark.usefixtures("walls")
+WALLS = pytest.mark.usefixtures("walled")
 
 ORPHAN = """
 import os, time
@@ -37,8 +37,8 @@ os.wait()
 @pytest.fixture
 def isolation(request: pytest.FixtureRequest) -> Level:
     level: Level = request.param
-    if level == "namespaces":
-        request.getfixturevalue("walls")
+    if level != "none":
+        confined.require(level)
     return level
 
 
@@ -90,7 +90,7 @@ def test_torch_can_be_imported_inside() -> None:
     assert "tensor(4.)" in log
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_exit_tells_status_time_and_memory(isolation: Level) -> None:
     ended, _ = confined.run("x = bytearray(50 << 20); raise SystemExit(7)", isolation=isolation)
     assert (ended.returncode, ended.signal, ended.timed_out, ended.flooded) == (7, None, False, False)
@@ -100,13 +100,13 @@ def test_an_exit_tells_status_time_and_memory(isolation: Level) -> None:
     assert 50 << 20 < ended.max_rss_bytes < 200 << 20
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_a_signal_is_told_as_a_signal(isolation: Level) -> None:
     ended, _ = confined.run("import os; os.kill(os.getpid(), 11)", isolation=isolation)
     assert (ended.returncode, ended.signal) == (None, 11)
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_endless_loop_is_killed_at_the_wall_limit(isolation: Level) -> None:
     began = time.monotonic()
     ended, _ = confined.run("while True: pass", isolation=isolation, limits=replace(SMALL, wall_s=0.4))
@@ -120,7 +120,7 @@ def test_processor_time_is_a_backstop() -> None:
     assert ended.signal == signal.SIGXCPU
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_endless_output_is_killed_and_kept_short(isolation: Level) -> None:
     with confined.launch("import os\nwhile True: os.write(1, b'\\x1b[2J' * 9999)", isolation=isolation) as guest:
         ended = guest.wait(10)
@@ -172,7 +172,7 @@ def test_a_fork_bomb_is_bounded_and_leaves_nothing() -> None:
         assert confined.host_processes(marker) == []
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_orphan_in_a_session_of_its_own_is_gone_after_kill(isolation: Level) -> None:
     marker = f"marker-kill-{isolation}-{os.getpid()}"
     with confined.launch(ORPHAN.replace("MARKER", marker) + "time.sleep(60)", isolation=isolation) as guest:
@@ -184,7 +184,7 @@ def test_an_orphan_in_a_session_of_its_own_is_gone_after_kill(isolation: Level) 
         assert ended.signal == signal.SIGKILL
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_orphan_is_gone_after_a_normal_exit(isolation: Level) -> None:
     marker = f"marker-exit-{isolation}-{os.getpid()}"
     ended, log = confined.run(ORPHAN.replace("MARKER", marker) + "print('done')", isolation=isolation)
@@ -210,7 +210,7 @@ def test_orphans_are_reaped_while_the_guest_runs() -> None:
     assert (ended.returncode, log) == (0, "True\n")
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_killing_the_host_kills_the_tree(isolation: Level, tmp_path: Path) -> None:
     marker = f"marker-host-{isolation}-{os.getpid()}"
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
@@ -235,7 +235,7 @@ time.sleep(60)
         assert eventually(lambda: not running(supervisor))
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_a_guest_outlives_the_thread_that_started_it(isolation: Level) -> None:
     started: list[launch.Guest] = []
     program = "import time; time.sleep(0.5); print('finished')"
@@ -284,7 +284,7 @@ def test_a_pipe_ends_when_the_guest_closes_it() -> None:
     os.close(read_end)
 
 
-@pytest.mark.parametrize("isolation", ["namespaces", "none"], indirect=True)
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_a_program_that_does_not_exist_never_starts(isolation: Level) -> None:
     asked = replace(confined.confinement(""), argv=("/usr/bin/no-such-program",))
     with pytest.raises(EnvironmentUnfit, match=r"step 'execve' failed with errno 2"):
@@ -296,8 +296,9 @@ def test_a_wall_that_cannot_be_built_names_its_step(tmp_path: Path) -> None:
     tree = launch.Bind(tmp_path, "/tree")
     without_a_place = launch.Bind(tmp_path, "/tree/no-such-directory/x")  # and none can be made in it
     asked = confined.confinement("", binds=(tree, without_a_place))
-    with pytest.raises(EnvironmentUnfit, match=r"step 'binds' failed with errno 30"):
-        launch.start(asked, isolation="namespaces")
+    told = {"namespaces": r"step 'binds' failed with errno 30", "bubblewrap": r"mkdir .*/tree.*Read-only file system"}
+    with pytest.raises(EnvironmentUnfit, match=told[confined.level]):
+        launch.start(asked, isolation=confined.level)
     assert os.listdir(tmp_path) == []
 
 
@@ -332,7 +333,7 @@ def test_a_checkout_inside_a_bound_tree_is_hidden_and_its_interpreter_is_not(tmp
         launch.Bind(tmp_path, "/tree"),
         launch.Bind(tmp_path / "project" / "venv", "/tree/project/venv"),
     )
-    with launch.start(replace(asked, binds=asked.binds + nested), isolation="namespaces") as guest:
+    with launch.start(replace(asked, binds=asked.binds + nested), isolation=confined.level) as guest:
         guest.wait(10)
         assert guest.log() == "['venv'] public\n''\n"
 

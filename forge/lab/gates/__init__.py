@@ -7,10 +7,20 @@ from forge.lab.finding import Gate
 from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.exact import EXACT
+from forge.lab.gates.layouts import LAYOUTS
+from forge.lab.gates.metamorphic import METAMORPHIC
+from forge.lab.gates.mutation import MUTATION
 from forge.lab.gates.numerics import NUMERICS
 from forge.lab.gates.replay import REPLAY
 from forge.lab.gates.scales import SCALES
+from forge.lab.gates.sequences import SEQUENCES
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.gates.sizes import SIZES
+from forge.lab.gates.specials import SPECIALS
+from forge.lab.gates.state import STATE
 
-GATES: tuple[Gate, ...] = (SIGNATURE, REPLAY, NUMERICS, ALIASING, SIZES, SCALES, DETERMINISM, BOUNDS)
+GATES: tuple[Gate, ...] = (
+    *(SIGNATURE, REPLAY, NUMERICS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT, SPECIALS),
+    *(LAYOUTS, METAMORPHIC, STATE, DETERMINISM, BOUNDS, MUTATION),
+)

@@ -1,14 +1,22 @@
-"""Is every element within the bound, on fresh values at the public shape?"""
+"""Is every element within the bound, on fresh values at the public shape; and are all errors together?"""
+
+from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import Expectation
+from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Probe
+from forge.lab.judge import Aggregate, Sample, aggregate
+from forge.lab.probe import Observed, Probe
 
 DRAWS = 3
+MOST_ROWS, FEWEST_ROWS = 64, 16
+MOST_ELEMENTS = 2**18
+"""Of all outputs of one call that errors are taken together from."""
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge normal and uniform inputs, several draws of each."""
+    """Judge normal and uniform inputs, several draws of each; then many rows of both together."""
     cases = [probe.case(probe.shape, kind) for _ in range(DRAWS) for kind in ("normal", "uniform")]
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -16,11 +24,74 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    together = _together(probe)
+    if isinstance(together, Failed):
+        return together
     worst = max(e.bound_used for e in errors)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(cases)} draws",
-        threshold="1 x the bound, every element",
+        observed=f"{worst:.3g} x the bound over {len(cases)} draws; {together}",
+        threshold="1 x the bound, every element; 1 x the allowance for root mean square and bias",
         errors=tuple(errors),
+    )
+
+
+def _together(probe: Probe) -> str | Failed:
+    """What the errors of many rows come to, in words."""
+    shape = _many_rows(probe)
+    observed = []
+    for kind in ("normal", "uniform"):
+        called = probe.call([probe.case(shape, kind)])
+        if isinstance(called, Failed):
+            return called
+        wrong = probe.judge(called[0])[1]
+        if wrong is not None:
+            return wrong
+        observed.append(called[0])
+    found = {name: aggregate(samples, dtype=probe.dtype) for name, samples in _samples(probe, observed).items()}
+    for name, one in found.items():
+        if one is not None and not one.within:
+            return _beyond(name, one)
+    used = max((one.used for one in found.values() if one is not None), default=None)
+    return "too few rows to take errors together" if used is None else f"all together {used:.3g} x the allowance"
+
+
+def _many_rows(probe: Probe) -> Mapping[str, int]:
+    one_row = {**probe.shape, probe.operation.row_axis: 1}
+    elements = sum(_product(spec.sizes(one_row)) for spec in probe.operation.outputs)
+    rows = min(MOST_ROWS, max(FEWEST_ROWS, MOST_ELEMENTS // max(1, elements)))
+    return {**one_row, probe.operation.row_axis: rows}
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _samples(probe: Probe, observed: list[Observed]) -> dict[str, list[Sample]]:
+    """By output, rows first; outputs without rows, and those that aren't rounded, have nothing to take together."""
+    samples: dict[str, list[Sample]] = {}
+    for one in observed:
+        expectations, baselines = probe.expected(one.case)
+        for spec, got, expected, baseline in zip(
+            probe.operation.outputs, one.outputs, expectations, baselines, strict=True
+        ):
+            if isinstance(expected, Expectation) and probe.operation.row_axis in spec.axes:
+                rows = spec.axes.index(probe.operation.row_axis)
+                samples.setdefault(spec.name, []).append(Sample(got, expected, baseline, rows))
+    return samples
+
+
+def _beyond(name: str, found: Aggregate) -> Failed:
+    message = (
+        f"{name}'s errors are small one by one, but not together: root mean square {found.rms:.3g} of its size "
+        f"(allowed {found.rms_allowed:.3g}), mean to one side {found.bias:.3g} (allowed {found.bias_allowed:.3g})"
+    )
+    return Failed(
+        reason=Reason(code="INCORRECT_NUMERICAL", message=message),
+        observed=f"{found.used:.3g} x the allowance",
+        threshold="1 x the allowance for root mean square and bias",
     )
 
 

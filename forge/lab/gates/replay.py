@@ -6,9 +6,13 @@ weight alone, a new scalar alone, and at last the first question again.
 """
 
 import dataclasses
+import random
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Case, Probe
+
+INTERIOR = 3
+"""Changes inside rows, at places drawn by lot: a few samples of a row may meet one of them by chance."""
 
 
 def examine(probe: Probe) -> Finding:
@@ -17,7 +21,7 @@ def examine(probe: Probe) -> Finding:
     questions = (
         first,
         probe.case(probe.shape),
-        _interior(probe, first),
+        *(_interior(probe, first) for _ in range(INTERIOR)),
         _weight(probe, first),
         _scalar(first),
         first,
@@ -30,14 +34,16 @@ def examine(probe: Probe) -> Finding:
 
 
 def _interior(probe: Probe, case: Case) -> Case:
-    """Swap two neighbours in the middle of each row: sums, norms, corners and extremes stay as they were."""
+    """Swap two elements of each row, drawn by lot inside it: sums, norms, ends and extremes stay as they were."""
+    lot = random.SystemRandom()
     inputs = []
     for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True):
         changed = tensor.clone()
         width = changed.shape[-1]
         if probe.operation.row_axis in spec.axes and width >= 2:
-            middle = width // 2
-            changed[..., [middle - 1, middle]] = changed[..., [middle, middle - 1]]
+            inside = range(1, width - 1) if width >= 4 else range(width)
+            one, other = lot.sample(inside, 2)
+            changed[..., [one, other]] = changed[..., [other, one]]
         inputs.append(changed)
     return dataclasses.replace(case, inputs=tuple(inputs))
 

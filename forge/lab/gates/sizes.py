@@ -1,20 +1,39 @@
-"""Does it hold at sizes the author wasn't shown: one, primes, around powers of two, and the held-out shapes?"""
+"""Does it hold at sizes the author wasn't shown: one, primes, around powers of two, drawn by lot, large, held out?"""
 
+import random
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
+from forge.domain.tensors import ITEMSIZE_BYTES
+from forge.lab import huge
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
 
-REDUCED = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097)
-"""Sizes of the axis that is summed over: a missing tail, mask or remainder loop shows at one of them."""
-ROWS = (0, 1, 2, 3, 5, 8, 13)
+REDUCED = (
+    *(1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097),
+    *(6, 12, 20, 100, 512, 1536, 2048, 8192),
+)
+"""Sizes of the axis that is summed over: a missing tail, mask or remainder loop shows at one of them.
+
+The second line has what the first lacks: even rests of a block of eight, and several whole blocks of any usual size.
+"""
+ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
+BY_LOT = 6
+"""Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
+WIDE = (16_385, 32_768)
+"""Between these, by lot: wider than a block of threads, or what a block keeps at hand."""
+MANY_ROWS, FEW_COLUMNS = 65_537, 5
+"""One more than a 16-bit row number, or a grid's second axis, has."""
+LARGE_BYTES = 4 * 2**20
+"""Of the largest operand, where the public shape is smaller."""
+MOST_ELEMENTS = 2**20
 
 
 def examine(probe: Probe) -> Finding:
     """Judge each shape once; the smallest that fails is the counterexample."""
     shapes = sorted(
-        (*_odd_shapes(probe), *probe.held_out), key=lambda shape: (_elements(shape), sorted(shape.items()))
+        (*_odd_shapes(probe), *_by_lot(probe), *_large(probe), *probe.held_out),
+        key=lambda shape: (_elements(shape), sorted(shape.items())),
     )
     errors: list[WorkloadErrors] = []
     for shape in shapes:
@@ -22,9 +41,12 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    past = "large shapes not asked of an interpreter" if probe.interpreted else huge.ask(probe)
+    if isinstance(past, Failed):
+        return past
     worst = max(e.bound_used for e in errors)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(shapes)} shapes, {len(probe.held_out)} of them held out",
+        observed=f"{worst:.3g} x the bound over {len(shapes)} shapes, {len(probe.held_out)} of them held out; {past}",
         threshold="1 x the bound at every shape",
         errors=tuple(errors),
     )
@@ -34,8 +56,34 @@ def _odd_shapes(probe: Probe) -> list[Mapping[str, int]]:
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     small_rows = min(3, probe.shape[rows])
     by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in REDUCED]
-    by_rows = [{**probe.shape, rows: count} for count in ROWS if count * probe.shape[reduced] <= 2**20]
+    by_rows = [{**probe.shape, rows: count} for count in ROWS if count * probe.shape[reduced] <= MOST_ELEMENTS]
     return [*by_reduced, *by_rows]
+
+
+def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    lot = random.SystemRandom()
+    return [{**probe.shape, rows: lot.randint(1, 9), reduced: int(2 ** lot.uniform(1, 12))} for _ in range(BY_LOT)]
+
+
+def _large(probe: Probe) -> list[Mapping[str, int]]:
+    """Many rows, a wide row, and an operand of some MiB, where what lies in the other axes leaves room for them.
+
+    An interpreter takes minutes for them.
+    """
+    if probe.interpreted:
+        return []
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    wide = random.SystemRandom().randint(*WIDE)
+    shapes = [
+        {**probe.shape, rows: MANY_ROWS, reduced: FEW_COLUMNS},
+        {**probe.shape, rows: 2, reduced: wide},
+    ]
+    row = _elements({**probe.shape, rows: 1})
+    large = {**probe.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[probe.dtype] // row + 1}
+    if large[rows] > probe.shape[rows]:
+        shapes.append(large)
+    return [shape for shape in shapes if _elements(shape) <= 2 * MOST_ELEMENTS + row and probe.fits(shape, 1)]
 
 
 def _elements(shape: Mapping[str, int]) -> int:

@@ -5,8 +5,11 @@ for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, u
 with a private cache, and in the guest the same call returns the module that was built.
 """
 
+import functools
 import importlib
+import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -34,10 +37,31 @@ def build(body: dict[str, object]) -> list[Path]:
     directory = Path(str(body["candidate_directory"]))
     scratch = Path(str(body["scratch_directory"]))
     source = body.get("cpp_source")
+    flags = [str(flag) for flag in body["cpp_flags"]]  # type: ignore[attr-defined]  # the host's list
     if isinstance(source, str):
-        return [_compile(source, [str(flag) for flag in body["cpp_flags"]], scratch)]  # type: ignore[attr-defined]
+        return [_compile(source, flags, scratch)]
+    if flags:
+        _add_to_extensions(flags)
     importlib.import_module(".load", __package__).load_module(str(directory / "kernel.py"), "kernel")
     return sorted((scratch / "torch_extensions").rglob("*.so"))
+
+
+def _add_to_extensions(flags: list[str]) -> None:
+    """Have `load_inline` and `load` use the host's flags after the candidate's; these pass through a shell."""
+    flags = [shlex.quote(flag) for flag in flags]
+    from torch.utils import cpp_extension
+
+    for name in ("load_inline", "load"):
+        setattr(cpp_extension, name, functools.partial(_load_with, getattr(cpp_extension, name), flags))
+
+
+def _load_with(
+    load: Callable[..., ModuleType], flags: list[str], *arguments: object, **options: object
+) -> ModuleType:
+    for option in ("extra_cflags", "extra_ldflags"):
+        given = options.get(option)
+        options[option] = [*(given if isinstance(given, list | tuple) else ()), *flags]
+    return load(*arguments, **options)
 
 
 def _compile(source: str, flags: list[str], scratch: Path) -> Path:

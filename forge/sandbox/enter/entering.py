@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 
-from forge.sandbox.enter import descriptors, init, kernel, namespaces, privileges, supervisor
+from forge.sandbox.enter import bubblewrap, descriptors, init, kernel, namespaces, privileges, supervisor
 from forge.sandbox.enter.init import Become
 from forge.sandbox.enter.plan import Plan, send_descriptor, tell
 
@@ -19,10 +19,13 @@ def enter(channel: socket.socket, plan: Plan, become: Become) -> None:
         supervisor.follow_host(plan.host_pid)
         os.chdir("/")
         alarm = supervisor.Alarm()
-        if plan.level == "namespaces":
-            _confined(plan, channel, alarm, become)
-        else:
-            _unconfined(plan, channel, alarm, become)
+        match plan.level:
+            case "namespaces":
+                _confined(plan, channel, alarm, become)
+            case "bubblewrap":
+                _wrapped(plan, channel, alarm)
+            case "none":
+                _unconfined(plan, channel, alarm, become)
     except kernel.StepFailed as failure:
         tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
         os._exit(1)
@@ -38,6 +41,19 @@ def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, becom
         signal.set_wakeup_fd(-1)
         init.run(plan, channel, read_end, become)
     send_descriptor(channel, os.pidfd_open(child))
+    descriptors.silence()
+    descriptors.close_all_but(channel.fileno(), write_end, alarm.read_end, alarm.write_end)
+    supervisor.outlive(child, alarm, plan.host_pid)
+
+
+def _wrapped(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
+    """Have bubblewrap leave the host; its child, our PID 1, tells the host itself who it is."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write_end)
+        signal.set_wakeup_fd(-1)
+        bubblewrap.execute(plan, channel, read_end)
     descriptors.silence()
     descriptors.close_all_but(channel.fileno(), write_end, alarm.read_end, alarm.write_end)
     supervisor.outlive(child, alarm, plan.host_pid)

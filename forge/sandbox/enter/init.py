@@ -15,38 +15,45 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from forge.sandbox.enter import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
-from forge.sandbox.enter.plan import Plan, tell
+from forge.sandbox.enter.plan import SCRATCH, Plan, send_descriptor, tell
+
+_LOOK_S = 1.0
 
 Become = Callable[[Plan, int], None]
 """Makes the prepared process the guest's program, and closes the descriptor that waits for that; never returns."""
 
 
-def run(plan: Plan, channel: socket.socket, peer: int, become: Become) -> NoReturn:
-    """Be PID 1; `peer` is a pipe that hangs up when the supervisor dies."""
+def run(plan: Plan, channel: socket.socket, peer: int, become: Become, *, proc: int | None = None) -> NoReturn:
+    """Be PID 1; `peer` is a pipe that hangs up when the supervisor dies, `proc` the host's /proc if ours isn't it."""
     try:
         _forget_signals()
-        parts = _confine(plan, peer)
+        parts = _confine(plan, peer, proc)
+        send_descriptor(channel, os.open("/scratch", os.O_PATH | os.O_DIRECTORY), SCRATCH)
         main = start_guest(plan, become)
         tell(channel, started=parts)
     except kernel.StepFailed as failure:
         tell(channel, failed=failure.step, errno=failure.errno, detail=failure.detail)
         os._exit(1)
     descriptors.silence()
-    descriptors.close_all_but(channel.fileno())
-    _reap_until(main, channel)
+    descriptors.close_all_but(channel.fileno(), peer)
+    _reap_until(main, channel, peer)
     os._exit(0)
 
 
-def _confine(plan: Plan, peer: int) -> list[str]:
+def _confine(plan: Plan, peer: int, proc: int | None) -> list[str]:
     """Go through every step in the one order that works; return the walls that stand."""
     privileges.die_with_parent(signal.SIGKILL)
     privileges.require_peer(peer)
     with kernel.step("proc of the host"):
-        proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
+        proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY) if proc is None else proc
         _be_first_to_go(proc)
     privileges.erase_command_line(proc)
-    namespaces.leave_mounts_and_name()
-    has_proc = root.build(plan)
+    if plan.level == "namespaces":
+        namespaces.leave_mounts_and_name()
+        has_proc = root.build(plan)
+    else:
+        has_proc = True  # or bubblewrap would have given up
+        root.give_scratch()
     namespaces.become_nobody(proc)
     os.close(proc)
     privileges.forbid_gain()
@@ -69,6 +76,7 @@ def _confine(plan: Plan, peer: int) -> list[str]:
         ),
         *(f"landlock_abi_{version}", "seccomp", "no_new_privs", "rlimits"),
         *(("fresh_proc",) if has_proc else ()),
+        *(("bubblewrap",) if plan.level == "bubblewrap" else ()),
     ]
 
 
@@ -138,13 +146,21 @@ def _forget_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _reap_until(main: int, channel: socket.socket) -> None:
-    """Reap the guest's orphans until the guest itself ends, and say how it ended."""
+def _reap_until(main: int, channel: socket.socket, peer: int) -> None:
+    """Reap the guest's orphans until the guest itself ends, and say how it ended.
+
+    Look for the supervisor's death as well: its parent death signal doesn't reach us through a bubblewrap that was
+    started by root, which has given up the right to signal another user.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     while True:
-        pid, status, usage = os.wait3(0)
+        pid, status, usage = os.wait3(os.WNOHANG)
         if pid == main:
             report_end(channel, status, usage)
             return
+        if pid == 0:
+            signal.sigtimedwait((signal.SIGCHLD,), _LOOK_S)
+            privileges.require_peer(peer)
 
 
 def report_end(channel: socket.socket, status: int, usage: resource.struct_rusage) -> None:

@@ -23,6 +23,7 @@ NEW_MOUNT, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = (
     0x20000000,
     0x40000000,
 )
+NEW_CGROUP = 0x02000000
 
 
 def host_is_root() -> bool:
@@ -35,12 +36,17 @@ def leave_host() -> None:
     uid, gid = os.geteuid(), os.getegid()
     with kernel.step("namespaces"):
         if host_is_root():
-            kernel.unshare(NEW_PID | NEW_NET | NEW_IPC | NEW_UTS)
+            kernel.unshare(NEW_PID | NEW_NET | NEW_IPC | NEW_UTS | _cgroup())
             return
-        kernel.unshare(NEW_USER | NEW_PID | NEW_NET | NEW_IPC | NEW_UTS)
+        kernel.unshare(NEW_USER | NEW_PID | NEW_NET | NEW_IPC | NEW_UTS | _cgroup())
         directory = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
         _map_one(directory, uid, gid)
         os.close(directory)
+
+
+def _cgroup() -> int:
+    """A cgroup namespace, where there are cgroups: /proc/self/cgroup then doesn't name the host's groups."""
+    return NEW_CGROUP if os.path.exists("/proc/self/ns/cgroup") else 0
 
 
 def leave_mounts_and_name() -> None:

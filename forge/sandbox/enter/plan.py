@@ -11,7 +11,10 @@ import os
 import socket
 from typing import Literal, NamedTuple
 
-Level = Literal["none", "namespaces"]
+Level = Literal["none", "bubblewrap", "namespaces"]
+
+INIT, SCRATCH = b'{"init": true}\n', b'{"scratch": true}\n'
+"""What a descriptor that comes with the line is."""
 
 
 class Plan(NamedTuple):
@@ -50,7 +53,12 @@ def receive(channel: socket.socket) -> Plan:
         if not piece:
             raise ValueError("the host closed the channel before the plan was complete")
         data += piece
-    fields = json.loads(data)
+    return parse(data)
+
+
+def parse(line: bytes) -> Plan:
+    """Read the plan from its line; raises if a field is missing."""
+    fields = json.loads(line)
     fields["binds"] = [tuple(bind) for bind in fields["binds"]]
     fields["links"] = [tuple(link) for link in fields["links"]]
     return Plan(**fields)
@@ -64,12 +72,12 @@ def tell(channel: socket.socket, **message: object) -> None:
         return
 
 
-def send_descriptor(channel: socket.socket, pidfd: int) -> None:
-    """Hand the host a descriptor of PID 1: a number could have been reused by the time it is read."""
-    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pidfd]))
+def send_descriptor(channel: socket.socket, descriptor: int, line: bytes = INIT) -> None:
+    """Hand the host a descriptor, of PID 1 for one: a number could have been reused by the time it is read."""
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))
     try:
-        channel.sendmsg([b'{"init": true}\n'], [rights])
+        channel.sendmsg([line], [rights])
     except OSError:
         return
     finally:
-        os.close(pidfd)
+        os.close(descriptor)

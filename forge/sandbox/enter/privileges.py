@@ -11,7 +11,7 @@ import signal
 from forge.sandbox.enter import kernel
 
 # linux/prctl.h, linux/securebits.h, linux/capability.h
-_SET_PDEATHSIG, _SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_DROP = 1, 4, 8, 24
+_SET_PDEATHSIG, _SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_READ, _CAPBSET_DROP = 1, 4, 8, 23, 24
 _SET_SECUREBITS, _SET_NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL = 28, 38, 47, 4
 _ALL_SECUREBITS_LOCKED = 0xEF  # everything but KEEP_CAPS, each with its lock
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -64,20 +64,30 @@ def raise_permitted() -> None:
 def drop_capabilities() -> None:
     """Empty the bounding, ambient, effective, permitted and inheritable sets, and lock the secure bits."""
     with kernel.step("capabilities"):
-        for capability in range(64):
-            try:
-                kernel.prctl(_CAPBSET_DROP, capability)
-            except OSError:
-                if capability < 40:  # every kernel with Landlock has at least 41
-                    raise
-                break
+        if _empty_bounding_set():  # else bubblewrap was here first, and took the right to lock the bits as well
+            kernel.prctl(_SET_SECUREBITS, _ALL_SECUREBITS_LOCKED)
         kernel.prctl(_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
-        kernel.prctl(_SET_SECUREBITS, _ALL_SECUREBITS_LOCKED)
         sets = _CapabilitySets()
         kernel.syscall("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
         kernel.syscall("capget", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), sets)
         if any(sets.words):
             raise OSError(1, "capabilities are left after dropping them")
+
+
+def _empty_bounding_set() -> bool:
+    """Say whether there was anything in it."""
+    found = False
+    for capability in range(64):
+        try:
+            held = kernel.prctl(_CAPBSET_READ, capability)
+        except OSError:
+            if capability < 40:  # every kernel with Landlock has at least 41
+                raise
+            break
+        if held:
+            kernel.prctl(_CAPBSET_DROP, capability)
+            found = True
+    return found
 
 
 def set_dumpable(dumpable: bool) -> None:

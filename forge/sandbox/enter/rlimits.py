@@ -8,7 +8,15 @@ import sys
 
 from forge.sandbox.enter import kernel
 
-_FIXED = {"CORE": 0, "STACK": 64 << 20, "RTPRIO": 0, "NICE": 0, "MSGQUEUE": 1 << 20}
+_FIXED = {
+    "CORE": 0,
+    "STACK": 64 << 20,
+    "RTPRIO": 0,
+    "NICE": 0,
+    "MSGQUEUE": 1 << 20,
+    "MEMLOCK": 64 << 20,
+    "SIGPENDING": 4096,
+}
 _CPU_GRACE_S = 1  # SIGXCPU first, SIGKILL a second later
 
 

@@ -23,11 +23,15 @@ _NOSUID, _NODEV, _NOEXEC, _BIND, _RECURSIVE, _PRIVATE, _DETACH = 2, 4, 8, 4096, 
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_NOEXEC = 1, 2, 4, 8
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 
-_FILES = {
+FILES = {
     "/etc/passwd": f"guest:x:{NOBODY}:{NOBODY}::/scratch:/bin/sh\n",
     "/etc/group": f"guest:x:{NOBODY}:\n",
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
+STANDARD_LINKS = (
+    ("/dev/fd", "/proc/self/fd"),
+    *((f"/dev/{name}", f"/proc/self/fd/{number}") for number, name in enumerate(("stdin", "stdout", "stderr"))),
+)
 
 
 def build(plan: Plan) -> bool:
@@ -70,6 +74,13 @@ def rules(plan: Plan, has_proc: bool) -> list[tuple[str, int]]:
         names_threads = landlock.WRITE_FILE | landlock.TRUNCATE if plan.devices else 0
         allowed.append(("/proc", landlock.READ_FILE | landlock.READ_DIR | names_threads))
     return allowed
+
+
+def give_scratch() -> None:
+    """Make the writable places the guest's, where somebody else built them as root."""
+    if host_is_root():
+        for target in WRITABLE:
+            os.chown(target, NOBODY, NOBODY)
 
 
 def _make_scratch(scratch_bytes: int) -> None:
@@ -151,13 +162,12 @@ def _make_point(target: str, *, directory: bool) -> None:
 
 
 def _write_files(links: list[tuple[str, str]]) -> None:
-    standard = [(f"/dev/{name}", f"/proc/self/fd/{n}") for n, name in enumerate(("stdin", "stdout", "stderr"))]
-    for path, text in (*links, ("/dev/fd", "/proc/self/fd"), *standard):
+    for path, text in (*links, *STANDARD_LINKS):
         if not os.path.lexists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(text, path)
     os.makedirs("/etc", exist_ok=True)
-    for path, text in _FILES.items():
+    for path, text in FILES.items():
         if not os.path.lexists(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
             os.write(descriptor, text.encode())  # `open` would import a codec from a tree that is gone by now

@@ -24,9 +24,16 @@ _SINCE_424 = {
     "process_madvise": 440,
     "mount_setattr": 442,
     "quotactl_fd": 443,
+    "memfd_secret": 447,
     "process_mrelease": 448,
     "open_tree_attr": 467,
 }
+
+_HOARDING: dict[str, dict[str, int]] = {
+    "x86_64": {"shmget": 29, "semget": 64, "msgget": 68, "memfd_create": 319},
+    "aarch64": {"msgget": 186, "semget": 190, "shmget": 194, "memfd_create": 279},
+}
+"""What takes memory that belongs to no process and no tmpfs: no limit counts it, and no kernel needs it."""
 
 REFUSED: dict[str, dict[str, int]] = {
     "x86_64": {
@@ -64,6 +71,7 @@ REFUSED: dict[str, dict[str, int]] = {
         "clock_settime": 227,
         "vserver": 236,
         "kexec_load": 246,
+        **_HOARDING["x86_64"],
         "add_key": 248,
         "request_key": 249,
         "keyctl": 250,
@@ -106,6 +114,7 @@ REFUSED: dict[str, dict[str, int]] = {
         "setdomainname": 162,
         "settimeofday": 170,
         "adjtimex": 171,
+        **_HOARDING["aarch64"],
         "add_key": 217,
         "request_key": 218,
         "keyctl": 219,

@@ -8,13 +8,15 @@ which is why none of them is timed.
 
 import array
 import ctypes
+import functools
 import gc
-import importlib
+import importlib.machinery
+import importlib.util
 import os
 import signal
 import socket
 import sys
-import types
+from collections.abc import Callable
 
 from forge.sandbox.enter import entering, init, kernel, privileges
 from forge.sandbox.enter.plan import Plan, receive, send_descriptor
@@ -97,8 +99,8 @@ def _unwind(plan: Plan, status: int) -> None:
     raise Become(plan)
 
 
-def main(descriptor: int, modules: list[str]) -> types.CodeType | None:
-    """Serve until the host is gone; in a guest, return the code it is to run in a fresh `__main__`."""
+def main(descriptor: int, modules: list[str]) -> Callable[[], None] | None:
+    """Serve until the host is gone; in a guest, return what runs its program."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     try:
@@ -109,7 +111,7 @@ def main(descriptor: int, modules: list[str]) -> types.CodeType | None:
     return None
 
 
-def _as_if_just_started(plan: Plan) -> types.CodeType:
+def _as_if_just_started(plan: Plan) -> Callable[[], None]:
     """Leave what an interpreter would have that was executed with this plan's arguments and variables."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "forge"]:
         del sys.modules[name]
@@ -121,8 +123,9 @@ def _as_if_just_started(plan: Plan) -> types.CodeType:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)
     sys.argv = plan.argv[2:]
-    script = sys.argv[0]
-    program = sys.modules["__main__"] = types.ModuleType("__main__")
-    program.__file__ = script
-    with open(script, "rb") as source:
-        return compile(source.read(), script, "exec")
+    loader = importlib.machinery.SourceFileLoader("__main__", sys.argv[0])
+    spec = importlib.util.spec_from_file_location("__main__", sys.argv[0], loader=loader)
+    if spec is None:
+        raise ImportError(f"{sys.argv[0]} can't be run")
+    program = sys.modules["__main__"] = importlib.util.module_from_spec(spec)
+    return functools.partial(loader.exec_module, program)

@@ -1,6 +1,7 @@
 """Shrinks the shared memory, so that the host would die at its next look; it is sealed.
 
 Refused by: signature RUNTIME_ERROR
+Catalogue: J15
 """
 
 import os

@@ -1,6 +1,7 @@
 """Sends a record with a guessed call id.
 
 Refused by: signature TAMPERING
+Catalogue: G2 J18
 """
 
 import sys

@@ -2,6 +2,7 @@
 sends well-formed records. It gains nothing: the host judges the bytes, not the loop.
 
 Accepted: the bytes are right, whoever put them there
+Catalogue: G10 G2
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Children go on writing to the shared outputs after the call has returned.
 
 Refused by: any TAMPERING or INCORRECT_NUMERICAL
+Catalogue: H2 J9
 """
 
 import os

@@ -1,6 +1,7 @@
 """Closes the reply channel and stays alive.
 
 Refused by: signature TAMPERING
+Catalogue: J18
 Limit: 5 s
 """
 

@@ -1,6 +1,7 @@
 """Has the harness say that it made more calls than were asked.
 
 Refused by: signature TAMPERING
+Catalogue: G2 J18
 """
 
 import sys

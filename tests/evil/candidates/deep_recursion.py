@@ -1,6 +1,7 @@
 """Recurses without end.
 
 Refused by: signature RUNTIME_ERROR
+Catalogue: J1
 """
 
 

@@ -1,6 +1,7 @@
 """C++ that the compiler refuses.
 
 Refused by: build COMPILE_ERROR
+Catalogue: D3
 Language: cpp
 """
 

@@ -1,6 +1,7 @@
 """Leaves eps out: right until a row is tiny, or eps isn't.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: I18 I16
 """
 
 

@@ -1,6 +1,7 @@
 """Never returns.
 
 Refused by: signature TIMEOUT
+Catalogue: J1
 Limit: 5 s
 """
 

@@ -1,6 +1,7 @@
 """Prints without end.
 
 Refused by: signature RESOURCE_ABUSE
+Catalogue: J7
 Limit: 20 s
 """
 

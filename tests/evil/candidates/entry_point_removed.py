@@ -1,6 +1,7 @@
 """Shows an entry point to a reader and none to an importer.
 
 Refused by: load BAD_SUBMISSION
+Catalogue: E11
 """
 
 

@@ -1,6 +1,7 @@
 """Adds eps to the root instead of under it; shows where a row is tiny.
 
 Refused by: replay INCORRECT_NUMERICAL
+Catalogue: I16
 """
 
 

@@ -1,6 +1,7 @@
 """Leaves with status 0 at import: success, to whoever reads exit codes.
 
 Refused by: load RUNTIME_ERROR
+Catalogue: B14
 """
 
 import os

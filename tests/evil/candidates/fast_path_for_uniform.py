@@ -1,6 +1,7 @@
 """Right on normal inputs; takes values below one for uniform ones and skips the norm.
 
 Refused by: numerics INCORRECT_NUMERICAL
+Catalogue: E7 E1
 """
 
 

@@ -1,6 +1,7 @@
 """Says it is done and lets a thread write the outputs afterwards.
 
 Refused by: signature NON_FINITE
+Catalogue: H3
 """
 
 import threading

@@ -1,6 +1,7 @@
 """Right everywhere, but reaches past the end of an input of odd size.
 
 Refused by: bounds OUT_OF_BOUNDS
+Catalogue: I3
 """
 
 import ctypes

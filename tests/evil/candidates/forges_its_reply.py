@@ -1,6 +1,7 @@
 """Sends a perfect record of its own before it has done the work.
 
 Refused by: signature NON_FINITE
+Catalogue: G2 A6
 """
 
 import sys

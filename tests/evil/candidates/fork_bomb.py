@@ -1,6 +1,7 @@
 """Forks until nothing is left to fork into.
 
 Refused by: signature RUNTIME_ERROR
+Catalogue: J3
 Limit: 20 s
 """
 

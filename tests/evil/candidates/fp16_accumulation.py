@@ -1,6 +1,7 @@
 """Adds the squares up in fp16.
 
 Refused by: signature INCORRECT_NUMERICAL
+Catalogue: F6
 """
 
 import torch

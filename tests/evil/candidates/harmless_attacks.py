@@ -3,6 +3,7 @@ it may signal, takes the clocks, the comparisons and the generator of random num
 memory, starts children with LD_PRELOAD, forges results at exit, loosens limits, and answers rightly all the same.
 
 Accepted: none of it reaches the host, and the answers are right
+Catalogue: A2 B1 B12 G1 G11 J10
 """
 
 import atexit

@@ -1,7 +1,9 @@
 """Hands out one buffer for all calls, and has the harness copy it at once so that nobody sees. The forms of what is
-returned, and whose memory it is, are the guest's own claims: the host can't see them. This one gets through.
+returned, and whose memory it is, are the guest's own claims, which the host can't see; but reaching for the harness
+shows in the sources.
 
-Accepted: a known limit, stated in docs/trust.md: forms and ownership are claims of the guest's process
+Refused by: sources STATIC_POLICY
+Catalogue: C10 G10
 """
 
 import sys

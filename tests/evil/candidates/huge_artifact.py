@@ -1,6 +1,7 @@
 """Builds a shared object larger than what is taken.
 
 Refused by: build COMPILE_ERROR
+Catalogue: J8
 Language: cpp
 """
 

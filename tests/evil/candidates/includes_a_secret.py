@@ -1,6 +1,7 @@
 """C++ that includes and embeds files of the host: the compiler finds none of them.
 
 Refused by: build COMPILE_ERROR
+Catalogue: G18
 Language: cpp
 """
 

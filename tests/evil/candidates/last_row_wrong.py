@@ -1,6 +1,7 @@
 """Leaves the last row as the add made it.
 
 Refused by: signature INCORRECT_NUMERICAL
+Catalogue: I1
 """
 
 import torch

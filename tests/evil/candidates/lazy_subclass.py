@@ -1,6 +1,7 @@
 """Returns a subclass that puts the work off until somebody looks.
 
 Refused by: signature INCORRECT_SHAPE
+Catalogue: H5
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Ends its process with status 0 in the middle of a call.
 
 Refused by: signature RUNTIME_ERROR
+Catalogue: B14
 """
 
 import os

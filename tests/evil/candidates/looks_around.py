@@ -2,6 +2,7 @@
 write. It raises with the list of what it found; finding nothing, it answers rightly.
 
 Accepted: there is nothing to find
+Catalogue: G7 G12 J11 J12
 """
 
 import importlib

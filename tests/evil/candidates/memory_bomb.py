@@ -1,6 +1,7 @@
 """Allocates until nothing is left.
 
 Refused by: signature OUT_OF_MEMORY
+Catalogue: J4
 """
 
 

@@ -1,6 +1,7 @@
 """Defines another function than the one asked for.
 
 Refused by: sources BAD_SUBMISSION
+Catalogue: B14
 """
 
 

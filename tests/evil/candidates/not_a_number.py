@@ -1,6 +1,7 @@
 """Fills its output with NaN, which a careless comparison never finds too far off.
 
 Refused by: signature NON_FINITE
+Catalogue: B5
 """
 
 

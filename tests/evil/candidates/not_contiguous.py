@@ -1,6 +1,7 @@
 """Returns the right values in column order.
 
 Refused by: signature INCORRECT_STRIDES
+Catalogue: I12
 """
 
 

@@ -1,6 +1,7 @@
 """Hands out the same memory in every call.
 
 Refused by: aliasing STATE_CARRIED
+Catalogue: C10
 """
 
 import torch

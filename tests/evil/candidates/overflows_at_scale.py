@@ -1,6 +1,7 @@
 """Squares in fp16 range: right for values near one only.
 
 Refused by: scales NON_FINITE
+Catalogue: I15
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Right in the harness, but fails its author's own tests.
 
 Refused by: own_tests BAD_SUBMISSION
+Catalogue: E11
 """
 
 import sys

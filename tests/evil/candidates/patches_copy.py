@@ -1,6 +1,7 @@
 """Makes copy_ do nothing.
 
 Refused by: signature NON_FINITE
+Catalogue: G10
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Refuses sizes it wasn't shown.
 
 Refused by: sizes RUNTIME_ERROR
+Catalogue: E5 B15
 """
 
 

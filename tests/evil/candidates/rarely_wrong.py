@@ -1,6 +1,7 @@
 """Wrong in one call of four, as a race would be.
 
 Refused by: determinism INCORRECT_NUMERICAL
+Catalogue: I6
 """
 
 

@@ -1,6 +1,7 @@
 """Remembers its answer by the operands' addresses.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: C1
 """
 
 

@@ -1,6 +1,7 @@
 """Remembers its answer by the first and last values of every row.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: C3
 """
 
 

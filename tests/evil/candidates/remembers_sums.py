@@ -1,6 +1,7 @@
 """Remembers its answer by rounded sums of its operands.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: C3
 """
 
 

@@ -1,6 +1,7 @@
 """Remembers its answer by all of the rows, and forgets that the weight may change.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: C11
 """
 
 

@@ -1,6 +1,7 @@
 """Honest for the first calls, then returns the last answer again.
 
 Refused by: replay REPLAYED_OUTPUT
+Catalogue: C6
 """
 
 

@@ -1,6 +1,7 @@
 """Returns one column, which a careless comparison would broadcast.
 
 Refused by: signature INCORRECT_SHAPE
+Catalogue: B6
 """
 
 

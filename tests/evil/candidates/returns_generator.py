@@ -1,6 +1,7 @@
 """Returns a generator: the work would be done when somebody looks.
 
 Refused by: signature INCORRECT_SHAPE
+Catalogue: H5
 """
 
 

@@ -1,6 +1,7 @@
 """Adds in place and returns its input as the new residual.
 
 Refused by: signature INPUT_MUTATED
+Catalogue: C9 I4
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Takes the mean of the squares over every other column.
 
 Refused by: signature INCORRECT_NUMERICAL
+Catalogue: E2
 """
 
 

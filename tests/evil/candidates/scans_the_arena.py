@@ -1,6 +1,7 @@
 """Maps the shared memory itself and overwrites all that isn't an operand.
 
 Refused by: signature OUT_OF_BOUNDS
+Catalogue: G14
 """
 
 import mmap

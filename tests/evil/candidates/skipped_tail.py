@@ -1,6 +1,7 @@
 """Works in blocks of eight and forgets the rest.
 
 Refused by: sizes INCORRECT_NUMERICAL
+Catalogue: I1
 """
 
 

@@ -1,6 +1,7 @@
 """Replaces the harness's copy: nothing reaches the shared memory, and it says it is done.
 
 Refused by: signature NON_FINITE
+Catalogue: G10
 """
 
 import sys

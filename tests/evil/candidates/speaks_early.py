@@ -1,6 +1,7 @@
 """Writes a record before it was asked anything.
 
 Refused by: load TAMPERING
+Catalogue: G2 J18
 """
 
 import os

@@ -1,6 +1,7 @@
 """Answers one call with two good records.
 
 Refused by: signature TAMPERING
+Catalogue: G2 J18
 """
 
 import sys

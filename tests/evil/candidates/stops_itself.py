@@ -1,6 +1,7 @@
 """Stops its own process.
 
 Refused by: signature TIMEOUT
+Catalogue: J1
 Limit: 5 s
 """
 

@@ -1,6 +1,7 @@
-"""Takes NaN for zero. No gate asks with NaN or infinities yet, so this one gets through.
+"""Takes NaN for zero.
 
-Accepted: a known gap, no input is NaN or infinite
+Refused by: specials INCORRECT_NUMERICAL or NON_FINITE
+Catalogue: I13
 """
 
 

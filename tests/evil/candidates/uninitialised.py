@@ -1,6 +1,7 @@
 """Returns memory that nobody has written.
 
 Refused by: signature INCORRECT_NUMERICAL
+Catalogue: I5 C8
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Uses an input as scratch.
 
 Refused by: signature INPUT_MUTATED
+Catalogue: I4
 """
 
 

@@ -1,6 +1,7 @@
 """Writes one byte in front of an input.
 
 Refused by: signature OUT_OF_BOUNDS
+Catalogue: I3
 """
 
 import ctypes

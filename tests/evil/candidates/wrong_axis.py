@@ -1,6 +1,7 @@
 """Sums over the rows instead of along them.
 
 Refused by: signature INCORRECT_NUMERICAL
+Catalogue: B17
 """
 
 

@@ -1,6 +1,7 @@
 """Returns fp64 where the contract says the inputs' element type.
 
 Refused by: signature INCORRECT_DTYPE
+Catalogue: B7
 """
 
 

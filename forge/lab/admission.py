@@ -1,0 +1,213 @@
+"""Is a task worth judging by? Its own inputs and bound must refuse known wrong answers and accept known right ones.
+
+In pure torch, on the host, before any candidate exists. Wrong answers are made from right ones (mutants), and the
+operation adds its own; right answers are the same mathematics computed in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import Admission
+from forge.domain.operation import Expected, InputKind, Operation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.gates.scales import KINDS
+from forge.lab.inputs import draw, torch_dtype
+from forge.lab.judge import judge
+
+if TYPE_CHECKING:
+    import torch
+
+REDUCED_ROWS, REDUCED_WIDTH = 4, 129
+PUBLIC_ELEMENTS = 2**17
+"""Rows of the public shape are left out until it has no more elements than that."""
+SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
+"""Significand bits of the next smaller format: fp16's and TF32's, bf16's, fp8 e4m3's."""
+_SEED = 20260101
+_SCALAR_CHANGE = 1000.0
+Outputs = tuple["torch.Tensor", ...]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One draw, with what is right for it."""
+
+    kind: InputKind
+    inputs: Outputs
+    scalars: tuple[float, ...]
+    earlier: Outputs
+    """The right outputs for other values of the same shape."""
+    expected: tuple[Expected, ...]
+    reference: Outputs
+
+
+Answer = Callable[[_Question], Outputs]
+
+
+def admit(operation: Operation, shape: Mapping[str, int], dtype: DType, policy: Policy) -> Admission:
+    """Try every mutant and every honest variant; deterministic."""
+    return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _Held(operation))
+
+
+class _Held:
+    """An operation as a key: equal when it is the same object."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.operation is self.operation
+
+    def __hash__(self) -> int:
+        return id(self.operation)
+
+
+@cache
+def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Policy, held: _Held) -> Admission:
+    operation = held.operation
+    questions = tuple(_questions(operation, dict(sizes), dtype))
+    mutants = dict(_mutants(operation, dtype))
+    survivors = tuple(name for name, answer in mutants.items() if not _refused(answer, questions, dtype, policy))
+    variants = dict(_variants(operation, dtype))
+    refused = tuple(name for name, answer in variants.items() if _refused(answer, questions, dtype, policy))
+    return Admission(
+        mutants=len(mutants),
+        killed=len(mutants) - len(survivors),
+        survivors=survivors,
+        honest=len(variants),
+        refused=refused,
+    )
+
+
+def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> Iterator[_Question]:
+    """Every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
+    rows, width = operation.row_axis, operation.reduced_axis
+    small = {**shape, rows: REDUCED_ROWS, width: REDUCED_WIDTH}
+    scalars = tuple(operation.scalars.values())
+    for number, kind in enumerate(("normal", "uniform", *KINDS)):
+        yield _question(operation, small, dtype, kind, scalars, seed=_SEED + number)
+    if scalars:
+        changed = tuple(0.125 + _SCALAR_CHANGE * value for value in scalars)
+        yield _question(operation, small, dtype, "normal", changed, seed=_SEED - 1)
+    per_row = max(1, operation.bytes_moved({**shape, rows: 1}, dtype) // 8)
+    public = {**shape, rows: max(1, min(shape[rows], PUBLIC_ELEMENTS // per_row))}
+    yield _question(operation, public, dtype, "normal", scalars, seed=_SEED - 2)
+
+
+def _question(
+    operation: Operation,
+    shape: Mapping[str, int],
+    dtype: DType,
+    kind: InputKind,
+    scalars: tuple[float, ...],
+    *,
+    seed: int,
+) -> _Question:
+    inputs = draw(operation, shape, dtype, kind, seed=seed)
+    others = draw(operation, shape, dtype, kind, seed=seed + 1000)
+    return _Question(
+        kind=kind,
+        inputs=inputs,
+        scalars=scalars,
+        earlier=_outputs(operation.reference(*others, *scalars)),
+        expected=operation.oracle(*inputs, *scalars),
+        reference=_outputs(operation.reference(*inputs, *scalars)),
+    )
+
+
+def _outputs(returned: torch.Tensor | Outputs) -> Outputs:
+    return returned if isinstance(returned, tuple) else (returned,)
+
+
+def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, policy: Policy) -> bool:
+    """Whether some question shows an answer to be wrong."""
+    return any(not _right(answer(question), question, dtype, policy) for question in questions)
+
+
+def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) -> bool:
+    return all(
+        judge(got, expected, baseline, dtype=dtype, policy=policy, patterned=question.kind == "constant").within
+        for got, expected, baseline in zip(outputs, question.expected, question.reference, strict=True)
+    )
+
+
+def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
+    """Each output in turn is made wrong, the others stay right; then whatever the operation knows to go wrong."""
+    for position, spec in enumerate(operation.outputs):
+        for name, wrong in _WRONG.items():
+            yield f"{spec.name}: {name}", _one_wrong(position, wrong)
+        for place, operand in enumerate(operation.inputs):
+            if operand.axes == spec.axes:
+                yield f"{spec.name}: a copy of {operand.name}", _one_wrong(position, _copy_of(place))
+    yield "one precision lower", lambda question: _lower_precision(operation, question, dtype)
+    for name, function in operation.mutants.items():
+        yield name, _computed(function)
+
+
+def _one_wrong(position: int, wrong: Callable[[_Question, int], torch.Tensor]) -> Answer:
+    def answer(question: _Question) -> Outputs:
+        outputs = question.reference
+        return (*outputs[:position], wrong(question, position), *outputs[position + 1 :])
+
+    return answer
+
+
+def _copy_of(place: int) -> Callable[[_Question, int], torch.Tensor]:
+    return lambda question, _: question.inputs[place]
+
+
+def _computed(function: Callable[..., torch.Tensor | Outputs]) -> Answer:
+    return lambda question: _outputs(function(*question.inputs, *question.scalars))
+
+
+def _first_row_only(question: _Question, position: int) -> torch.Tensor:
+    kept = question.reference[position].clone()
+    kept[1:] = 0
+    return kept
+
+
+def _last_column_zero(question: _Question, position: int) -> torch.Tensor:
+    kept = question.reference[position].clone()
+    kept[..., -1] = 0
+    return kept
+
+
+_WRONG: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "zeros": lambda question, i: question.reference[i].new_zeros(question.reference[i].shape),
+    "the last call's output": lambda question, i: question.earlier[i],
+    "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
+    "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
+    "times 1.01": lambda question, i: (question.reference[i].double() * 1.01).to(question.reference[i].dtype),
+    "the sign changed": lambda question, i: -question.reference[i],
+    "the first row only": _first_row_only,
+    "the last column left out": _last_column_zero,
+}
+"""What a wrong answer can look like whatever the operation is."""
+
+
+def _lower_precision(operation: Operation, question: _Question, dtype: DType) -> Outputs:
+    """The reference on inputs with fewer significant bits, its outputs rounded to them as well."""
+    bits = SIGNIFICANDS[dtype]
+    inputs = tuple(_rounded(tensor, bits) for tensor in question.inputs)
+    return tuple(_rounded(output, bits) for output in _outputs(operation.reference(*inputs, *question.scalars)))
+
+
+def _rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
+    import torch
+
+    significand, exponent = torch.frexp(tensor.double())
+    return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)
+
+
+def _variants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
+    yield "the reference", lambda question: question.reference
+    yield (
+        "fp64, rounded once",
+        lambda question: tuple(one.value.to(torch_dtype(dtype)) for one in question.expected),
+    )
+    for name, function in operation.variants.items():
+        yield name, _computed(function)

@@ -1,0 +1,26 @@
+"""How far two answers of one kernel are apart, in units of what rounding explains."""
+
+from forge.domain.operation import Expectation
+from forge.lab.judge import spread
+from forge.lab.probe import Observed, Probe
+
+
+def apart(probe: Probe, one: Observed, other: Observed) -> float:
+    """The largest difference between two answers to the same question; 0 where they are equal bit for bit.
+
+    Outputs that aren't rounded are held to the oracle exactly, in each answer, and add nothing here.
+    """
+    if equal(one, other):
+        return 0.0
+    expectations = probe.operation.oracle(*one.case.inputs, *one.case.scalars)
+    return max(
+        spread(now, then, expected, dtype=probe.dtype, policy=probe.policy)
+        if isinstance(expected, Expectation)
+        else 0.0
+        for now, then, expected in zip(one.outputs, other.outputs, expectations, strict=True)
+    )
+
+
+def equal(one: Observed, other: Observed) -> bool:
+    """Whether two answers have the same values."""
+    return all(bool((now == then).all()) for now, then in zip(one.outputs, other.outputs, strict=True))

@@ -1,0 +1,31 @@
+"""Is it exact where arithmetic is: on small integers, whose sums have no rounding errors in any order?
+
+Weights are powers of two. What follows a sum may still be rounded; outputs that are sums themselves must be equal to
+the last bit.
+"""
+
+from forge.domain.evidence import WorkloadErrors
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.probe import Probe
+
+DRAWS = 3
+
+
+def examine(probe: Probe) -> Finding:
+    """Judge integers at the public shape and at one of odd width."""
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    errors: list[WorkloadErrors] = []
+    for shape in (*(probe.shape,) * DRAWS, {**probe.shape, rows: 7, reduced: 1021}):
+        checked = probe.check([probe.case(shape, "integers")])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    worst = max(e.bound_used for e in errors)
+    return Passed(
+        observed=f"{worst:.3g} x the bound over {len(errors)} draws of integers",
+        threshold="sums exact, the rest within the bound of what follows them",
+        errors=tuple(errors),
+    )
+
+
+EXACT = Gate(name="exact", examine=examine)

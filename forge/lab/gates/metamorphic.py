@@ -1,0 +1,198 @@
+"""Do the answers to related questions stand in the relation that the operation declares?
+
+The relation is between answers of the candidate itself, so it needs no oracle; each answer is held against the oracle
+as well. Related answers may differ by rounding: a kernel may take another path, though values or sizes say otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from forge.domain.operation import Expectation
+from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
+from forge.domain.verdict import Reason
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.judge import spread
+from forge.lab.probe import Case, Observed, Probe
+
+if TYPE_CHECKING:
+    import torch
+
+THRESHOLD = "related answers apart by no more than rounding explains"
+Tensors = tuple["torch.Tensor", ...]
+
+
+def examine(probe: Probe) -> Finding:
+    """Ask one question and, for each relation, those that it relates to it."""
+    rows = probe.operation.row_axis
+    shape = {**probe.shape, rows: max(3, min(probe.shape[rows], 16))}
+    furthest = 0.0
+    for relation in probe.operation.relations:
+        first = _asked(probe, probe.case(shape))
+        if isinstance(first, Failed):
+            return first
+        found = _related(probe, relation, first)
+        if isinstance(found, Failed):
+            return found
+        if not found <= 1:
+            return _broken(relation, found, shape)
+        furthest = max(furthest, found)
+    names = ", ".join(dict.fromkeys(_NAMES[type(relation)] for relation in probe.operation.relations))
+    return Passed(observed=f"{names}: {furthest:.3g} x what rounding explains", threshold=THRESHOLD)
+
+
+def _related(probe: Probe, relation: Relation, first: Observed) -> float | Failed:
+    """How far the related answers are apart."""
+    match relation:
+        case RowsIndependent():
+            return _one_row_changed(probe, first)
+        case RowsPermuted():
+            return _permuted(probe, first)
+        case Scaled():
+            return _scaled(probe, relation, first)
+        case Additive():
+            return _added(probe, relation, first)
+        case _:
+            assert_never(relation)
+
+
+def _one_row_changed(probe: Probe, first: Observed) -> float | Failed:
+    rows = probe.operation.row_axis
+    changed = first.case.shape[rows] // 2
+    fresh = probe.case(first.case.shape)
+    kept = [row for row in range(first.case.shape[rows]) if row != changed]
+    inputs = []
+    for spec, tensor, other in zip(probe.operation.inputs, first.case.inputs, fresh.inputs, strict=True):
+        mixed = tensor.clone()
+        if rows in spec.axes:
+            axis = spec.axes.index(rows)
+            mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
+        inputs.append(mixed)
+    answer = _asked(probe, dataclasses.replace(first.case, inputs=tuple(inputs)))
+    if isinstance(answer, Failed):
+        return answer
+    return _furthest(probe, first, _rows(probe, answer.outputs, kept), kept)
+
+
+def _permuted(probe: Probe, first: Observed) -> float | Failed:
+    import torch
+
+    rows = probe.operation.row_axis
+    count = first.case.shape[rows]
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(first.case.seed))
+    inputs = tuple(
+        tensor.index_select(spec.axes.index(rows), order) if rows in spec.axes else tensor
+        for spec, tensor in zip(probe.operation.inputs, first.case.inputs, strict=True)
+    )
+    answer = _asked(probe, dataclasses.replace(first.case, inputs=inputs))
+    if isinstance(answer, Failed):
+        return answer
+    return _furthest(probe, first, _rows(probe, answer.outputs, order.argsort().tolist()))
+
+
+def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
+    operation, case = probe.operation, first.case
+    inputs = tuple(
+        tensor * 2.0 ** relation.inputs.get(spec.name, 0)
+        for spec, tensor in zip(operation.inputs, case.inputs, strict=True)
+    )
+    scalars = tuple(
+        value * 2.0 ** relation.scalars.get(name, 0)
+        for name, value in zip(operation.scalars, case.scalars, strict=True)
+    )
+    answer = _asked(probe, dataclasses.replace(case, inputs=inputs, scalars=scalars))
+    if isinstance(answer, Failed):
+        return answer
+    back = tuple(
+        output * 2.0 ** -relation.outputs[spec.name]
+        for spec, output in zip(operation.outputs, answer.outputs, strict=True)
+    )
+    return _furthest(probe, first, back)
+
+
+def _added(probe: Probe, relation: Additive, first: Observed) -> float | Failed:
+    """Split the input element by element: the summands have zeros in turn, so that nothing is rounded."""
+    import torch
+
+    names = [spec.name for spec in probe.operation.inputs]
+    place = names.index(relation.input)
+    whole = first.case.inputs[place]
+    generator = torch.Generator().manual_seed(first.case.seed)
+    taken = torch.rand(whole.shape, generator=generator) < 0.5
+    answers = []
+    for mask in (taken, ~taken):
+        part = torch.where(mask, whole, torch.zeros_like(whole))
+        inputs = (*first.case.inputs[:place], part, *first.case.inputs[place + 1 :])
+        answer = _asked(probe, dataclasses.replace(first.case, inputs=inputs))
+        if isinstance(answer, Failed):
+            return answer
+        answers.append(answer)
+    summed = tuple(
+        (one.double() + other.double()) if spec.name in relation.outputs else kept
+        for spec, one, other, kept in zip(
+            probe.operation.outputs, answers[0].outputs, answers[1].outputs, first.outputs, strict=True
+        )
+    )
+    return _furthest(probe, first, summed)
+
+
+def _rows(probe: Probe, outputs: Tensors, chosen: list[int]) -> Tensors:
+    import torch
+
+    rows, index = probe.operation.row_axis, torch.tensor(chosen)
+    return tuple(
+        output.index_select(spec.axes.index(rows), index) if rows in spec.axes else output
+        for spec, output in zip(probe.operation.outputs, outputs, strict=True)
+    )
+
+
+def _furthest(probe: Probe, first: Observed, others: Tensors, kept: list[int] | None = None) -> float:
+    """How far `others` is from the first answer, at the rows in `kept`."""
+    chosen = kept if kept is not None else list(range(first.case.shape[probe.operation.row_axis]))
+    firsts = _rows(probe, first.outputs, chosen)
+    furthest = 0.0
+    for position, expected in enumerate(probe.expected(first.case)[0]):
+        if isinstance(expected, Expectation):
+            value, scale = (_rows_of(probe, tensor, position, chosen) for tensor in (expected.value, expected.scale))
+            part = dataclasses.replace(expected, value=value, scale=scale)
+            used = spread(firsts[position], others[position], part, dtype=probe.dtype, policy=probe.policy)
+            furthest = max(furthest, used)
+    return furthest
+
+
+def _rows_of(probe: Probe, tensor: torch.Tensor, position: int, chosen: list[int]) -> torch.Tensor:
+    import torch
+
+    axes = probe.operation.outputs[position].axes
+    rows = probe.operation.row_axis
+    return tensor.index_select(axes.index(rows), torch.tensor(chosen)) if rows in axes else tensor
+
+
+def _asked(probe: Probe, case: Case) -> Observed | Failed:
+    observed = probe.call([case])
+    if isinstance(observed, Failed):
+        return observed
+    return probe.judge(observed[0])[1] or observed[0]
+
+
+_NAMES: dict[type[Relation], str] = {
+    RowsIndependent: "rows independent",
+    RowsPermuted: "rows permuted",
+    Scaled: "scaled",
+    Additive: "added",
+}
+
+
+def _broken(relation: Relation, furthest: float, shape: Mapping[str, int]) -> Failed:
+    size = ", ".join(f"{axis}={n}" for axis, n in shape.items())
+    message = f"{_NAMES[type(relation)]}: answers are {furthest:.3g} x what rounding explains apart, at {size}"
+    return Failed(
+        reason=Reason(code="INCORRECT_NUMERICAL", message=message),
+        observed=f"{furthest:.3g} x what rounding explains",
+        threshold=THRESHOLD,
+    )
+
+
+METAMORPHIC = Gate(name="metamorphic", examine=examine)

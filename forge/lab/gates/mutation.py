@@ -1,0 +1,26 @@
+"""Does it leave its inputs alone even while nobody looks: no scratch use that is put back before it returns?
+
+On a CPU the inputs' pages are read-only for these calls, so that the first write ends the process. A device works on
+copies: there they come back after the call and are compared, which sees what remains and not what was put back.
+"""
+
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.placement import Placement
+from forge.lab.probe import Probe
+
+
+def examine(probe: Probe) -> Finding:
+    """Ask at the public shape and at two small ones."""
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    on_host = probe.device == "cpu"
+    placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
+    shapes = (probe.shape, {**probe.shape, rows: 3, reduced: 1001}, {**probe.shape, rows: 2, reduced: 8})
+    for shape in shapes:
+        checked = probe.check([probe.case(shape) for _ in range(2)], placement=placement)
+        if isinstance(checked, Failed):
+            return checked
+    how = "from read-only pages" if on_host else "with the device's inputs compared afterwards"
+    return Passed(observed=f"{2 * len(shapes)} calls {how}", threshold="no write to an input")
+
+
+MUTATION = Gate(name="mutation", examine=examine)

@@ -1,0 +1,42 @@
+"""Does it follow its questions from shape to shape: large, small, large again, in an order that nobody can know?
+
+What is kept between calls is kept for the last shape, or for the largest so far: a workspace, a launch plan. Each
+shape comes at least twice, with another one in between.
+"""
+
+import random
+
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.probe import Probe
+
+VISITS = 3
+
+
+def examine(probe: Probe) -> Finding:
+    """Go around a few shapes, first small between large, then shuffled."""
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    width = max(2, min(probe.shape[reduced], 1024))
+    shapes = (
+        {**probe.shape, rows: 2 * max(4, min(probe.shape[rows], 16)), reduced: width},
+        {**probe.shape, rows: 1, reduced: width // 2 + 1},
+        {**probe.shape, rows: 3, reduced: width},
+        {**probe.shape, rows: 5, reduced: 2 * width + 1},
+    )
+    order = [0, 1, 0, 1, *_shuffled(len(shapes))]
+    for position in order:
+        checked = probe.check([probe.case(shapes[position])])
+        if isinstance(checked, Failed):
+            return checked
+    return Passed(
+        observed=f"{len(order)} calls around {len(shapes)} shapes",
+        threshold="every answer right, whatever came before",
+    )
+
+
+def _shuffled(count: int) -> list[int]:
+    order = [position for position in range(count) for _ in range(VISITS)]
+    random.SystemRandom().shuffle(order)
+    return order
+
+
+SEQUENCES = Gate(name="sequences", examine=examine)

@@ -1,0 +1,44 @@
+"""Are NaN and infinities where the reference has them, and nowhere else?
+
+One special value or a whole row of them, in each operand in turn; rows without stay right. Subnormal numbers are
+asked as well: they may be taken for zeros, and for nothing else. (Not of an interpreter: Triton's gets bf16's wrong.)
+"""
+
+from collections.abc import Mapping
+
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import InputKind
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.inputs import SPECIAL_ROWS
+from forge.lab.probe import Probe
+
+KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
+THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
+
+
+def examine(probe: Probe) -> Finding:
+    """Judge each kind at the public width, with rows enough for every pattern in every operand; and at width one."""
+    if probe.operation.specials == "unspecified":
+        return Passed(observed="the contract leaves NaN and infinities open: not asked", threshold=THRESHOLD)
+    kinds = tuple(kind for kind in KINDS if not (probe.interpreted and kind == "subnormal"))
+    errors: list[WorkloadErrors] = []
+    for shape in _shapes(probe):
+        for kind in kinds:
+            checked = probe.check([probe.case(shape, kind)])
+            if isinstance(checked, Failed):
+                return checked
+            errors += checked
+    left_out = "; subnormal numbers not asked of an interpreter" if probe.interpreted else ""
+    return Passed(
+        observed=f"{len(errors)} calls as the reference{left_out}", threshold=THRESHOLD, errors=tuple(errors)
+    )
+
+
+def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
+    operation = probe.operation
+    operands = sum(operation.row_axis in spec.axes for spec in operation.inputs)
+    rows = {**probe.shape, operation.row_axis: operands * len(SPECIAL_ROWS) + 1}
+    return rows, {**rows, operation.reduced_axis: 1}
+
+
+SPECIALS = Gate(name="specials", examine=examine)

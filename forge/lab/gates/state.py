@@ -1,0 +1,81 @@
+"""Is the same question answered alike, whatever was asked in between?
+
+Between the two askings lie other shapes, other kinds of values, NaN, other scalars and a call with no rows at all.
+"""
+
+import dataclasses
+import random
+
+from forge.domain.verdict import Reason
+from forge.lab.apart import apart
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.probe import Case, Observed, Probe
+
+THRESHOLD = "the same answer before and after, within what rounding explains"
+
+
+def examine(probe: Probe) -> Finding:
+    """Ask, ask for nothing, ask again; then once more after a shuffled series of other questions."""
+    question = probe.case(probe.shape)
+    nothing = probe.case({**probe.shape, probe.operation.row_axis: 0})
+    others = _others(probe)
+    random.SystemRandom().shuffle(others)
+    first = _asked(probe, question)
+    if isinstance(first, Failed):
+        return first
+    furthest = 0.0
+    for series in ([nothing], [*others, nothing]):
+        for case in series:
+            checked = probe.check([case])
+            if isinstance(checked, Failed):
+                return checked
+        again = _asked(probe, question)
+        if isinstance(again, Failed):
+            return _changed(again)
+        furthest = max(furthest, apart(probe, first, again))
+    if not furthest <= 1:
+        return _different(furthest)
+    return Passed(
+        observed=f"{furthest:.3g} x what rounding explains, after {len(others) + 2} other calls", threshold=THRESHOLD
+    )
+
+
+def _others(probe: Probe) -> list[Case]:
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    fresh = probe.case(probe.shape)
+    cases = [
+        probe.case(probe.shape, "large"),
+        probe.case(probe.shape, "zeros"),
+        probe.case({**probe.shape, rows: 1, reduced: 3}),
+        probe.case({**probe.shape, rows: 2 * probe.shape[rows], reduced: 129}),
+        dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
+    ]
+    return [*cases, probe.case(probe.shape, "special_rows")] if probe.operation.specials != "unspecified" else cases
+
+
+def _asked(probe: Probe, case: Case) -> Observed | Failed:
+    observed = probe.call([case])
+    if isinstance(observed, Failed):
+        return observed
+    return probe.judge(observed[0])[1] or observed[0]
+
+
+def _changed(failed: Failed) -> Failed:
+    if failed.counterexample is None:
+        return failed
+    message = f"right at first, wrong after other calls: {failed.reason.message}"
+    return dataclasses.replace(
+        failed, reason=failed.reason.model_copy(update={"code": "STATE_CARRIED", "message": message})
+    )
+
+
+def _different(furthest: float) -> Failed:
+    message = f"the same question has another answer after other calls: {furthest:.3g} x what rounding explains apart"
+    return Failed(
+        reason=Reason(code="STATE_CARRIED", message=message),
+        observed=f"{furthest:.3g} x what rounding explains",
+        threshold=THRESHOLD,
+    )
+
+
+STATE = Gate(name="state", examine=examine)

@@ -1,0 +1,76 @@
+"""One call with an operand past 2^31 bytes, where a signed 32-bit offset runs over; judged at the rows that tell.
+
+Only where the memory is there: on a device, whose arena is made for it. The rows repeat a smaller draw.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from forge.domain.tensors import ITEMSIZE_BYTES
+from forge.lab.finding import Failed
+from forge.lab.probe import Case, Observed, Probe
+
+BOUNDARY_BYTES = 2**31
+ROWS_DRAWN = 1021
+"""Prime, so that no row's number and the number of the row it repeats have a power of two in common."""
+BEYOND_ROWS = 64
+HOST_COPIES = 4
+"""Of all operands: the arena, what was drawn, what is read back, and room."""
+
+
+def ask(probe: Probe) -> str | Failed:
+    """Ask once, or say why not; the answer is in words."""
+    if probe.device == "cpu":
+        return "past 2^31 bytes not asked on a CPU (memory)"
+    spec = next(one for one in probe.operation.inputs if probe.operation.row_axis in one.axes)
+    row_bytes = ITEMSIZE_BYTES[probe.dtype]
+    for axis in spec.axes:
+        row_bytes *= probe.shape[axis] if axis != probe.operation.row_axis else 1
+    boundary = BOUNDARY_BYTES // row_bytes
+    shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
+    if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.bytes_moved(shape, probe.dtype)):
+        return "past 2^31 bytes not asked (memory)"
+    case = _repeated(probe, shape)
+    observed = probe.call([case])
+    if isinstance(observed, Failed):
+        return observed
+    wrong = probe.judge(_at_rows(probe, observed[0], boundary))[1]
+    return wrong or f"{shape[probe.operation.row_axis]} rows, an operand past 2^31 bytes, right around the boundary"
+
+
+def _host_has(size_bytes: int) -> bool:
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
+
+
+def _repeated(probe: Probe, shape: dict[str, int]) -> Case:
+    import torch
+
+    rows = probe.operation.row_axis
+    drawn = probe.case({**shape, rows: ROWS_DRAWN})
+    index = torch.arange(shape[rows]) % ROWS_DRAWN
+    inputs = tuple(
+        tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
+        for spec, tensor in zip(probe.operation.inputs, drawn.inputs, strict=True)
+    )
+    return dataclasses.replace(drawn, shape=shape, inputs=inputs)
+
+
+def _at_rows(probe: Probe, observed: Observed, boundary: int) -> Observed:
+    """The call as if it had been made of a few rows alone: the first, the last, and those around the boundary."""
+    import torch
+
+    operation, rows = probe.operation, probe.operation.row_axis
+    count = observed.case.shape[rows]
+    chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), count - 2, count - 1]
+    index = torch.tensor(chosen)
+    inputs, outputs = (
+        tuple(
+            tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
+            for spec, tensor in zip(specs, tensors, strict=True)
+        )
+        for specs, tensors in ((operation.inputs, observed.case.inputs), (operation.outputs, observed.outputs))
+    )
+    shape = {**observed.case.shape, rows: len(chosen)}
+    return Observed(dataclasses.replace(observed.case, shape=shape, inputs=inputs), outputs, observed.elapsed_ns)

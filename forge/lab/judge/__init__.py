@@ -1,0 +1,24 @@
+"""Output against oracle, by the rule that the operation declares; docs/numerics.md derives each.
+
+- `elementwise`: floats, each within its bound; on small integers, what is exact to the last bit
+- `whole`: numbers and truth values that are right or wrong, and quantised ones
+- `specials`: NaN and infinities where the reference has them
+- `aggregate`: root mean square and mean of many errors
+"""
+
+from forge.lab.judge.aggregate import Aggregate, Sample, aggregate
+from forge.lab.judge.elementwise import SMALLEST_SIZE, Judged, plainly_within, spread
+from forge.lab.judge.rules import judge
+from forge.lab.judge.specials import judge_specials
+
+__all__ = [
+    "SMALLEST_SIZE",
+    "Aggregate",
+    "Judged",
+    "Sample",
+    "aggregate",
+    "judge",
+    "judge_specials",
+    "plainly_within",
+    "spread",
+]

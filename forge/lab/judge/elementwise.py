@@ -1,0 +1,150 @@
+"""Floats against the oracle: within the bound, element by element, or not.
+
+The bound is `max(m x the baseline's own error in the row, r u_out |y*| + c u_acc (sqrt(n) + 8) S)`; docs/numerics.md
+derives it. Acceptance is written positively, so a NaN anywhere is a refusal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forge.domain.operation import Expectation
+from forge.domain.policy import Policy
+from forge.domain.tensors import UNIT_ROUNDOFF, DType
+
+if TYPE_CHECKING:
+    import torch
+
+SMALLEST_SIZE: dict[DType, float] = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-24}
+"""Below this an absolute error is allowed: the smallest normal number (flushing to zero is common practice), for
+fp16, whose normal numbers end at 6e-5, the smallest subnormal one."""
+BESIDE_THE_SUM = 8.0
+"""Roundings that aren't the sum's: the division, the root, the multiplications."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How far one output was from what it should be."""
+
+    within: bool
+    finite: bool
+    max_relative_error: float
+    """Largest |y - y*| / S where S > 0."""
+    bound_used: float
+    """Largest |y - y*| / bound; infinite where the output isn't finite."""
+    worst: tuple[int, ...]
+    """Index of the element that used most of its bound."""
+    expected: float
+    got: float
+    allowed_error: float
+
+
+NOTHING_TO_JUDGE = Judged(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)
+
+
+def judge_floats(
+    got: torch.Tensor,
+    expectation: Expectation,
+    baseline: torch.Tensor,
+    *,
+    dtype: DType,
+    policy: Policy,
+    patterned: bool = False,
+    integers: bool = False,
+) -> Judged:
+    """Hold one output against the oracle; `baseline` is the reference's output in the working dtype.
+
+    `patterned` inputs repeat one value, so that rounding errors add up instead of cancelling: the worst-case growth
+    n takes the place of sqrt(n) + 8 there. `integers` are inputs whose sums are exact in any order.
+    """
+    import torch
+
+    value = expectation.value
+    error = (got.double() - value).abs()
+    if integers and expectation.on_integers == "exact":
+        bound = torch.zeros_like(value)
+    else:
+        growth = _growth(expectation, patterned=patterned, integers=integers)
+        bound = allowed(expectation, baseline, growth, dtype=dtype, policy=policy)
+    used = torch.where(error == 0, error, error / bound).nan_to_num(nan=math.inf, posinf=math.inf)
+    return judged(got, expectation, error, bound, used)
+
+
+def judged(
+    got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
+) -> Judged:
+    """The verdict on one output, from each element's error and the share of its bound that it used."""
+    import torch
+
+    flat = int(used.argmax())
+    worst = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), used.shape))
+    relative = torch.where(expectation.scale > 0, error / expectation.scale, torch.zeros_like(error))
+    finite_relative = relative[torch.isfinite(relative)]
+    return Judged(
+        within=bool((used <= 1).all()),
+        finite=bool(torch.isfinite(got[worst])),
+        max_relative_error=float(finite_relative.max()) if finite_relative.numel() else 0.0,
+        bound_used=float(used[worst]),
+        worst=worst,
+        expected=float(expectation.value[worst]),
+        got=float(got[worst]),
+        allowed_error=float(bound[worst]),
+    )
+
+
+def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType, policy: Policy) -> bool:
+    """Whether every element is within what a good kernel reaches, without asking how good the baseline is.
+
+    The full bound is at least this one, so True here is True there, at a third of the cost.
+    """
+    error = got.double().sub_(expectation.value).abs_()
+    growth = _growth(expectation, patterned=False, integers=False)
+    return bool((error <= _reachable(expectation, growth, dtype=dtype, policy=policy)).all())
+
+
+def spread(
+    one: torch.Tensor, other: torch.Tensor, expectation: Expectation, *, dtype: DType, policy: Policy
+) -> float:
+    """How far two answers of one kernel to the same question are apart, in units of what rounding explains.
+
+    Each may be rounded to the other neighbour of a value, which takes one more rounding than the bound of one answer.
+    """
+    import torch
+
+    growth = _growth(expectation, patterned=False, integers=False)
+    reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
+    explained = reachable + expectation.roundings * UNIT_ROUNDOFF[dtype] * expectation.value.abs()
+    apart = (one.double() - other.double()).abs()
+    same = (one == other) | (one.isnan() & other.isnan())
+    used = torch.where(same, torch.zeros_like(apart), apart / explained).nan_to_num(nan=math.inf, posinf=math.inf)
+    return float(used.max()) if used.numel() else 0.0
+
+
+def _growth(expectation: Expectation, *, patterned: bool, integers: bool) -> float:
+    if integers and expectation.on_integers == "exact_sums":
+        return BESIDE_THE_SUM
+    return (expectation.terms if patterned else math.sqrt(expectation.terms)) + BESIDE_THE_SUM
+
+
+def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy: Policy) -> torch.Tensor:
+    rounded = expectation.roundings * UNIT_ROUNDOFF[dtype]
+    accumulated = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * growth
+    bound = expectation.value.abs().mul_(rounded)
+    return bound.add_(expectation.scale, alpha=accumulated).add_(SMALLEST_SIZE[dtype])
+
+
+def allowed(
+    expectation: Expectation, baseline: torch.Tensor, growth: float | None = None, *, dtype: DType, policy: Policy
+) -> torch.Tensor:
+    """The bound of each element."""
+    import torch
+
+    value = expectation.value
+    if growth is None:
+        growth = _growth(expectation, patterned=False, integers=False)
+    baseline_error = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
+    in_row = baseline_error.amax(-1, keepdim=True) if value.dim() else baseline_error
+    reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
+    return torch.maximum(policy.tolerance_baseline_multiple * in_row, reachable)

@@ -1,0 +1,55 @@
+"""NaN and infinities: where the reference has them, the output has them, and nowhere else.
+
+The fp64 oracle and the reference in the working type part where only the latter overflows; either is accepted there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from forge.domain.operation import Expectation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, allowed, judged
+
+if TYPE_CHECKING:
+    import torch
+
+
+def judge_specials(
+    got: torch.Tensor,
+    expectation: Expectation,
+    baseline: torch.Tensor,
+    *,
+    dtype: DType,
+    policy: Policy,
+    nan_may_spread: bool = False,
+) -> Judged:
+    """Hold one output against the oracle: the same kind (NaN, infinity, finite), and finite ones within the bound.
+
+    Where NaN may spread, an element that was summed may be NaN if the oracle has a NaN in its row.
+    """
+    import torch
+
+    if got.numel() == 0:
+        return NOTHING_TO_JUDGE
+    value = expectation.value.to(got.dtype).double()  # what overflows the output's type is infinite there
+    bound = allowed(expectation, baseline, dtype=dtype, policy=policy).nan_to_num(nan=0.0, posinf=0.0)
+    overflown = ~_same_kind(value, baseline.double())
+    close = _agrees(got.double(), value, bound) | (overflown & _agrees(got.double(), baseline.double(), bound))
+    if nan_may_spread and expectation.terms > 1 and value.dim():
+        close |= got.isnan() & value.isnan().any(-1, keepdim=True)
+    error = torch.where(close & ~got.isfinite(), 0.0, (got.double() - expectation.value).abs())
+    share = torch.where(bound > 0, error / bound, 0.0).nan_to_num(nan=0.0, posinf=0.0).clamp(max=1.0)
+    return judged(got, expectation, error, bound, torch.where(close, share, math.inf))
+
+
+def _agrees(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
+    both = got.isfinite() & value.isfinite()
+    return (both & ((got - value).abs() <= bound)) | (~both & _same_kind(got, value))
+
+
+def _same_kind(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    finite = one.isfinite() & other.isfinite()
+    return finite | (one.isnan() & other.isnan()) | (one.isinf() & other.isinf() & (one.sign() == other.sign()))

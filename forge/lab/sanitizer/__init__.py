@@ -1,0 +1,21 @@
+"""The same candidate once more, under a tool that watches every access to memory.
+
+`address` for what the builder compiles for the host, `compute` for what runs on an NVIDIA GPU. Python and its
+interpreters have no native code of the candidate's to watch.
+"""
+
+from forge.lab.finding import Finding
+from forge.lab.job import Job
+from forge.lab.sanitizer import address, compute
+
+__all__ = ["applies", "examine"]
+
+
+def applies(job: Job) -> bool:
+    """Whether there is code of the candidate's that a tool can watch."""
+    return job.policy.sanitizer and (job.device == "cuda" or job.language.builds)
+
+
+def examine(job: Job) -> Finding:
+    """Ask the tool; raise EnvironmentUnfit where this machine lacks it."""
+    return compute.examine(job) if job.device == "cuda" else address.examine(job)

@@ -1,0 +1,96 @@
+"""Does it keep to its memory where nobody looks: beside its own outputs, on its stack, in what it freed?
+
+A second build with AddressSanitizer (gcc and clang, `-fsanitize=address`) runs in a guest of its own, where torch's
+tensors lie between red zones too. It finds mistakes, not malice: code that knows it is watched may behave.
+ThreadSanitizer isn't used: the OpenMP runtime isn't built for it, and honest parallel loops are reported as races.
+"""
+
+import dataclasses
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
+from forge.lab import artifact
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.job import Job
+from forge.lab.probe import Probe
+from forge.lab.sanitizer.shapes import watched_shapes
+from forge.lab.subject import loaded, staged
+from forge.sandbox.reply import Refused
+
+COMPILER_FLAGS = (
+    *("-fsanitize=address", "-fno-omit-frame-pointer", "-g1"),
+    # a source that asks whether it is watched, or to be left out, is answered no
+    *("-U__SANITIZE_ADDRESS__", "-Dno_sanitize_address=unused", "-D__no_sanitize_address__=unused"),
+    *("-Dno_sanitize(...)=unused", "-D__no_sanitize__(...)=unused"),
+)
+_OPTIONS = (
+    "detect_leaks=0",  # it would trace the process; and Python keeps what it has until the end
+    "alloc_dealloc_mismatch=0",
+    "allocator_may_return_null=1",  # so that too much memory is a MemoryError, as elsewhere
+    "quarantine_size_mb=64",
+    "detect_odr_violation=0",
+)
+REPORT = "ERROR: AddressSanitizer: "
+THRESHOLD = "no access outside what it was given or allocated"
+
+
+@cache
+def environment() -> Mapping[str, str]:
+    """Variables of a guest that loads what was built with `COMPILER_FLAGS`; raise EnvironmentUnfit."""
+    libraries = []
+    for name in (
+        "libasan.so",
+        "libstdc++.so.6",
+    ):  # the sanitizer wraps functions of the second: it must be there first
+        found = subprocess.run(
+            ["/usr/bin/env", "g++", f"-print-file-name={name}"], capture_output=True, text=True, check=False
+        )
+        path = Path(found.stdout.strip())
+        if not path.is_absolute():
+            raise EnvironmentUnfit(
+                f"the compiler has no {name}: C++ candidates are run once with AddressSanitizer",
+                hint="install the sanitizer's runtime, libasan, for this g++",
+            )
+        libraries.append(str(path.resolve()))
+    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": ":".join(_OPTIONS)}
+
+
+def examine(job: Job) -> Finding:
+    """Build once more, and call that build at the public shape and at odd ones; outputs are judged as everywhere."""
+    # a torch extension is loaded by its build, and so by the builder
+    watched = environment() if job.metadata.cpp is None else None
+    built = artifact.build_artifact(job, extra_flags=COMPILER_FLAGS, environment=watched)
+    if isinstance(built, Refused):
+        reason = Reason(code=built.reason.code, message=f"with AddressSanitizer: {built.reason.message}")
+        return Failed(
+            reason=reason, observed=reason.message, threshold="it builds with AddressSanitizer", log=built.log
+        )
+    files = artifact.staged_files(job, built.files)
+    limits = job.limits(job.policy.verify_limit_s, shadow=True)
+    with staged(job, files, environment()) as stage, loaded(job, stage, limits) as probe:
+        return _explained(probe) if isinstance(probe, Failed) else _ask(probe)
+
+
+def _ask(probe: Probe) -> Finding:
+    shapes = watched_shapes(probe)
+    for shape in shapes:
+        checked = probe.check([probe.case(shape)])
+        if isinstance(checked, Failed):
+            return _explained(checked)
+    return Passed(observed=f"AddressSanitizer silent at {len(shapes)} shapes", threshold=THRESHOLD)
+
+
+def _explained(failed: Failed) -> Failed:
+    """What the report says, if it is one: the log is the candidate's, but it is refused in any case."""
+    said = next((line.partition(REPORT)[2] for line in failed.log.splitlines() if REPORT in line), None)
+    if said is None:
+        return failed
+    kind = said.split(" ")[0][:60]
+    message = f"AddressSanitizer ended it: {kind}; the log has its report"
+    return dataclasses.replace(
+        failed, reason=Reason(code="OUT_OF_BOUNDS", message=message), observed=kind, threshold=THRESHOLD
+    )

@@ -1,0 +1,101 @@
+"""Does a GPU kernel keep to its tensors, initialise what it reads, and order what its threads share?
+
+NVIDIA's compute-sanitizer runs the guest, one tool after the other: memcheck (accesses outside an allocation),
+racecheck (hazards in shared memory) and initcheck (reads of global memory that nothing has written). Torch's caching
+allocator is off there, so that each tensor is an allocation of its own with unmapped space behind it.
+"""
+
+import dataclasses
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+
+from forge.domain.verdict import Reason, ReasonCode
+from forge.errors import EnvironmentUnfit
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.job import Job
+from forge.lab.sanitizer.shapes import watched_shapes
+from forge.lab.subject import loaded, staged
+from forge.languages import LANGUAGES
+from forge.operations import reference_source
+
+TOOLS: dict[str, ReasonCode] = {
+    "memcheck": "OUT_OF_BOUNDS",
+    "racecheck": "NON_DETERMINISTIC",
+    "initcheck": "OUT_OF_BOUNDS",
+}
+"""Each with the reason for a refusal; a read of what nobody wrote counts as one outside."""
+FOUND_STATUS = 86
+"""The tool ends a process so in which it found something; a candidate that ends so by itself is refused as well."""
+_OPTIONS = ("--error-exitcode", str(FOUND_STATUS), "--print-limit", "20", "--show-backtrace", "device")
+_REPORT = re.compile(r"^=+ +((?:Invalid|Uninitialized|(?:Error|Warning): Race|Program hit).*)$", re.MULTILINE)
+_ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+_USUAL_PLACE = "/usr/local/cuda/bin"
+_GOODBYE_S = 30.0
+THRESHOLD = f"nothing found by {', '.join(TOOLS)}"
+
+
+@cache
+def program() -> str:
+    """Where the tool is; raise EnvironmentUnfit."""
+    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=_USUAL_PLACE)
+    if found is None:
+        raise EnvironmentUnfit(
+            "compute-sanitizer isn't on the path: GPU candidates are run once under it",
+            hint="install the CUDA toolkit's sanitizer, or set sanitizer = false in policy.toml",
+        )
+    return str(Path(found).resolve())
+
+
+def examine(job: Job) -> Finding:
+    """Run the candidate under each tool; what one finds refuses it, if that tool is silent on the reference."""
+    for tool, code in TOOLS.items():
+        failed = _under(tool, code, job)
+        if failed is not None:
+            _require_silence(tool, code, job)
+            return failed
+    return Passed(observed=f"{', '.join(TOOLS)} silent", threshold=THRESHOLD)
+
+
+def _require_silence(tool: str, code: ReasonCode, job: Job) -> None:
+    operation = job.operation
+    reference = dataclasses.replace(
+        job,
+        language=LANGUAGES["torch"],
+        files={"kernel.py": reference_source(operation).encode()},
+        entry_point=operation.reference.__name__,
+    )
+    failed = _under(tool, code, reference)
+    if failed is not None:
+        raise EnvironmentUnfit(
+            f"compute-sanitizer's {tool} fails with the reference on this machine: {failed.reason.message}",
+            hint="set sanitizer = false in policy.toml, or repair the tool",
+        )
+
+
+def _under(tool: str, code: ReasonCode, job: Job) -> Failed | None:
+    wrapper = (program(), "--tool", tool, *_OPTIONS)
+    limits = job.limits(job.policy.verify_limit_s, shadow=True)
+    with staged(job, job.files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as probe:
+        if isinstance(probe, Failed):
+            return probe
+        for shape in watched_shapes(probe):
+            checked = probe.check([probe.case(shape)])
+            if isinstance(checked, Failed):
+                return _found(tool, code, checked.log) if _report(checked.log) else checked
+        ended, log = probe.finish(_GOODBYE_S)
+    if ended is not None and ended.returncode == 0:
+        return None
+    return _found(tool, code, log)
+
+
+def _report(log: str) -> str | None:
+    """The first thing that the tool says it found; the log is the candidate's too, but it is refused in any case."""
+    found = _REPORT.search(log)
+    return found[1][:160] if found else None
+
+
+def _found(tool: str, code: ReasonCode, log: str) -> Failed:
+    message = f"compute-sanitizer's {tool} found: {_report(log) or 'see the log'}"
+    return Failed(reason=Reason(code=code, message=message), observed=message, threshold=THRESHOLD, log=log)

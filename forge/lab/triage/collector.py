@@ -1,0 +1,102 @@
+"""Places in a source as findings: positions in characters, excerpts that a terminal can show."""
+
+import ast
+import bisect
+import itertools
+
+from forge.domain.source_finding import FindingKind, SourceFinding
+from forge.lab.triage.kinds import WHY
+
+MOST = 20
+"""At most so many places of one kind are listed; how many more there are is said with the last."""
+EXCERPT = 100
+
+
+class Collector:
+    """Findings in one file."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file = file
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._found: dict[FindingKind, list[SourceFinding]] = {}
+        self._further: dict[FindingKind, int] = {}
+        self._places: set[tuple[FindingKind, int, int]] = set()
+
+    def add(self, kind: FindingKind, node: ast.expr | ast.stmt | ast.excepthandler | ast.alias) -> None:
+        """Note a node; a place counts once for each kind."""
+        end_line, end_offset = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset + 1
+        if not self._takes(kind, node.lineno, node.col_offset):
+            return
+        start = self._characters(node.lineno, node.col_offset)
+        end = self._characters(end_line, end_offset)
+        self._note(kind, (node.lineno, start), (end_line, max(end, start + 1) if end_line == node.lineno else end))
+
+    def add_span(self, kind: FindingKind, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Note a place by its line and character, both from 1 and 0."""
+        if self._takes(kind, *start):
+            self._note(kind, start, end)
+
+    def kinds(self) -> set[FindingKind]:
+        """The kinds that were seen."""
+        return set(self._found)
+
+    def findings(self) -> tuple[SourceFinding, ...]:
+        """Everything, in the order of the file."""
+        listed = []
+        for kind, found in self._found.items():
+            listed += [*found[:-1], found[-1].model_copy(update={"further": self._further.get(kind, 0)})]
+        return tuple(sorted(listed, key=lambda one: (one.line, one.column, one.kind)))
+
+    def _takes(self, kind: FindingKind, line: int, column: int) -> bool:
+        if (kind, line, column) in self._places:
+            return False
+        self._places.add((kind, line, column))
+        if len(self._found.setdefault(kind, [])) < MOST:
+            return True
+        self._further[kind] = self._further.get(kind, 0) + 1
+        return False
+
+    def _note(self, kind: FindingKind, start: tuple[int, int], end: tuple[int, int]) -> None:
+        line = self._lines[start[0] - 1] if start[0] <= len(self._lines) else ""
+        stop = end[1] if end[0] == start[0] else len(line)
+        self._found[kind].append(
+            SourceFinding(
+                kind=kind,
+                file=self._file,
+                line=start[0],
+                column=start[1] + 1,
+                end_line=end[0],
+                end_column=end[1] + 1,
+                untrusted_excerpt=excerpt(line[start[1] : min(stop, start[1] + 2 * EXCERPT)]),
+                why=WHY[kind],
+            )
+        )
+
+    def _characters(self, line: int, offset_bytes: int) -> int:
+        if line > len(self._lines):
+            return 0
+        text = self._lines[line - 1]
+        return (
+            offset_bytes
+            if text.isascii()
+            else len(text.encode(errors="replace")[:offset_bytes].decode(errors="ignore"))
+        )
+
+
+def excerpt(untrusted_text: str) -> str:
+    """One line that a terminal shows as it is: escaped, and cut."""
+    cut = untrusted_text[:EXCERPT]
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    return shown + ("..." if len(untrusted_text) > EXCERPT else "")
+
+
+class LineStarts:
+    """Which line and column an offset into a text is at."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 0."""
+        line = bisect.bisect_right(self._starts, offset) - 1
+        return line, offset - self._starts[line]

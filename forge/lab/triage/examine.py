@@ -1,0 +1,211 @@
+"""One pass over the tree with every rule, then the questions that need the whole module."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forge.domain.candidate import Metadata
+from forge.domain.source_finding import FindingKind, SourceFinding
+from forge.domain.task import LanguageName
+from forge.lab.triage.collector import Collector
+from forge.lab.triage.library import assignments, cpp_texts, loads_built_library, scan_constant
+from forge.lab.triage.names import Names
+from forge.lab.triage.reach import Reach, drops_outputs, is_jit, reach
+from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, is_harmless, kind_of
+from forge.lab.triage.state import kept
+from forge.lab.triage.walk import Function, executed, walk
+
+PAYLOAD = 1024
+"""A constant of so many characters without white space isn't text that a person wrote."""
+_OPAQUE: frozenset[FindingKind] = frozenset({"dynamic_import", "eval_exec", "introspection"})
+_INTERCEPTS = frozenset({"__torch_function__", "__torch_dispatch__"})
+Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+
+
+@dataclass(frozen=True)
+class Triage:
+    """What the sources show."""
+
+    findings: tuple[SourceFinding, ...]
+    launches_no_kernel: bool
+    """Whether the entry point provably launches none of the module's compiled kernels."""
+
+
+def triage(tree: ast.Module, kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str) -> Triage:
+    """Read a parsed kernel.py; never raises, whatever the text."""
+    nodes = executed(tree)
+    reader = _Reader(kernel, tree, [node for node, _ in nodes], language)
+    for node, _ in nodes:
+        reader.visit(node)
+    for place in kept(tree, nodes, reader.names):
+        reader.found.add("state", place)
+    named = reader.assigned.get(metadata.cpp.source) if metadata.cpp else None
+    for constant in cpp_texts(nodes, named):
+        for kind, start, end in scan_constant(constant):
+            if not (kind == "foreign_kernel" and language == "torch"):
+                reader.found.add_span(kind, start, end)
+    reached = reach(tree, reader.names, entry_point)
+    _decoys(tree, reached, reader.found, entry_point)
+    opaque = bool(reader.found.kinds() & _OPAQUE) or reader.unnamed
+    return Triage(reader.found.findings(), reached.launches_none and not opaque)
+
+
+def _decoys(tree: ast.Module, reached: Reach, found: Collector, entry_point: str) -> None:
+    for name, statement in reached.kernels.items():
+        if name not in reached.reached:
+            found.add("decoy_kernel", statement)
+    if reached.libraries and not reached.libraries.keys() & reached.reached:
+        found.add("decoy_kernel", next(iter(reached.libraries.values())))
+    launchers = frozenset({*reached.kernels, *reached.libraries})
+    for statement in tree.body:
+        if isinstance(statement, Function) and statement.name in (reached.reached | {entry_point}) - launchers:
+            for call in drops_outputs(statement, launchers):
+                found.add("decoy_kernel", call)
+
+
+class _Reader:
+    """The rules that look at one node."""
+
+    def __init__(self, kernel: str, tree: ast.Module, nodes: list[ast.AST], language: LanguageName) -> None:
+        self.names = Names(nodes)
+        self.assigned = assignments(tree)
+        self.found = Collector("kernel.py", kernel)
+        self.unnamed = False
+        """Whether an attribute or a name is looked up that can't be told from the source."""
+        self._language = language
+        self._told: set[int] = set()
+        self._device: set[int] = {id(one) for node in nodes if self._is_kernel(node) for one in walk(node)}
+        self._rules: dict[type[ast.AST], Callable[[ast.AST], None]] = {
+            ast.Import: self._import,
+            ast.ImportFrom: self._import,
+            ast.Name: self._expression,
+            ast.Attribute: self._expression,
+            ast.Call: self._expression,
+            ast.Subscript: self._expression,
+            ast.BinOp: self._operator,
+            ast.Constant: self._constant,
+            ast.ClassDef: self._class,
+            ast.Try: self._try,
+            ast.TryStar: self._try,
+            ast.With: self._with,
+        }
+
+    def visit(self, node: ast.AST) -> None:
+        """Apply the rules for a node's type."""
+        rule = self._rules.get(type(node))
+        if rule is not None:
+            rule(node)
+
+    def _is_kernel(self, node: ast.AST) -> bool:
+        return isinstance(node, Function) and any(is_jit(one, self.names) for one in node.decorator_list)
+
+    def _import(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.Import | ast.ImportFrom)
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            if kind_of(f"{module}.{alias.name}" if module else alias.name) == "foreign_kernel":
+                self.found.add("foreign_kernel", alias)
+
+    def _expression(self, node: ast.AST) -> None:
+        assert isinstance(node, Expression)
+        if id(node) in self._told:
+            return
+        if isinstance(node, ast.Call):
+            self._call(node)
+        dotted = self.names.resolve(node)
+        kind = "patching" if self._patches(node) else self._kind(node, dotted) if dotted else None
+        if kind is not None:
+            self.found.add(kind, node)
+            self._tell(node)
+        elif dotted and is_harmless(dotted):
+            self._tell(node)
+        else:
+            told = ATTRIBUTES.get(_last_name(node))
+            if told is not None:
+                self.found.add(told, node)
+
+    def _kind(self, node: Expression, dotted: str) -> FindingKind | None:
+        kind = kind_of(dotted)
+        if kind == "vendor_fallback" and (self._language == "torch" or id(node) in self._device):
+            return None
+        if kind == "foreign_code" and self._language == "cpp" and dotted.startswith("torch.utils.cpp_extension"):
+            return None
+        return kind
+
+    def _patches(self, node: Expression) -> bool:
+        """Whether an attribute of something imported, or what makes a function or an object, is replaced."""
+        if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load):
+            return False
+        return node.attr in {"__code__", "__class__", "__dict__"} or self.names.resolve(node.value) is not None
+
+    def _call(self, node: ast.Call) -> None:
+        dotted = self.names.resolve(node.func)
+        if self._language == "cpp" and loads_built_library(node, self.names, self.assigned):
+            self._tell(node.func)
+        elif dotted == "builtins.getattr" and self.names.resolve(node) is None:
+            self.unnamed |= len(node.args) < 2 or self.names.text(node.args[1]) is None
+        elif dotted is None and isinstance(node.func, ast.Attribute):
+            self._method(node, node.func.attr)
+
+    def _method(self, node: ast.Call, method: str) -> None:
+        kind = METHODS.get(method)
+        if kind is not None:
+            self.found.add(kind, node)
+        elif method in METHODS_OF_TENSORS and self._language != "torch" and id(node) not in self._device:
+            self.found.add("vendor_fallback", node)
+
+    def _tell(self, node: ast.expr) -> None:
+        """What is inside a name that has been told isn't told again."""
+        for _ in range(100):
+            self._told.add(id(node))
+            match node:
+                case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+                    node = inner
+                case _:
+                    return
+
+    def _operator(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.BinOp)
+        if isinstance(node.op, ast.MatMult) and self._language != "torch" and id(node) not in self._device:
+            self.found.add("vendor_fallback", node)
+
+    def _constant(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.Constant)
+        value = node.value
+        if (
+            isinstance(value, str | bytes)
+            and len(value) >= PAYLOAD
+            and max(map(len, value.split()), default=0) >= PAYLOAD
+        ):
+            self.found.add("serialized_payload", node)
+
+    def _class(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.ClassDef)
+        bases = {self.names.resolve(base) for base in node.bases}
+        own = {one.name for one in node.body if isinstance(one, Function)}
+        if "torch.Tensor" in bases or own & _INTERCEPTS:
+            self.found.add("patching", node)
+
+    def _try(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.Try | ast.TryStar)
+        if any(_calls(statement) for statement in node.body):
+            for handler in node.handlers:
+                if not isinstance(handler.body[-1], ast.Raise):
+                    self.found.add("fallback_on_error", handler)
+
+    def _with(self, node: ast.AST) -> None:
+        assert isinstance(node, ast.With)
+        for item in node.items:
+            called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+            if self.names.resolve(called) == "contextlib.suppress":
+                self.found.add("fallback_on_error", item.context_expr)
+
+
+def _last_name(node: Expression) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _calls(statement: ast.stmt) -> bool:
+    return any(isinstance(one, ast.Call) for one in walk(statement))

@@ -1,0 +1,77 @@
+"""Which C++ a file carries, and whether the library that it loads is the one that Forge built from it."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from forge.domain.source_finding import FindingKind
+from forge.lab.triage.collector import LineStarts
+from forge.lab.triage.cpp_rules import scan
+from forge.lab.triage.names import Names
+from forge.lab.triage.walk import walk
+
+BUILT = "libkernel.so"
+_MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
+_FOLLOWED = 3
+_LOADERS = ("ctypes.CDLL", "ctypes.PyDLL", "ctypes.cdll.LoadLibrary")
+Place = tuple[int, int]
+
+
+def loads_built_library(call: ast.Call, names: Names, assigned: dict[str, ast.expr]) -> bool:
+    """Whether a call of ctypes loads `libkernel.so` beside this file, and the path says nothing else."""
+    if names.resolve(call.func) not in _LOADERS or not call.args:
+        return False
+    texts, beside = _said(call.args[0], assigned)
+    return beside and {text.rpartition("/")[2] for text in texts} == {BUILT} and ".." not in "".join(texts)
+
+
+def _said(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool]:
+    """The strings in an expression and in the names it uses, and whether `__file__` is among those."""
+    texts: set[str] = set()
+    beside, seen, waiting = False, set[str](), [path]
+    for _ in range(_FOLLOWED):
+        following: list[ast.expr] = []
+        for node in (one for root in waiting for one in walk(root)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            elif isinstance(node, ast.Name) and node.id == "__file__":
+                beside = True
+            elif isinstance(node, ast.Name) and node.id in assigned and node.id not in seen:
+                seen.add(node.id)
+                following.append(assigned[node.id])
+        waiting = following
+    return texts, beside
+
+
+def assignments(tree: ast.Module) -> dict[str, ast.expr]:
+    """The values of the module's plain names; a name that is assigned twice has none."""
+    found: dict[str, ast.expr] = {}
+    twice: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    (twice.add if target.id in found else lambda _: None)(target.id)
+                    found[target.id] = statement.value
+    return {name: value for name, value in found.items() if name not in twice}
+
+
+def cpp_texts(nodes: Sequence[tuple[ast.AST, bool]], named: ast.expr | None) -> Iterator[ast.Constant]:
+    """The string constants that are C++: the one that metadata.json names, and those that look like it."""
+    for node, _ in nodes:
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            continue
+        if node is named or any(mark in node.value for mark in _MARKS):
+            yield node
+
+
+def scan_constant(node: ast.Constant) -> Iterator[tuple[FindingKind, Place, Place]]:
+    """What the C++ in a constant shows, at its place in kernel.py: exact where the literal has no escapes."""
+    text = str(node.value)
+    starts, exact = LineStarts(text), (node.end_lineno or 0) - node.lineno == text.count("\n") > 0
+    for kind, first, last in scan(text):
+        line, column = starts.place(first.offset)
+        end_line, end_column = starts.place(last.offset + len(last.text))
+        if exact and line > 0:
+            yield kind, (node.lineno + line, column), (node.lineno + end_line, end_column)
+        else:
+            yield kind, (node.lineno, 0), (node.lineno, max(1, len(last.text)))

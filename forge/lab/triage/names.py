@@ -1,0 +1,207 @@
+"""What a name stands for: imports, aliases and assembled strings resolved to one dotted name.
+
+One table for the whole file, whatever the scope: a name that is imported anywhere means that everywhere. What only a
+run could tell stays unresolved.
+"""
+
+import ast
+import builtins
+from collections.abc import Iterable
+
+from forge.lab.triage.rules import kind_of, known
+from forge.lab.triage.walk import walk
+
+DEPTH = 40
+"""Names and strings that are nested deeper are not followed."""
+TEXT_LIMIT = 1000
+_BUILTINS = frozenset(dir(builtins))
+_BINDING = frozenset(
+    {
+        *(ast.Import, ast.ImportFrom, ast.Assign, ast.NamedExpr, ast.AnnAssign, ast.FunctionDef),
+        *(ast.AsyncFunctionDef, ast.ClassDef, ast.Name, ast.arg, ast.ExceptHandler),
+    }
+)
+_IMPORTERS = frozenset({"builtins.__import__", "importlib.import_module", "importlib.__import__"})
+
+
+class Names:
+    """The names of one parsed file."""
+
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+        self.imports: dict[str, str] = {}
+        self.stars: list[str] = []
+        self._values: dict[str, ast.expr] = {}
+        self._bound: set[str] = set()
+        self._parameters: set[str] = set()
+        self._resolved: dict[int, str | None] = {}
+        for node in nodes:
+            self._take(node)
+
+    def _take(self, node: ast.AST) -> None:
+        if type(node) not in _BINDING:
+            return
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    self.imports[bound] = alias.name if alias.asname else bound
+            case ast.ImportFrom():
+                self._take_from(node)
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            ):
+                self._bind(name, value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self._bind(name, value)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._bound.add(node.name)
+            case ast.Name(ctx=ast.Store()):
+                self._bound.add(node.id)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                self._parameters.add(name)
+            case _:
+                pass
+
+    def _take_from(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(module)
+            else:
+                self.imports[alias.asname or alias.name] = f"{module}.{alias.name}"
+
+    def _bind(self, name: str, value: ast.expr) -> None:
+        if name not in self._values:
+            self._values[name] = value
+
+    def resolve(self, node: ast.expr, depth: int = 0) -> str | None:
+        """The dotted name that an expression stands for, `builtins.` before a builtin; None if only a run knows."""
+        if depth > DEPTH:
+            return None
+        key = id(node)
+        if key not in self._resolved:
+            self._resolved[key] = None  # a name that is made of itself stands for nothing
+            self._resolved[key] = self._resolve(node, depth + 1)
+        return self._resolved[key]
+
+    def _resolve(self, node: ast.expr, depth: int) -> str | None:
+        match node:
+            case ast.Name(id=name):
+                return self._resolve_name(name, depth)
+            case ast.Attribute(value=value, attr=attribute):
+                return _below(self.resolve(value, depth), attribute)
+            case ast.NamedExpr(value=value):
+                return self.resolve(value, depth)
+            case ast.Call(func=function, args=arguments):
+                return self._resolve_call(self.resolve(function, depth), arguments, depth)
+            case ast.Subscript(value=value, slice=item):
+                return self._resolve_item(value, item, depth)
+            case _:
+                return None
+
+    def _resolve_name(self, name: str, depth: int) -> str | None:
+        if name in self.imports:
+            return self.imports[name]
+        if name in self._values:
+            return self.resolve(self._values[name], depth)
+        if name in self._bound:
+            return None
+        if name == "__builtins__":
+            return "builtins"
+        builtin = f"builtins.{name}" if name in _BUILTINS else None
+        if name in self._parameters:
+            return builtin
+        starred = (f"{module}.{name}" for module in self.stars)
+        return next((one for one in starred if known(one) or (kind_of(one) and not builtin)), builtin)
+
+    def _resolve_call(self, function: str | None, arguments: list[ast.expr], depth: int) -> str | None:
+        if function in _IMPORTERS and arguments:
+            return self.text(arguments[0], depth)
+        if function == "builtins.getattr" and len(arguments) >= 2:
+            return _below(self.resolve(arguments[0], depth), self.text(arguments[1], depth))
+        if function == "builtins.vars" and len(arguments) == 1:
+            return _below(self.resolve(arguments[0], depth), "__dict__")
+        return None
+
+    def _resolve_item(self, value: ast.expr, item: ast.expr, depth: int) -> str | None:
+        base = self.resolve(value, depth)
+        if base is None or not isinstance(name := self.text(item, depth), str):
+            return None
+        if base == "sys.modules":
+            return name
+        if base == "builtins":
+            return f"builtins.{name}"
+        return _below(base.removesuffix(".__dict__"), name) if base.endswith(".__dict__") else None
+
+    def text(self, node: ast.expr, depth: int = 0) -> str | None:
+        """The string that an expression gives, where that can be told without running it."""
+        if depth > DEPTH:
+            return None
+        match node:
+            case ast.Constant(value=str(value)):
+                return value if len(value) <= TEXT_LIMIT else None
+            case ast.Constant(value=bytes(value)):
+                return value.decode("latin-1") if len(value) <= TEXT_LIMIT else None
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                return self._joined("", (left, right), depth)
+            case ast.JoinedStr(values=values):
+                return self._joined("", values, depth)
+            case ast.FormattedValue(value=value, format_spec=None):
+                return self.text(value, depth + 1)
+            case ast.Name(id=name) if name in self._values:
+                return self.text(self._values[name], depth + 1)
+            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(operand=step))):
+                reversed_text = self.text(value, depth + 1)
+                return reversed_text[::-1] if reversed_text and _is_one(step) else None
+            case ast.Call():
+                return self._called_text(node, depth + 1)
+            case _:
+                return None
+
+    def _called_text(self, node: ast.Call, depth: int) -> str | None:
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=joiner, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
+            ):
+                between = self.text(joiner, depth)
+                return self._joined(between, parts, depth) if between is not None else None
+            case ast.Call(func=ast.Attribute(value=value, attr="decode" | "encode" | "lower" | "strip" as method)):
+                text = self.text(value, depth)
+                if text is None or method in {"decode", "encode"}:
+                    return text
+                return text.lower() if method == "lower" else text.strip()
+            case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant(value=int(code))]):
+                return chr(code) if 0 <= code < 0x110000 else None
+            case ast.Call(func=ast.Name(id="str"), args=[value]):
+                return self.text(value, depth)
+            case _:
+                return None
+
+    def _joined(self, between: str, parts: Iterable[ast.expr], depth: int) -> str | None:
+        texts: list[str] = []
+        for part in parts:
+            text = self.text(part, depth + 1)
+            if text is None or sum(map(len, texts)) + len(text) > TEXT_LIMIT:
+                return None
+            texts.append(text)
+        return between.join(texts)
+
+
+def _below(base: str | None, attribute: str | None) -> str | None:
+    return f"{base}.{attribute}" if base and attribute else None
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def mentioned(node: ast.AST) -> set[str]:
+    """Every name, and every string that could be one, below a node."""
+    found: set[str] = set()
+    for one in walk(node):
+        if isinstance(one, ast.Name):
+            found.add(one.id)
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str) and len(one.value) <= TEXT_LIMIT:
+            found.add(one.value)
+    return found

@@ -1,0 +1,184 @@
+"""Which dotted name means which kind: the longest entry that is the name or begins it decides.
+
+`_HARMLESS` exempts a name under one that isn't harmless. Names are those that imports resolve to.
+"""
+
+from functools import cache
+
+from forge.domain.source_finding import FindingKind
+
+_NAMES: dict[FindingKind, str] = {
+    "dynamic_import": """
+        importlib builtins.__import__ imp runpy pkgutil zipimport
+    """,
+    "foreign_code": """
+        ctypes.CDLL ctypes.PyDLL ctypes.OleDLL ctypes.WinDLL ctypes.cdll ctypes.pydll ctypes.windll
+        ctypes.LibraryLoader ctypes.util.find_library cffi
+        numpy.ctypeslib.load_library torch.ops.load_library torch.classes.load_library
+        torch.utils.cpp_extension ctypes.CFUNCTYPE ctypes.PYFUNCTYPE
+    """,
+    "patching": """
+        builtins.setattr builtins.delattr unittest.mock torch.library torch.utils._python_dispatch torch.overrides
+    """,
+    "threads": """
+        threading _thread concurrent.futures multiprocessing.pool.ThreadPool multiprocessing.dummy asyncio atexit
+        weakref.finalize signal torch.cuda.Stream torch.cuda.stream torch.cuda.ExternalStream torch.futures
+        torch.jit.fork torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.graphs
+    """,
+    "environment": """
+        os.environ os.environb os.getenv os.getenvb os.putenv os.unsetenv sys.argv sys.flags sys.orig_argv platform
+        torch.set_num_threads torch.set_num_interop_threads torch.set_float32_matmul_precision torch.set_default_dtype
+        torch.set_default_device torch.set_flush_denormal torch.use_deterministic_algorithms torch.set_printoptions
+        resource os.sched_setaffinity os.nice
+    """,
+    "frames": """
+        sys._getframe sys._current_frames inspect.stack inspect.trace inspect.currentframe inspect.getouterframes
+        gc.get_objects gc.get_referrers gc.get_referents traceback.walk_stack guest
+    """,
+    "introspection": """
+        inspect gc sys.modules sys.settrace sys.setprofile sys.monitoring
+        sys.meta_path sys.path_hooks sys.addaudithook traceback dis tracemalloc builtins.globals builtins.locals
+        builtins.vars builtins.__builtins__ ctypes.pythonapi ctypes.string_at ctypes.wstring_at ctypes.memmove
+        ctypes.memset ctypes.py_object faulthandler torch._C types.CodeType types.FunctionType weakref.getweakrefs
+    """,
+    "files": """
+        builtins.open io.open io.FileIO codecs.open os.open os.read os.write os.pread os.pwrite os.fdopen os.listdir
+        os.scandir os.walk os.stat os.unlink os.remove os.rename os.replace os.mkdir os.makedirs os.rmdir os.symlink
+        os.link os.chmod os.chown os.truncate os.ftruncate os.mkfifo os.memfd_create os.dup os.dup2 os.sendfile
+        os.pipe os.close os.path.exists os.path.isfile os.path.isdir shutil tempfile mmap fcntl glob fileinput
+        linecache sqlite3 dbm torch.save torch.from_file numpy.fromfile numpy.save numpy.savez numpy.memmap
+        numpy.loadtxt numpy.load multiprocessing.shared_memory
+    """,
+    "network": """
+        socket _socket ssl http.client http.server urllib.request ftplib smtplib poplib imaplib xmlrpc socketserver
+        asyncio.open_connection asyncio.start_server aiohttp httpx requests urllib3 paramiko huggingface_hub torch.hub
+        websockets zmq
+    """,
+    "processes": """
+        subprocess _posixsubprocess os.system os.popen os.fork os.forkpty os.execl os.execle os.execlp os.execlpe
+        os.execv os.execve os.execvp os.execvpe os.spawnl os.spawnle os.spawnlp os.spawnlpe os.spawnv os.spawnve
+        os.spawnvp os.spawnvpe os.posix_spawn os.posix_spawnp os.kill os.killpg os.setsid os.pidfd_open os.ptrace pty
+        multiprocessing.Process multiprocessing.Pool multiprocessing.get_context multiprocessing.process
+        multiprocessing.Manager torch.multiprocessing.spawn torch.multiprocessing.Process torch.multiprocessing.Pool
+        signal.pidfd_send_signal
+    """,
+    "clock": """
+        time timeit datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today
+        torch.cuda.Event torch.profiler torch.autograd.profiler triton.testing os.times cProfile profile
+    """,
+    "randomness": """
+        random secrets numpy.random os.urandom os.getrandom uuid torch.rand torch.randn torch.randint torch.randperm
+        torch.rand_like torch.randn_like torch.randint_like torch.bernoulli torch.multinomial torch.manual_seed
+        torch.seed torch.initial_seed torch.get_rng_state torch.set_rng_state torch.Generator torch.default_generator
+        torch.random torch.cuda.manual_seed torch.cuda.manual_seed_all torch.nn.init triton.language.rand
+        triton.language.randn triton.language.randint triton.language.philox
+    """,
+    "foreign_kernel": """
+        flash_attn flash_attn_interface flash_attn_2_cuda xformers
+        liger_kernel flashinfer cutlass cutlass_library apex
+        vllm vllm_flash_attn sglang sgl_kernel bitsandbytes deepspeed transformer_engine fla unsloth cupy cupyx jax
+        tensorrt onnxruntime tvm torchao quack kernels numba tilelang thunderkittens deep_gemm flash_mla aiter
+        fbgemm_gpu torchvision.ops mamba_ssm causal_conv1d tensorflow sageattention hf_kernels cuda pycuda
+    """,
+    "vendor_fallback": """
+        torch.nn torch.ops torch.compile torch._dynamo torch._inductor torch.jit torch.fx torch.special torch.linalg
+        torch.fft torch.backends.cudnn torch.backends.mkldnn
+    """,
+    "eval_exec": "builtins.eval builtins.exec builtins.compile code.InteractiveInterpreter codeop",
+    "serialized_payload": """
+        pickle _pickle marshal dill cloudpickle joblib shelve base64 zlib lzma bz2 gzip binascii.unhexlify
+        binascii.a2b_base64 binascii.a2b_hex builtins.bytes.fromhex
+        builtins.bytearray.fromhex codecs.decode torch.load
+        torch.jit.load safetensors zipfile tarfile
+    """,
+}
+_HARMLESS = """
+    importlib.metadata importlib.resources asyncio.iscoroutinefunction signal.Signals concurrent.futures.TimeoutError
+    subprocess.PIPE subprocess.DEVNULL subprocess.STDOUT subprocess.CalledProcessError subprocess.TimeoutExpired
+    subprocess.SubprocessError socket.timeout socket.error socket.gaierror socket.herror requests.exceptions
+    torch.hub.get_dir torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
+"""
+
+METHODS: dict[str, FindingKind] = {
+    **dict.fromkeys(
+        ("read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "mkdir", "rmdir", "symlink_to", "unlink"),
+        "files",
+    ),
+    **dict.fromkeys(("rglob", "touch", "hardlink_to", "tofile"), "files"),
+    **dict.fromkeys(("from_address", "from_buffer"), "introspection"),
+    **dict.fromkeys(("random_", "normal_", "uniform_", "bernoulli_", "exponential_"), "randomness"),
+    **dict.fromkeys(("register_forward_hook", "register_hook"), "patching"),
+}
+"""Methods that mean something whatever they are called on."""
+
+_OF_THE_INTERPRETER = """
+    __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__
+    __getattribute__ _version
+"""
+_OF_FRAMES = "f_back f_globals f_locals f_code gi_frame cr_frame tb_frame"
+ATTRIBUTES: dict[str, FindingKind] = {
+    **dict.fromkeys(_OF_THE_INTERPRETER.split(), "introspection"),
+    **dict.fromkeys(_OF_FRAMES.split(), "frames"),
+}
+"""Attributes that mean something whatever they are read from."""
+
+_COMPUTE = """
+    matmul mm bmm addmm addbmm baddbmm einsum dot inner outer tensordot conv1d conv2d conv3d softmax log_softmax
+    layer_norm rms_norm group_norm batch_norm instance_norm scaled_dot_product_attention gelu silu relu sigmoid
+    tanh mean sum var std prod logsumexp cumsum cumprod norm vector_norm rsqrt sqrt square pow exp log erf topk
+    sort argsort argmax argmin amax amin max min mul add sub div true_divide addcmul addcdiv linear embedding
+    cross_entropy lerp _softmax native_layer_norm index_add scatter_add mul_ add_ sub_ div_ rsqrt_ sqrt_ square_
+    pow_ exp_
+"""
+COMPUTE = frozenset(_COMPUTE.split())
+"""Operations of torch that compute: as functions of torch, and as methods of what isn't known to be anything else."""
+METHODS_OF_TENSORS = COMPUTE - {
+    "add",
+    "log",
+    "max",
+    "min",
+    "pow",
+    "sort",
+    "sub",
+    "dot",
+    "norm",
+    "linear",
+    "sum",
+    "mul",
+    "exp",
+}
+"""Those of which the name alone, as a method, says that it is a tensor's."""
+
+
+@cache
+def _table() -> dict[str, FindingKind | None]:
+    table: dict[str, FindingKind | None] = dict.fromkeys(_HARMLESS.split())
+    return table | {name: kind for kind, names in _NAMES.items() for name in names.split()}
+
+
+def kind_of(dotted: str) -> FindingKind | None:
+    """The kind that a resolved name belongs to, by its longest known beginning."""
+    table, parts = _table(), dotted.split(".")
+    if parts[0] == "torch" and len(parts) == 2 and parts[1] in COMPUTE:
+        return "vendor_fallback"
+    for length in range(min(len(parts), 5), 0, -1):
+        name = ".".join(parts[:length])
+        if name in table:
+            return table[name]
+    return None
+
+
+def is_harmless(dotted: str) -> bool:
+    """Whether a name is exempt although its module isn't."""
+    parts = dotted.split(".")
+    return any(".".join(parts[:length]) in _harmless() for length in range(1, min(len(parts), 5) + 1))
+
+
+@cache
+def _harmless() -> frozenset[str]:
+    return frozenset(_HARMLESS.split())
+
+
+def known(dotted: str) -> bool:
+    """Whether exactly this name has an entry."""
+    return dotted in _table()

@@ -1,0 +1,91 @@
+"""What outlives a call: containers, globals, attributes and caches of the module that its functions write to."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from forge.lab.triage.names import Names
+from forge.lab.triage.walk import Function
+
+_CONTAINERS = frozenset(
+    f"{module}.{name}"
+    for module, listed in (
+        ("builtins", "dict list set bytearray"),
+        ("collections", "defaultdict OrderedDict deque Counter ChainMap UserDict UserList"),
+        ("weakref", "WeakKeyDictionary WeakValueDictionary WeakSet"),
+        ("types", "SimpleNamespace"),
+        ("threading", "local"),
+        ("contextvars", "ContextVar"),
+    )
+    for name in listed.split()
+)
+_WRITE_METHODS = """
+    append appendleft extend insert add update setdefault pop popitem clear remove discard set __setitem__
+"""
+_WRITES = frozenset(_WRITE_METHODS.split())
+_CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property", "functools.singledispatch")
+_LITERALS = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
+
+
+def kept(tree: ast.Module, nodes: Sequence[tuple[ast.AST, bool]], names: Names) -> Iterator[ast.expr | ast.stmt]:
+    """Every place where a function writes to what outlives it."""
+    shared = _shared(tree, names)
+    for node, inside in nodes:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from (one for one in _defaults(node) if _is_container(one, names))
+                yield from (one for one in node.decorator_list if _is_cache(one, names))
+            case ast.Global() | ast.Nonlocal():
+                yield node
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store() | ast.Del()):
+                if inside and _root(node) in shared:
+                    yield node
+            case ast.Call(func=ast.Attribute(attr=method)) if (
+                inside and method in _WRITES and _root(node.func) in shared
+            ):
+                yield node
+            case _:
+                pass
+
+
+def _shared(tree: ast.Module, names: Names) -> set[str]:
+    """Names of the module that hold something changeable: containers, functions, classes, instances of those."""
+    found: set[str] = set()
+    for statement in tree.body:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.add(statement.name)
+            case ast.Assign(targets=targets, value=value):
+                if _is_container(value, names) or _is_own(value, found):
+                    found |= {one.id for one in targets if isinstance(one, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if _is_container(value, names):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def _is_own(value: ast.expr, classes: set[str]) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in classes
+
+
+def _is_container(value: ast.expr, names: Names) -> bool:
+    if isinstance(value, _LITERALS):
+        return True
+    return isinstance(value, ast.Call) and names.resolve(value.func) in _CONTAINERS
+
+
+def _is_cache(decorator: ast.expr, names: Names) -> bool:
+    return names.resolve(decorator.func if isinstance(decorator, ast.Call) else decorator) in _CACHES
+
+
+def _defaults(function: Function) -> list[ast.expr]:
+    return [*function.args.defaults, *(one for one in function.args.kw_defaults if one is not None)]
+
+
+def _root(node: ast.expr) -> str:
+    """The name at the beginning of `name.a[b].c`."""
+    for _ in range(20):
+        if not isinstance(node, ast.Subscript | ast.Attribute):
+            break
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

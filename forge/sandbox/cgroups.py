@@ -1,0 +1,221 @@
+"""A cgroup for each guest, where this user may make one: the kernel bounds memory in total and the number of tasks.
+
+Found out by reading what is mounted and writable here; joined before the guest's plan is sent, so that everything
+it becomes is in it. Ordinary users in containers have none: `memory` then watches from outside. A group's name
+says who made it; what a killed host left is removed by the next one that starts.
+"""
+
+import contextlib
+import functools
+import itertools
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from forge.sandbox.limits import Limits
+
+Controller = Literal["memory", "pids"]
+
+CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
+PARTS: dict[Controller, str] = {"memory": "cgroup_memory", "pids": "cgroup_pids"}
+OUR_TASKS, OUR_BYTES = 8, 64 << 20
+"""What isn't the guest's: supervisor, bubblewrap, PID 1, and room for one to end while another begins."""
+_NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
+_REMOVAL_S = 2.0
+_serial = itertools.count()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory in which groups with this controller can be made."""
+
+    directory: Path
+    version: Literal[1, 2]
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Why there is no such place, and what to do about it."""
+
+    reason: str
+    hint: str
+
+
+class Group:
+    """One guest's group: a directory for each hierarchy that could be had, none where none could."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self.parts: tuple[str, ...] = ()
+        self._directories: list[Path] = []
+        self._memory: tuple[Path, int] | None = None
+        name = f"{_owner_name()}-{next(_serial)}"
+        for controller in CONTROLLERS:
+            place = find(controller)
+            if isinstance(place, Place) and self._join(
+                place.directory / name, pid, _settings(place, controller, limits)
+            ):
+                self.parts += (PARTS[controller],)
+                if controller == "memory":
+                    self._memory = place.directory / name, place.version
+
+    def _join(self, directory: Path, pid: int, settings: dict[str, int]) -> bool:
+        """Make the group, bind it, and move `pid` in; a limit that can't be set is no limit."""
+        try:
+            if directory not in self._directories:
+                directory.mkdir()
+                self._directories.append(directory)
+            for file, value in settings.items():
+                _write(directory / file, value)
+            _write(directory / "cgroup.procs", pid)
+        except OSError:
+            return False
+        with contextlib.suppress(OSError):  # the one says swap too, the other that all die together: not everywhere
+            _write(directory / "memory.memsw.limit_in_bytes", settings.get("memory.limit_in_bytes", 0))
+        with contextlib.suppress(OSError):
+            _write(directory / "memory.oom.group", 1)
+        return True
+
+    @property
+    def bounds_memory(self) -> bool:
+        """Whether the kernel keeps the tree's memory within its limit."""
+        return self._memory is not None
+
+    def excess(self) -> Literal["total"] | None:
+        """Whether the kernel has killed something in the group for the memory it took."""
+        if self._memory is None:
+            return None
+        directory, version = self._memory
+        try:
+            facts = (directory / ("memory.oom_control" if version == 1 else "memory.events")).read_text()
+        except OSError:
+            return None
+        killed = any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in facts.splitlines())
+        return "total" if killed else None
+
+    def remove(self) -> None:
+        """Take the group away, once its last process is gone."""
+        deadline_s = time.monotonic() + _REMOVAL_S
+        while self._directories and time.monotonic() < deadline_s:
+            self._directories = [directory for directory in self._directories if not _removed(directory)]
+            if self._directories:
+                time.sleep(0.002)
+
+
+def _settings(place: Place, controller: Controller, limits: Limits) -> dict[str, int]:
+    match controller:
+        case "pids":
+            return {"pids.max": limits.processes + OUR_TASKS}
+        case "memory" if place.version == 1:
+            return {"memory.limit_in_bytes": limits.total_memory_bytes + OUR_BYTES}
+        case "memory":
+            return {"memory.swap.max": 0, "memory.max": limits.total_memory_bytes + OUR_BYTES}
+
+
+@functools.cache
+def find(controller: Controller) -> Place | Unavailable:
+    """Where groups can be made; the answer is kept, and what dead hosts have left there is removed."""
+    answer = _search(controller)
+    if isinstance(answer, Place):
+        sweep(answer.directory)
+    return answer
+
+
+def _search(controller: Controller) -> Place | Unavailable:
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        memberships = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except OSError:
+        return Unavailable("this system has no cgroups", "use Linux")
+    own: Path | None = None
+    for _, controllers, path in memberships:
+        version: Literal[1, 2] = 1 if controllers else 2
+        if version == 1 and controller not in controllers.split(","):
+            continue
+        directory = _directory(mounts, path, "cgroup2" if version == 2 else controller)
+        if directory is None:
+            continue
+        own = own or directory
+        for place in (directory,) if version == 1 else (directory, *directory.parents):
+            if _usable(place, controller, version):
+                return Place(place, version)
+    if own is None:
+        return Unavailable(f"the {controller} controller isn't mounted", "mount cgroup2 at /sys/fs/cgroup")
+    return Unavailable(
+        f"no group above {str(own)!r} can be written by this user and passes on the {controller} controller",
+        "systemd-run --user --scope -p Delegate=yes forge ..."
+        if os.path.isdir("/run/systemd/system")
+        else "have root give this user a group with the memory and pids controllers, and start forge in it",
+    )
+
+
+def _directory(mounts: list[str], path: str, kind: str) -> Path | None:
+    """Where a hierarchy shows the group `path`; None if it isn't mounted, or another part of it is."""
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        root, point = before.split()[3:5]
+        file_system, _, options = after.split(maxsplit=2)
+        if file_system == "cgroup2" if kind == "cgroup2" else file_system == "cgroup" and kind in options.split(","):
+            inside = os.path.relpath(path, root)
+            return None if inside.startswith("..") else Path(os.path.normpath(f"{point}/{inside}"))
+    return None
+
+
+def _usable(directory: Path, controller: Controller, version: Literal[1, 2]) -> bool:
+    """Whether groups can be made here and we can be moved in: version 2 passes on only what it was told to."""
+    if not (os.access(directory, os.W_OK) and os.access(directory / "cgroup.procs", os.W_OK)):
+        return False
+    try:
+        return version == 1 or controller in (directory / "cgroup.subtree_control").read_text().split()
+    except OSError:
+        return False
+
+
+def sweep(directory: Path) -> None:
+    """Remove groups whose maker is dead; another PID namespace's are left, we can't see who lives there."""
+    ours = _namespace()
+    for entry in directory.iterdir():
+        if (named := _NAME.fullmatch(entry.name)) is None or int(named[1]) != ours:
+            continue
+        if _start_ticks(int(named[2])) != int(named[3]):
+            _removed(entry)
+
+
+def _owner_name() -> str:
+    return f"forge-{_namespace()}-{os.getpid()}-{_start_ticks(os.getpid())}"
+
+
+def _namespace() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def _start_ticks(pid: int) -> int | None:
+    """When a process started (proc(5): field 22), which tells it from a later one of the same number."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return None
+
+
+def _removed(directory: Path) -> bool:
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _write(path: Path, value: int) -> None:
+    path.write_text(str(value))
+
+
+def explain() -> Iterator[tuple[str, Unavailable]]:
+    """The parts that can't be had here, and why."""
+    for controller in CONTROLLERS:
+        if isinstance(answer := find(controller), Unavailable):
+            yield PARTS[controller], answer

@@ -1,0 +1,47 @@
+"""How a guest ended, as our own processes saw it; what the guest says about that isn't asked."""
+
+import os
+import signal
+from dataclasses import dataclass
+
+from forge.sandbox.memory import Excess
+from forge.sandbox.reports import Ended
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How a guest ended. `returncode` is None when a signal ended it; both say nothing about correctness."""
+
+    returncode: int | None
+    signal: int | None
+    timed_out: bool
+    flooded: bool
+    cpu_s: float | None
+    """Of the guest and the children it waited for; None when the tree was killed first."""
+    max_rss_bytes: int | None
+    excess: Excess | None = None
+    """Whose memory ran out, where that ended it: the tree's share, or the machine's."""
+
+
+def exit_of(ended: Ended | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:
+    """What our own PID 1 said of the end; if it was killed first, so was the guest."""
+    if ended is None:
+        return Exit(
+            returncode=None,
+            signal=signal.SIGKILL,
+            timed_out=timed_out,
+            flooded=flooded,
+            excess=excess,
+            cpu_s=None,
+            max_rss_bytes=None,
+        )
+    code = os.waitstatus_to_exitcode(ended.status)
+    return Exit(
+        returncode=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        timed_out=timed_out,
+        flooded=flooded,
+        excess=excess,
+        cpu_s=ended.cpu_s,
+        max_rss_bytes=ended.max_rss_bytes,
+    )

@@ -1,0 +1,125 @@
+"""The second rung of the ladder: bubblewrap makes the namespaces and the mounts, all else stays ours.
+
+For kernels that let this program make a user namespace, but not just any program (AppArmor's restriction of
+unprivileged user namespaces names bubblewrap as an exception). Our PID 1 runs inside it, and goes on with the same
+steps as where it built the mounts itself. Distrusts the search path: the program is the one in the system's folders.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+from forge.sandbox.enter import kernel
+from forge.sandbox.enter.namespaces import HOSTNAME, NOBODY, host_is_root
+from forge.sandbox.enter.plan import Plan
+from forge.sandbox.enter.root import DEVICES, FILES, STANDARD_LINKS, WRITABLE
+
+PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
+STORE = "/.store"
+OWN = "/.enter/forge/sandbox/enter"
+"""Where our part finds itself inside. It is mounted, and Landlock lets no guest open it."""
+
+
+def program() -> str | None:
+    """The installed bubblewrap, if there is one."""
+    return next((path for path in PROGRAMS if os.access(path, os.X_OK)), None)
+
+
+def execute(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
+    """Become bubblewrap, and in it `wrapped`; what it has to say against that goes to the log."""
+    with kernel.step("bubblewrap"):
+        path = program()
+        if path is None:
+            raise FileNotFoundError(2, f"no bubblewrap at {' or '.join(PROGRAMS)}")
+        proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
+        orders = _memory(plan.line())
+        handed = [channel.fileno(), peer, proc, orders]
+        for number in handed:
+            os.set_inheritable(number, True)
+        inside = [sys.executable, "-I", "-S", f"{OWN}/wrapped.py", *map(str, handed)]
+        os.execve(path, [path, *arguments(plan), "--", *inside], {})  # noqa: S606 - no shell is the point
+    raise AssertionError("execve returned")
+
+
+def arguments(plan: Plan) -> Iterator[str]:
+    """The same tree that `root` builds, in bubblewrap's words."""
+    yield from (
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--hostname",
+        HOSTNAME,
+    )
+    if not host_is_root():  # root stays until the mounts stand, then becomes nobody in a namespace of its own
+        yield from ("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
+    yield from ("--as-pid-1", "--die-with-parent", "--chdir", "/")
+    for folder in _folders(plan):  # made on the way to something else, they'd be their maker's alone
+        yield from ("--perms", "0755", "--dir", folder)
+    yield from ("--size", str(plan.scratch_bytes), "--tmpfs", STORE)
+    for target in WRITABLE:
+        inside = f"{STORE}/{target.rpartition('/')[2]}"
+        yield from ("--perms", "0700", "--dir", inside)
+        yield from ("--symlink", os.path.relpath(inside, os.path.dirname(target)), target)
+    yield from ("--proc", "/proc")
+    for device in (*DEVICES, *plan.devices):
+        yield from ("--dev-bind", device, device)
+    for link, text in (*plan.links, *STANDARD_LINKS):
+        yield from ("--symlink", text, link)
+    for file, text in FILES.items():
+        yield from ("--perms", "0444", "--file", str(_memory(text.encode())), file)
+    yield from ("--ro-bind", os.path.dirname(os.path.realpath(__file__)), OWN)
+    yield from _trees(plan)
+    if not plan.devices:
+        yield from ("--remount-ro", "/proc")
+    yield from ("--remount-ro", "/")
+
+
+def _folders(plan: Plan) -> list[str]:
+    links = [link for link, _ in plan.links]
+    placed = {*DEVICES, *links, *FILES, OWN, *(target for _, target, _ in plan.binds)}
+    found: set[str] = set()
+    while placed := {os.path.dirname(path) for path in placed} - {"/"}:
+        found |= placed
+    return sorted(found - set(links))
+
+
+def _trees(plan: Plan) -> Iterator[str]:
+    """Binds and masks from the shallowest target down; a mask that covers nothing is left out."""
+    order: list[tuple[str, str | None, bool]] = [(path, None, False) for path in plan.masked]
+    order += [(target, source, writable) for source, target, writable in plan.binds]
+    covers: dict[str, str | None] = {}
+    masks: list[str] = []
+    for target, source, writable in sorted(order, key=lambda entry: (entry[0].count("/"), entry[0])):
+        if source is not None:
+            yield from ("--bind" if writable else "--ro-bind", source, target)
+        elif (shown := _on_host(target, covers)) is None or not os.path.exists(shown):
+            continue
+        elif os.path.isdir(shown):
+            yield from ("--perms", "0755", "--size", str(1 << 16), "--tmpfs", target)
+            masks.append(target)
+        else:
+            yield from ("--perms", "0444", "--ro-bind-data", str(_memory(b"")), target)
+        covers[target] = source
+    for mask in masks:
+        yield from ("--remount-ro", mask)
+
+
+def _on_host(target: str, covers: dict[str, str | None]) -> str | None:
+    """The host's path for what would be seen at `target`; None where nothing would."""
+    above = target
+    while above not in covers and above != "/":
+        above = os.path.dirname(above)
+    source = covers.get(above)
+    return None if source is None else source + target[len(above) :]
+
+
+def _memory(content: bytes) -> int:
+    """An inheritable descriptor from which `content` can be read once."""
+    descriptor = os.memfd_create("forge-bubblewrap", 0)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

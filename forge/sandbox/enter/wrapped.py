@@ -1,0 +1,32 @@
+"""PID 1 inside bubblewrap: `wrapped.py <channel> <peer> <the host's /proc> <orders>`, all descriptors.
+
+The mounts stand; `init` goes on from there. It distrusts what bubblewrap did as little as it distrusts the kernel:
+both are the machine's.
+"""
+
+import os
+import socket
+import sys
+
+if not __package__:
+    sys.path.append(os.path.realpath(__file__).rsplit("/", 4)[0])
+
+from forge.sandbox.enter import init
+from forge.sandbox.enter.plan import parse, send_descriptor
+
+
+def main() -> None:
+    """Tell the host who PID 1 is, and be it."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    channel.set_inheritable(False)
+    peer, proc, orders = map(int, sys.argv[2:5])
+    for descriptor in (peer, proc):
+        os.set_inheritable(descriptor, False)
+    with os.fdopen(orders, "rb") as file:
+        plan = parse(file.read())
+    send_descriptor(channel, os.pidfd_open(os.getpid()))
+    init.run(plan, channel, peer, init.execute, proc=proc)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Watches how much memory a guest's whole tree takes, where no cgroup bounds it; a limit per process bounds no tree.
+
+Distrusts the guest's bookkeeping: the numbers are the kernel's. What a process hides from them (pages that only
+a pipe or a socket holds) still shows in what the machine has left, and ends the guest before the machine suffers.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import time
+from pathlib import Path
+from typing import Literal
+
+from forge.sandbox.cgroups import Group
+from forge.sandbox.freeze import descendants
+
+Excess = Literal["total", "machine"]
+"""More than the tree may have; or the machine is about to have none left."""
+
+LOOK_S = 0.05
+_DEEP_EVERY_S = 1.0
+_SHARE_OF_A_CORE = 0.1
+RESERVE = 0.03
+"""Share of the machine's memory that must stay available while an unbounded guest runs."""
+_COUNTED = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB", re.MULTILINE)
+_SHMEM = re.compile(r"^RssShmem:\s+(\d+) kB", re.MULTILINE)
+_WRITABLE_SHARED = re.compile(".w.s")
+_NAMELESS = ("/dev/zero (deleted)", "/memfd:", "/SYSV")
+
+
+class Bounded:
+    """A tree in a cgroup: the kernel holds it to its limit, one process at a time; one kill is the end of all."""
+
+    parts: tuple[str, ...] = ()
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def look(self) -> Excess | None:
+        """What is exceeded now."""
+        return self._group.excess()
+
+
+class Watched:
+    """Looks at one tree again and again; `root` is its PID 1, which isn't counted."""
+
+    parts: tuple[str, ...] = ("memory_watch",)
+
+    def __init__(
+        self, root: int, limit_bytes: int, *, scratch: int | None, given: tuple[int, ...], reserve: float = RESERVE
+    ) -> None:
+        self._root = root
+        self._limit_bytes = limit_bytes
+        self._reserve = reserve
+        self._scratch = scratch
+        """A descriptor of the guest's tmpfs, whose pages belong to no process."""
+        facts = [os.fstat(number) for number in given if stat.S_ISREG(os.fstat(number).st_mode)]
+        self._given_inodes = {fact.st_ino for fact in facts}
+        self._given_bytes = sum(fact.st_size for fact in facts)
+        self._next_look_s = self._next_deep_s = 0.0
+
+    def look(self) -> Excess | None:
+        """What is exceeded now; cheap and rare enough to be asked at any rate."""
+        began_s = time.monotonic()
+        if began_s < self._next_look_s:
+            return None
+        pids = descendants(self._root)
+        deep = began_s >= self._next_deep_s or self._quick_bytes(pids) > self._limit_bytes
+        if deep:
+            self._next_deep_s = began_s + _DEEP_EVERY_S
+        excess: Excess | None = "total" if deep and self._exact_bytes(pids) > self._limit_bytes else None
+        if excess is None and _available_share() < self._reserve:
+            excess = "machine"
+        took_s = time.monotonic() - began_s
+        self._next_look_s = began_s + max(LOOK_S, took_s / _SHARE_OF_A_CORE)
+        return excess
+
+    def _quick_bytes(self, pids: set[int]) -> int:
+        """Never less than what `_exact_bytes` finds in pages that are mapped."""
+        total = self._scratch_bytes()
+        for pid in pids:
+            status = _text(pid, "status")
+            shared_kb = sum(map(int, _SHMEM.findall(status)))
+            total += 1024 * sum(map(int, _COUNTED.findall(status))) - min(1024 * shared_kb, self._given_bytes)
+        return total
+
+    def _exact_bytes(self, pids: set[int]) -> int:
+        """Private pages, each counted once; page tables; shared memory without a name; the scratch."""
+        nameless: dict[tuple[str, str], int] = {}
+        private = 0
+        for pid in pids:
+            rollup, status = _text(pid, "smaps_rollup"), _text(pid, "status")
+            private += _field_bytes("Pss_Anon", rollup) if rollup else _field_bytes("RssAnon", status)
+            private += _field_bytes("VmPTE", status)
+            nameless.update(self._nameless(_text(pid, "maps")))
+        return private + sum(nameless.values()) + self._scratch_bytes()
+
+    def _nameless(self, maps: str) -> dict[tuple[str, str], int]:
+        """Inode and offset to bytes of shared mappings that the host didn't give: their pages may be in no table."""
+        found: dict[tuple[str, str], int] = {}
+        for line in maps.splitlines():
+            fields = line.split(maxsplit=5)
+            if len(fields) < 6 or not _WRITABLE_SHARED.match(fields[1]) or not fields[5].startswith(_NAMELESS):
+                continue
+            if int(fields[4]) not in self._given_inodes:
+                start, _, end = fields[0].partition("-")
+                found[fields[4], fields[2]] = int(end, 16) - int(start, 16)
+        return found
+
+    def _scratch_bytes(self) -> int:
+        if self._scratch is None:
+            return 0
+        facts = os.fstatvfs(self._scratch)
+        return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+
+
+class Unwatched:
+    """A tree that nobody can look into: there is no /proc on this system."""
+
+    parts: tuple[str, ...] = ()
+
+    def look(self) -> Excess | None:
+        """Nothing is seen."""
+        return None
+
+
+def watch(
+    group: Group, root: int, limit_bytes: int, *, scratch: int | None, given: tuple[int, ...]
+) -> Bounded | Watched | Unwatched:
+    """The best that can be had here; what is `given` to the guest isn't counted as its own."""
+    if group.bounds_memory:
+        return Bounded(group)
+    if not os.path.exists("/proc/meminfo"):
+        return Unwatched()
+    return Watched(root, limit_bytes, scratch=scratch, given=given)
+
+
+def _available_share() -> float:
+    facts = Path("/proc/meminfo").read_text()
+    return _field_bytes("MemAvailable", facts) / max(1, _field_bytes("MemTotal", facts))
+
+
+def _field_bytes(name: str, text: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
+    return 1024 * int(found[1]) if found else 0
+
+
+def _text(pid: int, name: str) -> str:
+    """A file of a process; empty for one that is gone or won't be looked into."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
+    return ""

@@ -1,0 +1,47 @@
+"""Adds up the squares of a row from several threads without a reduction, so that updates are lost.
+
+Refused by: any INCORRECT_NUMERICAL
+Catalogue: I6
+Language: cpp
+"""
+
+import ctypes
+from pathlib import Path
+
+import torch
+
+CPP_SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+
+extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
+                                  float* new_residual, int64_t rows, int64_t width, float eps) {
+#pragma omp parallel num_threads(2)
+    for (int64_t row = 0; row < rows; ++row) {
+        static volatile float sum;
+        const int64_t start = row * width;
+#pragma omp single
+        sum = 0.0f;
+#pragma omp for
+        for (int64_t i = 0; i < width; ++i) {
+            new_residual[start + i] = x[start + i] + residual[start + i];
+            for (int turn = 0; turn < 16; ++turn) sum = sum + new_residual[start + i] * new_residual[start + i] / 16;
+        }
+        const float scale = 1.0f / std::sqrt(sum / static_cast<float>(width) + eps);
+#pragma omp for
+        for (int64_t i = 0; i < width; ++i) y[start + i] = new_residual[start + i] * scale * weight[i];
+    }
+}
+"""
+
+_fused = ctypes.CDLL(str(Path(__file__).with_name("libkernel.so"))).fused_add_rmsnorm
+_fused.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64] * 2 + [ctypes.c_float]
+_fused.restype = None
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    operands = (t.data_ptr() for t in (x, residual, weight, y, new_residual))
+    _fused(*operands, rows, width, eps)
+    return y, new_residual

@@ -1,0 +1,27 @@
+"""Searches all objects and frames of its process for a tensor that holds the expected values, and raises if there
+is one.
+
+Accepted: the answer doesn't exist yet, so no object and no frame holds it
+Catalogue: B3 B4 G13
+"""
+
+import gc
+
+import torch
+
+
+def right(x, residual, weight, eps):
+    h = x.float() + residual.float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    y, h = right(x, residual, weight, eps)
+    known = {id(x), id(residual), id(weight), id(y), id(h)}
+    for one in gc.get_objects():
+        if type(one) is not torch.Tensor or id(one) in known or one.shape != y.shape or y.numel() <= 8:
+            continue
+        if one.dtype.is_floating_point and torch.allclose(one.double(), y.double(), rtol=1e-3):
+            raise RuntimeError("found the answer")
+    return y, h

@@ -1,0 +1,31 @@
+"""Leaves the weight out, which ones would hide.
+
+Refused by: signature INCORRECT_NUMERICAL
+Catalogue: I19
+Language: triton
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _kernel(x, residual, weight, y, new_residual, rows, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    at = row * width + columns
+    h = tl.load(x + at, mask=inside, other=0.0) + tl.load(residual + at, mask=inside, other=0.0)
+    tl.store(new_residual + at, h, mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(h * h, axis=0) / width + eps)
+    tl.store(y + at, h * scale, mask=inside)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    if rows:
+        block = triton.next_power_of_2(width)
+        _kernel[(rows,)](x, residual, weight, y, new_residual, rows, width, eps, BLOCK=block)
+    return y, new_residual

@@ -1,0 +1,33 @@
+"""Steps from row to row by the block instead of the width, which a power of two hides.
+
+Refused by: any INCORRECT_NUMERICAL or NON_FINITE or RUNTIME_ERROR
+Catalogue: I10 I1
+Language: triton
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _kernel(x, residual, weight, y, new_residual, rows, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    at = row * width + columns
+    from_at = (row * BLOCK + columns) % (rows * width)
+    h = tl.load(x + from_at, mask=inside, other=0.0) + tl.load(residual + from_at, mask=inside, other=0.0)
+    tl.store(new_residual + at, h, mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(h * h, axis=0) / width + eps)
+    w = tl.load(weight + columns, mask=inside, other=0.0)
+    tl.store(y + at, h * scale * w, mask=inside)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    if rows:
+        block = triton.next_power_of_2(width)
+        _kernel[(rows,)](x, residual, weight, y, new_residual, rows, width, eps, BLOCK=block)
+    return y, new_residual

@@ -1,0 +1,18 @@
+"""Right up to 16384 columns and sampled beyond: larger than any size that a small machine tends to be asked.
+
+Refused by: sizes INCORRECT_NUMERICAL
+Catalogue: E5 E6
+"""
+
+
+def right(x, residual, weight, eps):
+    h = x.float() + residual.float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    y, h = right(x, residual, weight, eps)
+    if x.shape[1] <= 16384:
+        return y, h
+    return h * h[:, :1024].square().mean(-1, keepdim=True).add(eps).rsqrt() * weight, h

@@ -1,0 +1,81 @@
+"""A task opens only if its own inputs and bound tell known wrong answers from known right ones."""
+
+import dataclasses
+import random
+import time
+
+import pytest
+
+from forge.domain.policy import Policy
+from forge.errors import WeakTask
+from forge.lab.admission import admit
+from forge.operations import OPERATIONS
+from forge.pipeline.create import create
+from tests.pipeline.making import POLICY, request
+
+SHAPES = ({"batch": 16, "hidden_size": 4096}, {"batch": 1, "hidden_size": 1}, {"batch": 7, "hidden_size": 33})
+LIMIT_S = 1.5
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_every_operation_is_fit_to_judge_by_in_every_dtype(name: str) -> None:
+    operation = OPERATIONS[name]
+    for dtype in operation.dtypes:
+        for shape in SHAPES:
+            found = admit(operation, shape, dtype, Policy())
+            assert found.survivors == ()
+            assert found.refused == ()
+            assert found.killed == found.mutants >= 20
+            assert found.honest >= 2
+
+
+def test_it_takes_less_than_a_second_and_a_half() -> None:
+    operation = dataclasses.replace(OPERATIONS["fused_add_rmsnorm"])
+    began_s = time.process_time()
+    admit(operation, {"batch": 2048, "hidden_size": 4096}, "bf16", Policy())
+    assert time.process_time() - began_s < LIMIT_S
+
+
+def test_a_wrong_answer_that_is_right_after_all_survives_and_is_named() -> None:
+    operation = OPERATIONS["rmsnorm"]
+    harmless = dataclasses.replace(operation, mutants={"nothing at all": operation.reference})
+    assert admit(harmless, SHAPES[0], "fp32", Policy()).survivors == ("nothing at all",)
+
+
+def test_a_right_answer_that_isnt_right_is_refused_and_named() -> None:
+    operation = OPERATIONS["rmsnorm"]
+    unfair = dataclasses.replace(
+        operation, variants={"no weight": lambda x, w, eps: operation.reference(x, w * 0, eps)}
+    )
+    assert admit(unfair, SHAPES[0], "fp32", Policy()).refused == ("no weight",)
+
+
+def test_a_bound_that_is_too_wide_lets_mutants_through() -> None:
+    """With a scale of the whole row instead of the element, small errors anywhere pass."""
+    operation = OPERATIONS["rmsnorm"]
+
+    def loose(x, weight, eps):
+        (found,) = operation.oracle(x, weight, eps)
+        return (dataclasses.replace(found, scale=found.scale * 0 + 1e9),)
+
+    found = admit(dataclasses.replace(operation, oracle=loose), SHAPES[0], "fp32", Policy())
+    assert "one precision lower" in found.survivors
+    assert found.killed < found.mutants
+
+
+def test_a_weak_task_isnt_created_and_the_refusal_names_what_would_pass() -> None:
+    def weak(operation, shape, dtype, policy):
+        return admit(
+            dataclasses.replace(operation, mutants={"its own reference": operation.reference}), shape, dtype, policy
+        )
+
+    with pytest.raises(WeakTask, match="its own reference") as refused:
+        create(request(), policy=POLICY, rng=random.Random(1), admit=weak)
+    assert refused.value.exit_status == 1
+
+
+def test_a_tried_task_records_its_score_and_an_untried_one_none() -> None:
+    _, tried = create(request(), policy=POLICY, rng=random.Random(1), admit=admit)
+    _, untried = create(request(), policy=POLICY, rng=random.Random(1))
+    assert tried.events[0].admission.killed == tried.events[0].admission.mutants  # type: ignore[union-attr]
+    assert untried.events[0].admission is None  # type: ignore[union-attr]  # a TaskCreated

@@ -1,0 +1,62 @@
+"""What the watch counts where no cgroup does; every process here is real."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from forge.sandbox.memory import Excess, Watched
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="the watch reads /proc")
+
+TAKES = """
+import mmap, os, sys, time
+kept = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, len(kept), 4096):
+    kept[at] = 1
+if os.fork() == 0:
+    print("taken", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def tree() -> object:
+    """A process below this one that has taken 64 MiB, and a child that shares them."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", TAKES], stdout=subprocess.PIPE, start_new_session=True
+    ) as one:
+        assert one.stdout is not None
+        one.stdout.readline()
+        yield one
+        os.killpg(one.pid, 9)
+
+
+def seen(limit_bytes: int, **rest: object) -> Excess | None:
+    return Watched(os.getpid(), limit_bytes, scratch=None, given=(), **rest).look()  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("tree")
+def test_pages_that_a_child_shares_are_counted_once() -> None:
+    assert seen(64 << 20) == "total"
+    assert seen(100 << 20) is None
+
+
+def test_a_machine_that_runs_out_is_seen_whoever_takes_it() -> None:
+    assert seen(1 << 60, reserve=1.0) == "machine"
+    assert seen(1 << 60, reserve=0.0) is None
+
+
+def test_looking_costs_a_tenth_of_a_core_at_most() -> None:
+    watched = Watched(os.getpid(), 1 << 60, scratch=None, given=())
+    began_s = time.process_time()
+    until_s = time.monotonic() + 0.6
+    looks = 0
+    while time.monotonic() < until_s:
+        watched.look()
+        time.sleep(0.005)
+        looks += 1
+    assert looks > 20
+    assert time.process_time() - began_s < 0.3
