@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check docs clean setup
+.PHONY: demo test check docs performance clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -23,6 +23,10 @@ check: $(READY)  ## format, lint, types, layers, documentation
 
 docs: $(READY)  ## write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
+
+performance: $(READY)  ## measure the ledger beside others, and write its page anew (minutes)
+	@$(BIN)/python benchmarks/ledger.py --json > docs/performance.json
+	@$(BIN)/python benchmarks/page.py docs/performance.json
 
 setup: $(READY)
 

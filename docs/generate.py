@@ -10,6 +10,7 @@ import json
 import sys
 import textwrap
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from forge.ledger.actors import GROUPS, MAY_WRITE
 from forge.operations import OPERATIONS, reference_source
 from forge.pipeline.promote import RULES
 from forge.platforms import PROCESSORS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package
+from tests.evil.described import CANDIDATES, CATALOGUE, Described, described
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
@@ -60,6 +64,7 @@ def pages() -> dict[str, str]:
         "events.md": _page("Events", _events()),
         "operations.md": _page("Operations", _operations()),
         "gates.md": _page("Gates and rules", _gates()),
+        "attacks.md": _page("Gates and attacks", _attacks()),
         "languages.md": _page("Languages and processors", _languages()),
         "policy.md": _page("Policy", _policy()),
         "metadata.schema.json": _metadata_schema(),
@@ -310,6 +315,45 @@ def _asked() -> Iterator[tuple[str, str]]:
         module = inspect.getmodule(gate.examine)
         assert module is not None
         yield f"[`{gate.name}`](#{gate.name})", _prose(module.__doc__).split("\n\n")[0]
+
+
+# Attacks
+
+
+def _attacks() -> Iterator[str]:
+    said = {path.stem: described(path) for path in CANDIDATES}
+    refused = sum(one.gate is not None for one in said.values())
+    yield f"{len(said)} hostile or wrong candidates, each a file in `tests/evil/candidates/` and a test."
+    yield f"{refused} are refused; the others answer rightly and gain nothing by it, or show a stated limit."
+    yield "Each must end as its first lines say, within its time limit and five seconds, with no process left."
+    yield ""
+    yield "How many candidates of each group end at which gate; one may belong to several groups."
+    yield "`any` is for races: whichever gate's call is the first to show it."
+    yield ""
+    gates = sorted({_ended(one) for one in said.values()}, key=_gate_order)
+    counts = Counter((_ended(one), group) for one in said.values() for group in one.groups)
+    rows = ((gate, *(counts[gate, group] or "" for group in CATALOGUE)) for gate in gates)
+    yield from _table(("gate", *CATALOGUE.values()), rows)
+    for group, title in CATALOGUE.items():
+        yield from (f"## {title[0].upper()}{title[1:]}", "")
+        listed = [(name, one) for name, one in said.items() if one.entries[0].startswith(group)]
+        yield from _table(("candidate", "tries", "ends"), (_attack(name, one) for name, one in listed))
+
+
+def _attack(name: str, one: Described) -> tuple[str, str, str]:
+    codes = " or ".join(f"`{code}`" for code in one.codes)
+    language = "" if one.language == "torch" else f" ({one.language})"
+    ends = f"accepted: {one.why_accepted}" if one.gate is None else f"{one.gate}: {codes}"
+    return f"`{name}`{language}", one.tries, ends
+
+
+def _ended(one: Described) -> str:
+    return one.gate or "accepted"
+
+
+def _gate_order(gate: str) -> tuple[int, str]:
+    order = ("sources", "build", "load", *(known.name for known in GATES), "own_tests", "any", "accepted")
+    return (order.index(gate) if gate in order else order.index("own_tests"), gate)
 
 
 # Languages, policy, metadata

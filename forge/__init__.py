@@ -17,6 +17,7 @@ The map of the package, from the top down. A module imports only what stands bel
 - `domain`: the frozen nouns
 - `guest`: runs beside hostile code; `guest.wire` is its only voice
 - `lookup`: the read side for other programs, standard library only
+- `proof`: what a stranger needs to check one promotion; standard library and `cryptography` only
 - `errors`: every exception, with a code that docs/errors.md explains
 """
 

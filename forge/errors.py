@@ -7,12 +7,18 @@
     |  |- RunNotFound           no run, or more than one, under that name
     |  '- PhaseOutOfOrder       the run isn't in the state this phase needs
     |- EnvironmentUnfit       exit 3: this machine can't (no compiler, no GPU, no sandbox)
+    |- AlreadyDecided         exit 1: that was decided before, and saying it again would add nothing
+    |- WeakTask               exit 1: the task's own inputs and bound can't tell wrong answers from right ones
     '- IntegrityError         exit 1: recorded history or a blob isn't what it was, or can't be added to
        |- LedgerCorrupt         the database isn't a ledger, or its chain, schema or settings are broken
        |- ConcurrencyConflict   a stream moved on between reading and appending
        |- IdempotencyConflict   the same command key with other content
        |- ActorForbidden        this class of actor may not write this event
        |- BlobCorrupt           stored bytes don't match their digest, or are missing
+       |- CheckpointRefused     the ledger isn't an extension of what was signed before
+       |- BundleRefused         a bundle of another ledger's events is damaged, or not what it says
+       |  '- LedgerForked        it contradicts what is here: two histories of one ledger
+       |- ProofRefused          a proof, a signature or an artifact doesn't fit the others
        '- StorageFailed         the disk refused (full, read only); nothing was written
 
 A refused candidate is a value (`forge.domain.verdict`), never an exception.
@@ -73,6 +79,18 @@ class EnvironmentUnfit(ForgeError):
     exit_status = 3
 
 
+class AlreadyDecided(ForgeError):
+    """What is asked for was decided and recorded before; nothing is recorded twice."""
+
+    code = "ALREADY_DECIDED"
+
+
+class WeakTask(ForgeError):
+    """The task would accept a known wrong answer, or refuse a known right one."""
+
+    code = "WEAK_TASK"
+
+
 class IntegrityError(ForgeError):
     """Recorded history or a blob isn't what it was, or can't be added to."""
 
@@ -116,6 +134,30 @@ class BlobCorrupt(IntegrityError):
     """Stored bytes are missing or don't match their digest."""
 
     code = "BLOB_CORRUPT"
+
+
+class CheckpointRefused(IntegrityError):
+    """The ledger isn't an extension of what its key signed before, so the key doesn't sign it."""
+
+    code = "CHECKPOINT_REFUSED"
+
+
+class ProofRefused(IntegrityError):
+    """A proof, a signature or an artifact doesn't fit the others."""
+
+    code = "PROOF_REFUSED"
+
+
+class BundleRefused(IntegrityError):
+    """A bundle of another ledger's events is damaged, or isn't what it says."""
+
+    code = "BUNDLE_REFUSED"
+
+
+class LedgerForked(BundleRefused):
+    """Two histories of one ledger: the events at one place differ."""
+
+    code = "LEDGER_FORKED"
 
 
 class StorageFailed(IntegrityError):

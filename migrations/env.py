@@ -6,7 +6,7 @@ triggers without a word, so every change to these tables is SQL written by hand.
 
 from alembic import context
 
-LEDGER_TABLES = frozenset({"event", "ledger_meta", "alembic_version"})
+LEDGER_TABLES = frozenset({"event", "ledger_meta", "tree_node", "foreign_event", "alembic_version"})
 
 
 def include_object(item: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:

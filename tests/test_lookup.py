@@ -13,8 +13,7 @@ from forge.domain.digest import canonical, sha256
 from forge.errors import BlobCorrupt, IntegrityError, UnknownName, UsageError, WorkspaceNotFound
 from forge.events.environment import EnvironmentCaptured
 from forge.lookup import Policy, Registry
-from forge.projections.catch_up import rebuild
-from forge.projections.publish import publish
+from forge.projections.files import put
 from tests.projections.histories import (
     LEDGER_ID,
     History,
@@ -23,9 +22,11 @@ from tests.projections.histories import (
     invalidate,
     opened,
     promoted,
+    rebuild,
     revoke,
 )
-from tests.projections.test_catch_up import ACTS, grow
+from tests.projections.histories import grown_by as grow
+from tests.projections.test_catch_up import ACTS
 from tests.projections.values import EDGES, SHAPE, captured, environment, task
 
 ASK = {"op": "rmsnorm", "gpu": "h200", "dtype": "bf16", "shape": SHAPE}
@@ -34,7 +35,7 @@ OUTSIDE = {"batch": 65, "hidden_size": 4096}
 
 
 def published(history: History, workspace: Path) -> Registry:
-    publish(workspace / "kernel_registry", rebuild(history.events, history.head, LEDGER_ID))
+    put(workspace / "kernel_registry", rebuild(history.events, history.head, LEDGER_ID))
     return Registry.open(workspace)
 
 
@@ -232,7 +233,7 @@ def test_no_lookup_returns_a_kernel_of_another_slot_revoked_or_outside_its_verif
         grow(history, act, choice)
     workspace = tmp_path_factory.mktemp("workspace")
     files = rebuild(history.events, history.head, LEDGER_ID)
-    publish(workspace, files)
+    put(workspace, files)
     registry = Registry.open(workspace)
     found = registry.lookup(op=op, gpu=gpu, dtype=dtype, shape=shape, policy=policy)
     again = registry.lookup(op=op, gpu=gpu, dtype=dtype, shape=shape, policy=policy)
@@ -308,7 +309,7 @@ def test_a_snapshot_of_a_newer_schema_is_refused(tmp_path):
     name = f"lookup-{sha256(content)[:12]}.json"
     ledger = {"ledger_id": "l", "seq": 1, "event_hash": "h"}
     pointer = {"schema_version": 1, "snapshot": name, "sha256": sha256(content), "ledger": ledger}
-    publish(tmp_path, {name: content, "current.json": canonical(pointer)})
+    put(tmp_path, {name: content, "current.json": canonical(pointer)})
     with pytest.raises(IntegrityError, match="schema 2"):
         Registry.open(tmp_path)
 

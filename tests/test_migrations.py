@@ -47,7 +47,7 @@ def test_a_migrated_database_has_the_pinned_schema(migrated: Path) -> None:
         rows = schema_rows(connection)
         assert {name for _, name, _, _ in rows} == SCHEMA_OBJECTS
         assert fingerprint(rows) == SCHEMA_SHA256
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -58,7 +58,7 @@ def test_migrating_again_changes_nothing(migrated: Path) -> None:
 
 
 def test_there_is_one_line_of_revisions() -> None:
-    assert scripts().get_heads() == ["0001"]
+    assert scripts().get_heads() == ["0003"]
     assert scripts().get_bases() == ["0001"]
 
 
@@ -103,7 +103,7 @@ def test_alembic_finds_the_folder_by_pyproject() -> None:
     assert 'build_data["force_include"]["migrations"] = "forge/_migrations"' in (ROOT / "hatch_build.py").read_text()
     history = [sys.executable, "-m", "alembic", "history"]
     answer = subprocess.run(history, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "0001 (head)" in answer
+    assert "0003 (head)" in answer
 
 
 def test_the_folder_is_found_in_a_checkout() -> None:

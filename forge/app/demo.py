@@ -10,7 +10,7 @@ from forge.app.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.errors import EnvironmentUnfit
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateVerified, Event
-from forge.lab.examine import Progress
+from forge.lab.job import Progress
 from forge.lookup import Registry
 from forge.pipeline.benchmark import undecided
 from forge.pipeline.create import Request

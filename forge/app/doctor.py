@@ -3,19 +3,21 @@
 import shutil
 import sqlite3
 import sys
+from dataclasses import asdict
 
 from forge import __version__
 from forge.executor.local import isolation
 from forge.languages import LANGUAGES
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
+from forge.sandbox.ladder import ladder
 
 SQLITE_FIXED = (3, 51, 3)
 """From here on SQLite can't corrupt a write-ahead log when a checkpoint meets its reset (sqlite.org/wal.html)."""
 
 
 def examine_machine() -> dict[str, object]:
-    """Platforms, languages, isolation and versions."""
+    """Platforms, languages, isolation, the ladder that leads to it, and versions."""
     environment = capture_environment(forge_version=__version__, forge_commit=None)
     wall = isolation()
     return {
@@ -41,6 +43,7 @@ def examine_machine() -> dict[str, object]:
             for language in LANGUAGES.values()
         },
         "isolation": wall.model_dump(mode="json"),
+        "ladder": [asdict(step) for step in ladder()],
         "warnings": _warnings(wall.level),
     }
 

@@ -7,10 +7,12 @@ import orjson
 from forge.app.recorded import (
     artifact_of,
     captured_environment,
+    earlier_judgement,
     earlier_samples,
     evidence_of,
     invalidated,
     judged_before,
+    report_of,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.tasks import prepare
@@ -18,9 +20,9 @@ from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.executor.local import LocalExecutor, require_lab
-from forge.lab.examine import Progress
 from forge.lab.finding import Failed
-from forge.pipeline import benchmark, candidate, claims, promote, verify
+from forge.lab.job import Progress
+from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
 from forge.pipeline.job import Evidence
 from forge.pipeline.samples import render_samples
 from forge.projections.runs import RunState
@@ -44,12 +46,19 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
     return outcome.events[0]
 
 
-def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
-    """Have the lab judge the submitted candidate; CandidateVerified, CandidateRejected or VerificationErrored."""
+def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress, again: bool = False) -> Event:
+    """Have the lab judge the submitted candidate; CandidateVerified, CandidateRejected or VerificationErrored.
+
+    What was judged before on the same terms isn't judged again, unless `again` asks for it.
+    """
     require_state(run, "candidate_ready", phase="verify")
     require_lab()
     evidence = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
-    outcome = verify.verify(evidence, _executor(workspace), progress=progress)
+    stands = None if again else earlier_judgement(workspace, evidence)
+    if stands is not None:
+        outcome = earlier.take_over(evidence, stands, report_of(workspace, stands.recorded.event))
+    else:
+        outcome = verify.verify(evidence, _executor(workspace), progress=progress)
     key = f"verify:{run.run_id}:{evidence.attempt}"
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     event = outcome.events[0]

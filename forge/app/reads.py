@@ -1,5 +1,6 @@
 """Answers to questions: plain data for a table or for JSON, from the ledger and its projections."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
@@ -8,7 +9,7 @@ from forge.app.runs import NEXT
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import UNDECIDED, Reason
-from forge.errors import IntegrityError, PhaseOutOfOrder, UnknownName, WorkspaceNotFound
+from forge.errors import IntegrityError, PhaseOutOfOrder, WorkspaceNotFound
 from forge.events import (
     BenchmarkErrored,
     BenchmarkFailed,
@@ -24,10 +25,11 @@ from forge.events import (
 )
 from forge.ledger.audit import audit
 from forge.ledger.runs import check
-from forge.lookup import Registry
+from forge.lookup import Policy, Registry
 from forge.operations import find_operation
 from forge.platforms import find_target
 from forge.projections.runs import RunState
+from forge.proof.files import key_of, read
 
 Data = dict[str, object]
 
@@ -39,10 +41,12 @@ def outcome(event: Event, *, workspace: Workspace) -> Data:
             return {"verdict": "accepted", "candidate": event.candidate, "reason": None}
         case CandidateRejected():
             judged: Data = {"verdict": "rejected", "candidate": event.candidate, "stage": event.stage}
-            return judged | _seen(event) | {"counterexample": _counterexample(event, workspace)}
+            shown: Data = {"counterexample": _counterexample(event, workspace)}
+            return judged | _seen(event) | shown | _reported(event, workspace)
         case CandidateVerified():
             passed: Data = {"verdict": "accepted", "candidate": event.candidate, "simulated": event.simulated}
-            return passed | _seen(event) | {"isolation": event.isolation.model_dump(mode="json")}
+            wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
+            return passed | _seen(event) | wall | _reported(event, workspace)
         case BenchmarkRecorded() | BenchmarkFailed():
             return _timed(event)
         case VerificationErrored() | BenchmarkErrored():
@@ -68,6 +72,21 @@ def _counterexample(event: CandidateRejected, workspace: Workspace) -> object:
     if event.counterexample_sha256 is None:
         return None
     return orjson.loads(workspace.blobs.get(event.counterexample_sha256))
+
+
+def _reported(event: CandidateVerified | CandidateRejected, workspace: Workspace) -> Data:
+    """What the sources showed, and the judgement that this one repeats."""
+    findings: object = []
+    if event.report_sha256 is not None:
+        findings = orjson.loads(workspace.blobs.get(event.report_sha256)).get("findings", [])
+    return {"findings": findings, "reused": _reused(event.reused_seq, workspace)}
+
+
+def _reused(seq: int | None, workspace: Workspace) -> Data | None:
+    if seq is None:
+        return None
+    (earlier,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
+    return {"seq": seq, "recorded_at": earlier.recorded_at, "run_id": getattr(earlier.event, "run_id", None)}
 
 
 def _timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
@@ -162,52 +181,38 @@ def log(workspace: Workspace, *, after_seq: int, limit: int | None, types: tuple
     ]
 
 
-def verify_ledger(home: Path) -> Data:
-    """Re-derive the whole ledger from its raw rows, with the blobs and sealed runs it names."""
-    report = audit(home / LEDGER_FILE, runs=home / RUNS_FOLDER)
+def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None = None, full: bool = False) -> Data:
+    """Re-derive the whole ledger from its raw rows, with the blobs and sealed runs it names.
+
+    `checkpoint` is a note that was kept elsewhere, `key` the verifier key to trust, itself or in a file.
+    """
+    report = audit(
+        home / LEDGER_FILE,
+        runs=home / RUNS_FOLDER,
+        checkpoint=None if checkpoint is None else read(checkpoint),
+        key=None if key is None else key_of(key),
+        full=full,
+    )
+    found = report.checkpoint
     return {
         "ok": report.ok,
         "events": report.events,
+        "size": report.events,
+        "imported": report.imported,
         "head": report.head,
-        "problems": [
-            {"seq": p.seq, "what": p.what, "expected": p.expected, "found": p.found} for p in report.problems
-        ],
+        "root": report.root,
+        "signed": report.signed,
+        "checkpoint": None if found is None else asdict(found),
+        "problems": [asdict(problem) for problem in report.problems],
     }
 
 
 def rebuild(workspace: Workspace) -> list[Data]:
     """Fold every projection again from zero, say which published files differ, and replace them."""
-    root, projected = workspace.registry_root, workspace.projected()
-    compared: list[Data] = [
-        {"file": name, "state": _state(root / name, content)} for name, content in sorted(projected.items())
-    ]
-    workspace.publish_files(projected)
-    return compared
+    return [asdict(one) for one in workspace.publication.build_anew()]
 
 
-def _state(path: Path, content: bytes) -> str:
-    if not path.exists():
-        return "made"
-    return "identical" if path.read_bytes() == content else "replaced"
-
-
-def kernels(workspace: Workspace) -> list[Data]:
-    """The registry's entries, as published."""
-    document = orjson.loads(workspace.projected()["verified_kernels.json"])
-    entries: list[Data] = document["kernels"]
-    return entries
-
-
-def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
-    """One registry entry; raise UnknownName."""
-    entries = kernels(workspace)
-    for entry in entries:
-        if entry["kernel_id"] == kernel_id:
-            return entry
-    raise UnknownName("kernel", kernel_id, [str(entry["kernel_id"]) for entry in entries])
-
-
-def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str) -> Data:
+def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str, deprecated: bool = False) -> Data:
     """What the published registry answers; the ledger isn't opened."""
     operation = find_operation(op)
     sizes = parse_shape(shape, operation.axes)
@@ -218,7 +223,8 @@ def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str) -> 
     except (IntegrityError, WorkspaceNotFound) as error:
         error.hint = "forge ledger rebuild" if (workspace / LEDGER_FILE).exists() else f"forge init {workspace}"
         raise
-    found = registry.lookup(op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes)
+    policy = Policy(deprecated=deprecated)
+    found = registry.lookup(op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes, policy=policy)
     kernel, evidence = found.kernel, found.evidence
     return {
         "match": found.match,

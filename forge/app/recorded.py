@@ -16,6 +16,7 @@ from forge.events import (
     EnvironmentCaptured,
 )
 from forge.executor.local import isolation
+from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import Evidence
 from forge.pipeline.samples import Samples, parse_samples
 from forge.projections.runs import RunState
@@ -69,6 +70,17 @@ def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
         if isinstance(event, CandidateVerified | CandidateRejected) and event.task_id == task_id:
             judged.setdefault(event.candidate, recorded.seq)
     return judged
+
+
+def earlier_judgement(workspace: Workspace, evidence: Evidence) -> Earlier | None:
+    """The judgement that stands for this candidate already."""
+    types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
+    return judged_earlier(evidence, workspace.ledger.read(types=types))
+
+
+def report_of(workspace: Workspace, event: CandidateVerified | CandidateRejected) -> bytes | None:
+    """The report that a judgement names, byte for byte."""
+    return workspace.blobs.get(event.report_sha256) if event.report_sha256 is not None else None
 
 
 def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:

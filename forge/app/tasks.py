@@ -1,14 +1,17 @@
 """Tasks and the runs opened for them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
 from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace, now
+from forge.domain.evidence import Admission
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
+from forge.executor.local import lab_is_installed
+from forge.lab.admission import admit
 from forge.ledger.runs import RunDirectory
 from forge.ledger.runs import run_id as make_run_id
 from forge.pipeline import plan, prompt
@@ -25,16 +28,29 @@ class Opened:
     task_id: str
     run_id: str
     prompt_path: Path
+    admission: Admission | None = None
+    """How a task that was just made did against known answers."""
 
 
 def create_task(workspace: Workspace, request: Request) -> Opened:
-    """Freeze a task, then open its first run."""
-    task, outcome = create(request, policy=workspace.policy, rng=workspace.rng)
+    """Try a task on known answers, freeze it, then open its first run; raise WeakTask where it can't tell them apart.
+
+    A light install has no tensors to try with: there the task is frozen untried, and says so.
+    """
+    tried = admit if lab_is_installed() else None
+    task, outcome = create(request, policy=workspace.policy, rng=workspace.rng, admit=tried)
     for blob in outcome.blobs:
         workspace.blobs.put(blob)
     workspace.keep_policy()
     workspace.append(outcome.events, run_id=f"task:{task.task_id}", key=f"create:{task.task_id}")
-    return open_run(workspace, task.task_id, command="task create")
+    return replace(
+        open_run(workspace, task.task_id, command="task create"), admission=admission_of(workspace, task.task_id)
+    )
+
+
+def admission_of(workspace: Workspace, task_id: str) -> Admission | None:
+    """How a recorded task did against known answers, if it was tried."""
+    return find_task(workspace, task_id).admission
 
 
 def find_task(workspace: Workspace, name: str) -> TaskCreated:

@@ -4,41 +4,52 @@ Blobs go in before the events that name them, and files of a run before the even
 leaves garbage, never a dangling reference.
 """
 
+import base64
 import getpass
 import os
 import random
 import socket
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
-
 from forge import __version__
 from forge.app.policy_file import load_policy
+from forge.app.publication import Publication
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
 from forge.errors import RunNotFound, UsageError, WorkspaceNotFound
-from forge.events import EnvironmentCaptured, Event, KernelPromoted, RunSealed
+from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
+from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
 from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
+from forge.ledger.keyring import Keyring
+from forge.ledger.presence import Presence
 from forge.ledger.runs import RunDirectory
+from forge.ledger.signing import SEED_BYTES, log_name
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome
 from forge.platforms.capture import capture_environment
-from forge.projections import catch_up, runs
-from forge.projections.publish import publish
-from forge.projections.snapshot import POINTER
+from forge.projections import runs
 
 LEDGER_FILE = "kernel_registry.db"
 RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
+KEYS_FOLDER = "keys"
+SIGNER = "system:signer"
+DECISIVE = (
+    "BenchmarkInvalidated",
+    "KernelDeprecated",
+    "KernelPromoted",
+    "KernelRevoked",
+    "LedgerRestored",
+    "RunSealed",
+)
+"""What a checkpoint is issued for."""
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
 
@@ -74,9 +85,12 @@ class Workspace:
 
     home: Path
     ledger: Ledger
+    keyring: Keyring
     blobs: BlobStore
     policy: Policy
     rng: random.Random
+    presence: Presence | None
+    """That this process may write here; none if it only reads."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -97,9 +111,17 @@ class Workspace:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
-        with storage_errors(path), _driver_errors():
+        ledger_id = new_id()
+        key = Keyring(home / KEYS_FOLDER, log_name(origin, ledger_id)).make(os.urandom(SEED_BYTES))
+        with storage_errors(path):
             Ledger.create(
-                path, ledger_id=new_id(), origin=origin, forge_version=__version__, now=now, new_id=new_id
+                path,
+                ledger_id=ledger_id,
+                origin=origin,
+                forge_version=__version__,
+                now=now,
+                new_id=new_id,
+                public_key=base64.b64encode(key.public).decode(),
             ).close()
         workspace = cls.open(home)
         workspace.publish()
@@ -114,23 +136,37 @@ class Workspace:
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
             )
         policy = load_policy(home)
-        return cls(
-            home=home,
-            ledger=Ledger.open(path, now=now, new_id=new_id, read_only=read_only),
-            blobs=BlobStore(home / RUNS_FOLDER / "cas"),
-            policy=policy,
-            rng=random.SystemRandom(),
-        )
+        ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
+        try:
+            keyring = Keyring(home / KEYS_FOLDER, signing_state(ledger).name)
+            require_not_shorter(ledger, keyring)
+            with storage_errors(path):
+                presence = None if read_only else Presence(ledger.path)
+        except BaseException:
+            ledger.close()
+            raise
+        rng, blobs = random.SystemRandom(), BlobStore(home / RUNS_FOLDER / "cas")
+        return cls(home=home, ledger=ledger, keyring=keyring, blobs=blobs, policy=policy, rng=rng, presence=presence)
 
     def __enter__(self) -> "Workspace":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and self.published_seq < self.ledger.head.seq:
-                self.publish()
+            if kind is None and self.presence is not None:
+                self.catch_up()
         finally:
             self.ledger.close()
+            if self.presence is not None:
+                self.presence.leave()
+
+    def catch_up(self) -> bool:
+        """Sign and publish what came since the last publication; whether there was anything."""
+        behind = not self.publication.is_current()
+        if behind:
+            self.sign_decisions()
+            self.publish()
+        return behind
 
     @property
     def runs_root(self) -> Path:
@@ -219,58 +255,35 @@ class Workspace:
         sealed = self.directory(run_id).seal()
         event = RunSealed(run_id=run_id, outcome=outcome, manifest_sha256=sealed.manifest_sha256)
         self.append((event,), run_id=run_id, key=f"seal:{run_id}")
+        self.sign_decisions()
         self.publish()
+
+    def sign_decisions(self) -> None:
+        """Issue a checkpoint if a decision or a seal came after the last one, and this workspace has the key."""
+        public = signing_state(self.ledger).public
+        if public is None or not self.keyring.has(public):
+            return
+        signed_seq = last.size if (last := self.keyring.last) else 0
+        if any(True for _ in self.ledger.rows(after_seq=signed_seq, types=DECISIVE, limit=1)):
+            issue(self.ledger, self.keyring, actor=SIGNER)
+
+    @property
+    def publication(self) -> Publication:
+        """What is published of the ledger."""
+        return Publication(self.registry_root, self.ledger, self.blobs)
 
     @property
     def published_seq(self) -> int:
         """The event up to which the published registry stands; 0 if there is none that can be read."""
-        try:
-            shown = orjson.loads((self.registry_root / POINTER).read_bytes())["ledger"]
-            return int(shown["seq"]) if shown["ledger_id"] == self.ledger.ledger_id else 0
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-            return 0
+        return self.publication.seq
 
     def publish(self) -> None:
         """Bring every published projection up to the ledger's head."""
-        self.publish_files(self.projected())
-
-    def publish_files(self, files: Mapping[str, bytes]) -> None:
-        """Replace what is published by `files`, the pointer last."""
-        publish(self.registry_root, files)
-
-    def projected(self) -> dict[str, bytes]:
-        """Every published file, folded from the ledger and the blobs it names."""
-        head = self.ledger.head
-        files = catch_up.rebuild(self.ledger.read(), head, self.ledger.ledger_id)
-        for recorded in self.ledger.read(types=("KernelPromoted",)):
-            if recorded.seq <= head.seq and isinstance(recorded.event, KernelPromoted):
-                files |= self._kernel_files(recorded.event)
-        return files
-
-    def _kernel_files(self, kernel: KernelPromoted) -> dict[str, bytes]:
-        folder = f"kernels/{kernel.kernel_id}"
-        files = {f"{folder}/{file.path}": self.blobs.get(file.sha256) for file in kernel.files}
-        if kernel.artifact_sha256 is not None:
-            listing = orjson.loads(self.blobs.get(kernel.artifact_sha256))
-            files |= {f"{folder}/{file['path']}": self.blobs.get(file["sha256"]) for file in listing["files"]}
-        return files
+        self.publication.bring_up()
 
     def keep_policy(self) -> str:
         """The policy's digest; its bytes are stored so that the digest can be read."""
         return self.blobs.put(canonical(self.policy))
-
-
-@contextmanager
-def _driver_errors() -> Iterator[None]:
-    """What alembic's engine wraps, as the driver said it: a full disk is a full disk."""
-    from sqlalchemy.exc import DBAPIError
-
-    try:
-        yield
-    except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.Error):
-            raise error.orig from error
-        raise
 
 
 def _user() -> str:

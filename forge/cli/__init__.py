@@ -5,7 +5,7 @@ Nothing heavier than Typer is imported before a command runs, so that `forge --h
 
 import typer
 
-from forge.cli import kernel, ledger, lookup, operation, phases, run, start, task
+from forge.cli import benchmark, kernel, ledger, lookup, operation, phases, proof, rejections, run, start, task
 
 app = typer.Typer(
     name="forge",
@@ -19,10 +19,13 @@ app = typer.Typer(
 start.register(app)
 phases.register(app)
 lookup.register(app)
+rejections.register(app)
+proof.register(app)
 NOUNS = {
     "task": task.app,
     "run": run.app,
     "kernel": kernel.app,
+    "benchmark": benchmark.app,
     "ledger": ledger.app,
     "op": operation.app,
     "skill": operation.skills,

@@ -1,4 +1,4 @@
-"""Kernels: what the registry offers."""
+"""Kernels: what the registry offers, how each came about, and how one is taken back."""
 
 from typing import Annotated, Any
 
@@ -6,9 +6,11 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, shape_text
+from forge.cli.output import emit_json, emit_table, say, shape_text, short
 
 app = typer.Typer(help="Kernels: what was promoted.", no_args_is_help=True, rich_markup_mode=None)
+KernelId = Annotated[str, typer.Argument(help="A kernel's full id.")]
+Reason = Annotated[str, typer.Option(help="Why; it is recorded, with who says so.")]
 
 
 @app.command("list")
@@ -17,7 +19,7 @@ def list_kernels(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge kernel list
     """
-    from forge.app.reads import kernels
+    from forge.app.kernels import kernels
 
     with open_workspace(home) as workspace:
         entries: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
@@ -32,18 +34,89 @@ def list_kernels(home: Home = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(
-    kernel_id: Annotated[str, typer.Argument(help="A kernel's full id.")], home: Home = None, as_json: Json = False
-) -> None:
+def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
     """Show one kernel's registry entry: every number, and the event it stands in.
 
     Example: forge kernel show cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app.reads import find_kernel
+    from forge.app.kernels import find_kernel
 
     with open_workspace(home) as workspace:
         entry = find_kernel(workspace, kernel_id)
+    _show("Kernel", entry, as_json=as_json)
+
+
+@app.command()
+def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
+    """Show everything that led to a kernel and happened since: event by event, with hashes.
+
+    Example: forge kernel history cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
+    """
+    from forge.app.kernels import kernel_history
+
+    with open_workspace(home) as workspace:
+        found: dict[str, Any] = kernel_history(workspace, kernel_id)  # Any: a JSON document
     if as_json:
-        emit_json(entry)
+        emit_json(found)
     else:
-        emit_table("Kernel", ("", ""), [(key, value) for key, value in entry.items() if value is not None])
+        columns = ("seq", "recorded at", "event", "", "actor", "hash")
+        rows = [
+            (e["seq"], e["recorded_at"][:19], e["type"], e["what"], e["actor"], short(e["event_hash"]))
+            for e in found["events"]
+        ]
+        emit_table(f"{kernel_id}: {found['status']}", columns, rows)
+
+
+@app.command()
+def revoke(
+    kernel_id: KernelId,
+    reason: Reason,
+    severity: Annotated[str, typer.Option(help="wrong_result, unsafe, evidence_invalid or withdrawn.")] = "withdrawn",
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(help="An event's number, or a file, which is kept; may be repeated.", show_default=False),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Take a kernel back for good: no lookup answers with it any more, and its id is never used again.
+
+    Example: forge kernel revoke KERNEL_ID --reason "wrong at odd widths" --severity wrong_result --evidence 71
+    """
+    from forge.app import decisions
+
+    with open_workspace(home) as workspace:
+        decided = decisions.revoke(
+            workspace, kernel_id, reason=reason, severity=severity, evidence=tuple(evidence or ())
+        )
+    _show("Revoked", decided, as_json=as_json)
+    say(f"next: forge kernel history {kernel_id}")
+
+
+@app.command()
+def deprecate(
+    kernel_id: KernelId,
+    reason: Reason,
+    superseded_by: Annotated[
+        str | None, typer.Option("--superseded-by", help="The kernel to use in its place.", show_default=False)
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Say that a kernel is still right but no longer the one to use: a lookup must ask for such a one.
+
+    Example: forge kernel deprecate KERNEL_ID --reason "slower on the new driver" --superseded-by OTHER_ID
+    """
+    from forge.app import decisions
+
+    with open_workspace(home) as workspace:
+        decided = decisions.deprecate(workspace, kernel_id, reason=reason, superseded_by=superseded_by)
+    _show("Deprecated", decided, as_json=as_json)
+    say(f"next: forge kernel history {kernel_id}")
+
+
+def _show(title: str, document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])

@@ -1,14 +1,17 @@
-"""The ledger: read it, check it, fold it again."""
+"""The ledger: read it, check it, sign it, prove from it, fold it again."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from forge.cli import ledger_copies
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
 
 app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
+ledger_copies.register(app)
 
 
 @app.command()
@@ -42,27 +45,123 @@ def log(
 
 
 @app.command()
-def verify(home: Home = None, as_json: Json = False) -> None:
-    """Derive the whole chain again from raw rows, with every blob and sealed run that it names.
+def verify(
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="A checkpoint that was kept elsewhere: shows what was cut off or rewritten.", show_default=False
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="The verifier key to trust, or a file with it; else those the ledger names.", show_default=False
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also hash blobs that no event names, and list every problem.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Derive the whole ledger again from raw rows: chain, Merkle root, signatures, blobs, sealed runs.
 
-    Example: forge ledger verify
+    Example: forge ledger verify --checkpoint kept/checkpoint
     """
     from forge.app.reads import verify_ledger
     from forge.app.workspace import find_home
 
-    report: dict[str, Any] = verify_ledger(find_home(home))  # Any: a JSON document
+    report: dict[str, Any] = verify_ledger(  # Any: a JSON document
+        find_home(home), checkpoint=checkpoint, key=key, full=full
+    )
     if as_json:
         emit_json(report)
     else:
-        rows = [("ok" if report["ok"] else "BROKEN", report["events"], report["head"])]
-        emit_table("Ledger", ("", "events", "head"), rows)
-        if report["problems"]:
-            problems = [(p["seq"], p["what"], p["expected"], p["found"]) for p in report["problems"]]
-            emit_table("", ("seq", "what", "expected", "found"), problems)
+        _show_report(report)
     if not report["ok"]:
         say("restore kernel_registry.db and forge_runs/ from a copy, then check again")
         say("try: forge ledger verify")
         raise typer.Exit(1)
+
+
+def _show_report(report: dict[str, Any]) -> None:  # Any: a JSON document
+    state = "ok" if report["ok"] else "BROKEN"
+    rows = [(state, report["events"], report["signed"], report["root"], report["head"])]
+    emit_table("Ledger", ("", "events", "signed", "root", "head"), rows)
+    given = report["checkpoint"]
+    if given:
+        columns = ("against", "size", "root", "verdict")
+        emit_table("Checkpoint", columns, [(given["origin"], given["size"], given["root"], given["verdict"])])
+    if report["problems"]:
+        problems = [(p["seq"], p["what"], p["expected"], p["found"]) for p in report["problems"]]
+        emit_table("", ("seq", "what", "expected", "found"), problems)
+
+
+@app.command()
+def checkpoint(
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Begin to sign with a new key: this ledger has none, or lost it.")
+    ] = False,
+    copy: Annotated[
+        Path | None, typer.Option(help="Also write the note to this file, to be kept elsewhere.", show_default=False)
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Sign the ledger's size and root as they stand now, and publish the note.
+
+    Example: forge ledger checkpoint --copy kept/checkpoint
+    """
+    from forge.app import signing
+
+    with open_workspace(home) as workspace:
+        issued = signing.checkpoint(workspace, new_key=new_key, copy=copy)
+    _show(issued, "Checkpoint", as_json=as_json)
+
+
+@app.command("rotate-key")
+def rotate_key(home: Home = None, as_json: Json = False) -> None:
+    """Let the signing key name its successor; the next checkpoint is signed by both.
+
+    Example: forge ledger rotate-key
+    """
+    from forge.app import signing
+
+    with open_workspace(home) as workspace:
+        issued = signing.rotate_key(workspace)
+    _show(issued, "Checkpoint", as_json=as_json)
+    say("tell those who trust the old key: the new one is in ledger.vkey, named by an event that the old one signed")
+
+
+@app.command()
+def prove(
+    kernel_id: Annotated[str, typer.Argument(help="A kernel's full id.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write it; KERNEL_ID.tlog-proof in this folder by default.", show_default=False),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Write a proof of a kernel's promotion that a stranger can check without this workspace.
+
+    Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
+    """
+    from forge.app import signing
+
+    with open_workspace(home) as workspace:
+        proved = signing.prove_promotion(workspace, kernel_id, out=out)
+    _show(proved, "Proof", as_json=as_json)
+    if proved["revoked"]:
+        say("note: this kernel was revoked later, which the proof doesn't say")
+    say("next: forge verify-proof --help")
+
+
+def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # Any: a JSON document
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])
 
 
 @app.command()

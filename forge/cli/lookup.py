@@ -18,6 +18,9 @@ def lookup(
     gpu: Annotated[str, typer.Option(help="The processor.")],
     dtype: Annotated[str, typer.Option(help="The element type.")],
     shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],
+    deprecated: Annotated[
+        bool, typer.Option("--deprecated", help="A deprecated kernel may answer if nothing else does.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -27,7 +30,7 @@ def lookup(
     """
     from forge.app.reads import look_up
 
-    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape)
+    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, deprecated=deprecated)
     if as_json:
         emit_json(answer)
     else:

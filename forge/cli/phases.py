@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_table, reporting, say, shape_text, short
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the five files.")]
 Author = Annotated[str | None, typer.Option(help="Who wrote it, if metadata.json doesn't say.", show_default=False)]
+
+Again = Annotated[bool, typer.Option("--again", help="Judge anew, even if the same was judged before.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -71,13 +74,13 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
     _finish("submit", answer, following, as_json=as_json)
 
 
-def verify(run: Run, home: Home = None, as_json: Json = False) -> None:
+def verify(run: Run, again: Again = False, home: Home = None, as_json: Json = False) -> None:
     """Judge the submitted candidate on inputs and shapes it hasn't seen.
 
     Example: forge verify last
     """
     with open_workspace(home) as workspace:
-        answer = _verify(workspace, run)
+        answer = _verify(workspace, run, again=again)
         following = _next(workspace, run)
     _finish("verify", answer, following, as_json=as_json)
 
@@ -104,7 +107,14 @@ def promote(run: Run, home: Home = None, as_json: Json = False) -> None:
     _finish("promote", answer, following, as_json=as_json)
 
 
-def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:
+def pipeline(
+    run: Run,
+    directory: Folder,
+    author: Author = None,
+    again: Again = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Submit, verify, bench and promote, stopping at the first refusal.
 
     Example: forge pipeline last examples/honest_cpp
@@ -116,7 +126,7 @@ def pipeline(run: Run, directory: Folder, author: Author = None, home: Home = No
         run_id = workspace.find_run(run).run_id
         steps: tuple[tuple[str, Callable[[], Answer]], ...] = (
             ("submit", lambda: _submit(workspace, run_id, directory, author)),
-            ("verify", lambda: _verify(workspace, run_id)),
+            ("verify", lambda: _verify(workspace, run_id, again=again)),
             ("bench", lambda: _bench(workspace, run_id)),
             ("promote", lambda: _promote(workspace, run_id)),
         )
@@ -146,12 +156,12 @@ def _submit(workspace: "Workspace", run: str, directory: Path, author: str | Non
     return reads.outcome(event, workspace=workspace)
 
 
-def _verify(workspace: "Workspace", run: str) -> Answer:
+def _verify(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     from forge.app import phases, reads, runs
 
     with reporting("verify") as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
-        event = phases.verify_candidate(workspace, state, progress=progress)
+        event = phases.verify_candidate(workspace, state, progress=progress, again=again)
     return reads.outcome(event, workspace=workspace)
 
 
@@ -202,6 +212,7 @@ def show(name: str, answer: Answer) -> None:
     if answer.get("gates"):
         rows = [(g["name"], g["verdict"], g["observed"], g["threshold"]) for g in answer["gates"]]
         emit_table("", ("gate", "verdict", "observed", "threshold"), rows)
+    show_evidence(answer)
     for workload in answer.get("workloads", []):
         _show_workload(workload)
 

@@ -57,10 +57,22 @@ def doctor(as_json: Json = False) -> None:
     rows.append(("isolation", wall["level"]))
     rows.append(("missing", ", ".join(wall["missing"]) or "nothing"))
     emit_table("This machine", ("", ""), rows)
+    emit_table("Isolation, the strongest first", ("level", "here", "lacks", "next step"), _rungs(found["ladder"]))
     warnings = found["warnings"]
     assert isinstance(warnings, list)
     for warning in warnings:
         say(f"note: {warning}")
+
+
+def _rungs(ladder: object) -> list[tuple[str, str, str, str]]:
+    assert isinstance(ladder, list)
+    rows = []
+    for step in ladder:
+        here = "reached" if step["reached"] else "not reached"
+        rows += [(step["level"], here, f"{one['what']}: {one['reason']}", one["next_step"]) for one in step["lacks"]]
+        if not step["lacks"]:
+            rows.append((step["level"], here, "nothing", ""))
+    return rows
 
 
 def _facts(fact: dict[str, object]) -> str:

@@ -55,11 +55,15 @@ def create(
     )
     with open_workspace(home) as workspace:
         opened = create_task(workspace, request)
-    document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
+    paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
+    tried = opened.admission
     if as_json:
-        emit_json(document)
+        emit_json({**paths, "admission": tried.model_dump(mode="json") if tried else None})
     else:
-        emit_table("Task", ("task", "run", "prompt"), [tuple(document.values())])
+        score = f"{tried.killed} of {tried.mutants} refused" if tried else "not tried"
+        emit_table("Task", ("task", "run", "prompt", "known wrong answers"), [(*paths.values(), score)])
+    if tried is None:
+        say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
     say(f"next: forge submit {opened.run_id} DIR")
 
 

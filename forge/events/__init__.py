@@ -27,7 +27,14 @@ from forge.events.envelope import Recorded
 from forge.events.environment import EnvironmentCaptured
 from forge.events.fact import Fact
 from forge.events.human import HumanDecided
-from forge.events.ledger import LedgerOpened
+from forge.events.ledger import (
+    CheckpointPublished,
+    LedgerImported,
+    LedgerKeyAdopted,
+    LedgerKeyRotated,
+    LedgerOpened,
+    LedgerRestored,
+)
 from forge.events.plan import ChosenSkill, PlanAccepted
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, PromotionDenied
 from forge.events.prompt import PromptRendered
@@ -62,6 +69,11 @@ Event = (
     | KernelDeprecated
     | KernelRevoked
     | HumanDecided
+    | CheckpointPublished
+    | LedgerKeyAdopted
+    | LedgerKeyRotated
+    | LedgerRestored
+    | LedgerImported
 )
 
 EVENT_TYPES: dict[str, type[Event]] = {
@@ -93,6 +105,11 @@ EVENT_TYPES: dict[str, type[Event]] = {
         KernelDeprecated,
         KernelRevoked,
         HumanDecided,
+        CheckpointPublished,
+        LedgerKeyAdopted,
+        LedgerKeyRotated,
+        LedgerRestored,
+        LedgerImported,
     )
 }
 
@@ -127,6 +144,7 @@ __all__ = [
     "CandidateRejected",
     "CandidateSubmitted",
     "CandidateVerified",
+    "CheckpointPublished",
     "ChosenSkill",
     "ClaimAssessed",
     "ClaimRecorded",
@@ -137,7 +155,11 @@ __all__ = [
     "KernelDeprecated",
     "KernelPromoted",
     "KernelRevoked",
+    "LedgerImported",
+    "LedgerKeyAdopted",
+    "LedgerKeyRotated",
     "LedgerOpened",
+    "LedgerRestored",
     "PlanAccepted",
     "ProfileCaptured",
     "PromotionDenied",

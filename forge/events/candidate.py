@@ -13,6 +13,7 @@ class CandidateSubmitted(Fact):
     """Five files were accepted and stored by content; from here on the candidate is its digest."""
 
     TYPE: ClassVar[str] = "CandidateSubmitted"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -22,6 +23,8 @@ class CandidateSubmitted(Fact):
     hypothesis: str | None = None
     layer: str | None = None
     axis: str | None = None
+    normalised_sha256: Digest | None = None
+    """The program without comments, layout and docstrings: twins have the same. Since version 2."""
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -46,6 +49,7 @@ class CandidateRejected(Fact):
     """A candidate was refused, at the door or on evidence."""
 
     TYPE: ClassVar[str] = "CandidateRejected"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -55,6 +59,12 @@ class CandidateRejected(Fact):
     gates: tuple[GateResult, ...] = ()
     counterexample_sha256: Digest | None = None
     env_sha256: Digest | None = None
+    gates_sha256: Digest | None = None
+    """The version of the judge. Since version 2, as are the two below."""
+    report_sha256: Digest | None = None
+    """Everything that was seen, what the sources showed among it; none at the stage `submit`."""
+    reused_seq: int | None = None
+    """The event that holds the judgement, where this candidate or its twin had been judged before."""
 
     def stream(self) -> str:
         """The candidate's stream."""

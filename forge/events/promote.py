@@ -12,6 +12,9 @@ from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.events.fact import Fact
 
+Severity = Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
+"""Why a kernel must not be used: its results, its behaviour, what was known of it, or its owner's wish."""
+
 
 class KernelPromoted(Fact):
     """A candidate became the next version of its family; everything a registry entry shows is here or named here."""
@@ -87,7 +90,7 @@ class KernelRevoked(Fact):
     kernel_id: str
     family: str
     reason: str
-    severity: Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
+    severity: Severity
     evidence: tuple[str, ...] = ()
 
     def stream(self) -> str:

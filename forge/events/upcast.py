@@ -8,8 +8,19 @@ from collections.abc import Callable, Mapping
 Payload = dict[str, object]
 Step = Callable[[Payload], Payload]
 
-UPCASTERS: dict[tuple[str, int], Step] = {}
-"""(type, version) -> the step to version + 1. Empty as long as every type is at its first version."""
+
+def with_nothing(*names: str) -> Step:
+    """The step for fields that were added and that an old payload says nothing about."""
+    return lambda payload: {**dict.fromkeys(names), **payload}
+
+
+UPCASTERS: dict[tuple[str, int], Step] = {
+    ("TaskCreated", 1): with_nothing("admission"),
+    ("CandidateSubmitted", 1): with_nothing("normalised_sha256"),
+    ("CandidateRejected", 1): with_nothing("gates_sha256", "report_sha256", "reused_seq"),
+    ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
+}
+"""(type, version) -> the step to version + 1."""
 
 
 def upcast(

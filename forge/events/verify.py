@@ -14,6 +14,7 @@ class CandidateVerified(Fact):
     """Every gate passed."""
 
     TYPE: ClassVar[str] = "CandidateVerified"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -31,6 +32,10 @@ class CandidateVerified(Fact):
     """Ran on something that stands for the target (an interpreter for a GPU): can never be promoted."""
     report_sha256: Digest
     policy_sha256: Digest
+    gates_sha256: Digest | None = None
+    """The version of the judge. Since version 2, as is the next."""
+    reused_seq: int | None = None
+    """The event that holds the judgement, where the same bytes had been judged before."""
 
     def stream(self) -> str:
         """The candidate's stream."""

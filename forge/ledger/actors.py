@@ -13,7 +13,7 @@ from forge.events.candidate import CandidateRejected
 ActorClass = Literal["cli", "agent", "ci", "system", "import"]
 """A person at the command line; a language model; a workflow; Forge itself; another ledger or archive."""
 
-Group = Literal["handed_in", "run", "observed", "decided", "human", "opening"]
+Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
 
 GROUPS: dict[Group, frozenset[str]] = {
     "handed_in": frozenset(
@@ -45,16 +45,19 @@ GROUPS: dict[Group, frozenset[str]] = {
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
     "human": frozenset({"HumanDecided"}),
     "opening": frozenset({"LedgerOpened"}),
+    "signed": frozenset({"CheckpointPublished", "LedgerKeyAdopted", "LedgerKeyRotated"}),
+    "moved": frozenset({"LedgerImported", "LedgerRestored"}),
 }
 
 MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
-    "cli": frozenset({"handed_in", "run", "observed", "decided", "human"}),
-    "ci": frozenset({"handed_in", "run", "observed", "decided"}),
-    "system": frozenset({"handed_in", "run", "observed", "decided", "opening"}),
+    "cli": frozenset({"handed_in", "run", "observed", "decided", "human", "signed", "moved"}),
+    "ci": frozenset({"handed_in", "run", "observed", "decided", "signed", "moved"}),
+    "system": frozenset({"handed_in", "run", "observed", "decided", "opening", "signed", "moved"}),
     "agent": frozenset({"handed_in"}),
     "import": frozenset({"handed_in"}),
 }
 
+_GROUP_OF = {name: group for group, types in GROUPS.items() for name in types}
 _CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
 _ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
 
@@ -73,7 +76,7 @@ def group_of(event: Event) -> Group | None:
     """The event's group; a refusal at the door is part of handing in, any later one is evidence."""
     if isinstance(event, CandidateRejected) and event.stage == "submit":
         return "handed_in"
-    return next((group for group, types in GROUPS.items() if event.TYPE in types), None)
+    return _GROUP_OF.get(event.TYPE)
 
 
 def require_allowed(actor: str, event: Event) -> None:

@@ -35,9 +35,12 @@ _CHUNK_BYTES = 1 << 20
 class Evidence:
     """The blobs and run directories under one `forge_runs`; a blob named often is hashed once."""
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, *, run_folders: bool = True) -> None:
         self._runs = runs
+        self._run_folders = run_folders
+        """Whether sealed runs are expected here: those of another ledger aren't."""
         self._seen: dict[str, str | None] = {}
+        self._told: set[str] = set()
 
     def problems(self, seq: int, type_name: str, payload: Mapping[str, object]) -> list[Problem]:
         """What an event names and isn't there, or isn't what it was."""
@@ -47,18 +50,25 @@ class Evidence:
             if digest not in named and self._found(digest) not in (None, digest):
                 found.append(Problem(seq, f"blob {field}", digest, str(self._found(digest))))
                 named.add(digest)
-        if type_name == "RunSealed":
+        self._told |= named
+        if type_name == "RunSealed" and self._run_folders:
             found += self._run_problems(seq, payload)
         return found
 
+    def unnamed(self) -> list[Problem]:
+        """Stored blobs that no event names and that aren't what their own name says."""
+        stored = (path.name for path in sorted((self._runs / "cas").glob("[0-9a-f][0-9a-f]/*")))
+        return [
+            Problem(None, "blob that no event names", name, str(self._found(name)))
+            for name in stored
+            if _DIGEST.fullmatch(name) and name not in self._told and self._found(name) != name
+        ]
+
     def _required(self, seq: int, type_name: str, payload: Mapping[str, object]) -> Iterator[Problem]:
-        for field in BLOB_FIELDS.get(type_name, ()):
-            for digest in _values(payload, field.split(".")):
-                if digest is None:
-                    continue
-                actual = self._found(str(digest))
-                if actual != digest:
-                    yield Problem(seq, f"blob {field}", str(digest), actual or "missing")
+        for field, digest in required_blobs(type_name, payload):
+            actual = self._found(digest)
+            if actual != digest:
+                yield Problem(seq, f"blob {field}", digest, actual or "missing")
 
     def _found(self, digest: str) -> str | None:
         """The digest of the bytes stored under `digest`; None if there are none."""
@@ -84,6 +94,14 @@ class Evidence:
             wanted, actual = listed.get(name, "no such file"), present.get(name, "missing")
             if wanted != actual:
                 yield Problem(seq, f"{what}/{name}", wanted, actual)
+
+
+def required_blobs(type_name: str, payload: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Field and digest of each blob that must be stored for such an event."""
+    for field in BLOB_FIELDS.get(type_name, ()):
+        for digest in _values(payload, field.split(".")):
+            if digest is not None:
+                yield field, str(digest)
 
 
 def _values(node: object, path: list[str]) -> Iterator[object]:

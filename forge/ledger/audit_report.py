@@ -1,9 +1,12 @@
 """What an audit answers with."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 PROBLEM_LIMIT = 1000
-"""An audit stops reading rows after so many problems: the first ones are what helps."""
+"""An audit stops reading rows after so many problems, unless it is asked for all: the first ones are what helps."""
+
+Verdict = Literal["consistent", "other_ledger", "not_signed", "truncated", "rewritten"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +21,30 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointVerdict:
+    """How the ledger stands to a checkpoint that was kept elsewhere."""
+
+    verdict: Verdict
+    """`consistent`: the ledger is that one, or its continuation."""
+    origin: str
+    size: int
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
 class AuditReport:
     """Everything an audit found; `ok` means that nothing was wrong."""
 
     ok: bool
     events: int
     head: str | None
-    """The last event's hash, to be compared with one kept elsewhere: truncation doesn't show otherwise."""
+    """The last event's hash."""
+    root: str | None
+    """Of the Merkle tree over all events: with `events`, what a checkpoint signs."""
+    signed: int
+    """How many of the events the newest sound checkpoint in the ledger covers; 0 without any."""
+    checkpoint: CheckpointVerdict | None
+    """About the one that was given; truncation and rewrites don't show otherwise."""
     problems: tuple[Problem, ...]
+    imported: int = 0
+    """How many events of other ledgers stand beside its own."""

@@ -3,14 +3,16 @@
 A crash leaves bytes that nothing names, never a name without its bytes.
 """
 
+import hashlib
 import os
 import re
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from forge.domain.digest import Digest, sha256
 from forge.errors import BlobCorrupt
-from forge.ledger.durable import fsync_folder, make_folder, write_durably
+from forge.ledger.durable import fsync_folder, make_folder, write_durably, written_aside
 from forge.ledger.failures import storage_errors
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -48,6 +50,20 @@ class BlobStore:
             make_folder(target.parent)
             write_durably(target, content, mode=READ_ONLY)
         return digest
+
+    def put_stream(self, digest: Digest, chunks: Iterable[bytes]) -> None:
+        """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if they aren't those of `digest`."""
+        target = self.path(digest)
+        make_folder(target.parent)
+        with written_aside(target, mode=READ_ONLY) as stream:
+            hashed = hashlib.sha256()
+            for chunk in chunks:
+                hashed.update(chunk)
+                stream.write(chunk)
+            if hashed.hexdigest() != digest:
+                raise BlobCorrupt(
+                    f"what should be blob {digest} has content {hashed.hexdigest()}: nothing was stored"
+                )
 
     def get(self, digest: Digest) -> bytes:
         """The bytes of `digest`, hashed again; raise BlobCorrupt if they are missing or others."""

@@ -42,7 +42,7 @@ def genesis_hash(ledger_id: str) -> bytes:
 
 def envelope(row: StoredRow) -> bytes:
     """The bytes that a row's hash covers; the payload stands in it by its digest."""
-    columns: dict[str, object] = row._asdict()
+    columns: dict[str, object] = dict(zip(StoredRow._fields, row, strict=True))
     del columns["payload"], columns["event_hash"]
     columns["payload_sha256"] = row.payload_sha256.hex()
     columns["prev_hash"] = row.prev_hash.hex()

@@ -2,7 +2,10 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from forge.errors import StorageFailed
 
@@ -12,6 +15,13 @@ PART_PREFIX = ".part-"
 
 def write_durably(target: Path, content: bytes, *, mode: int) -> None:
     """Put `content` at `target` whole, replacing what is there; or raise StorageFailed."""
+    with written_aside(target, mode=mode) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def written_aside(target: Path, *, mode: int) -> Iterator[BinaryIO]:
+    """A file that takes the place of `target` when the block ends well, on the disk by then; or StorageFailed."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
     except OSError as error:
@@ -19,7 +29,7 @@ def write_durably(target: Path, content: bytes, *, mode: int) -> None:
     part = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())

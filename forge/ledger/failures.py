@@ -64,6 +64,10 @@ def storage_errors(path: Path) -> Iterator[None]:
         if translated is None:
             raise
         raise translated from error
+    except UnicodeDecodeError as error:  # a name or a message of SQLite's, out of a damaged page
+        raise LedgerCorrupt(
+            f"{path}: the database can't be read as a ledger (text that isn't UTF-8): restore it from a backup"
+        ) from error
     except OSError as error:
         raise StorageFailed(
             f"{path}: the system refused ({error.strerror or error}); nothing was written: "

@@ -9,25 +9,60 @@ from pathlib import Path
 from forge.errors import LedgerCorrupt
 from forge.ledger.chain import FORMAT, StoredRow, event_hash, genesis_hash
 from forge.ledger.connection import configure, connect
-from forge.ledger.schema import check_identity, check_schema
-from forge.ledger.table import SELECT_META, SELECT_TAIL
+from forge.ledger.lock import WriterLock
+from forge.ledger.schema import USER_VERSION, check_identity, check_schema, migrate
+from forge.ledger.table import SELECT_HEAD, SELECT_META, SELECT_TAIL
+from forge.ledger.tree import grow
 
 TAIL_ROWS = 100
 
 
-def open_checked(path: Path, *, read_only: bool) -> tuple[sqlite3.Connection, str]:
-    """Connect to a finished ledger; give the connection and the ledger's id, or raise LedgerCorrupt."""
+def open_checked(path: Path, *, lock: WriterLock | None) -> tuple[sqlite3.Connection, str]:
+    """Connect to a finished ledger, to write if there is a `lock`; give the connection and the ledger's id.
+
+    A ledger of an older format is brought up to date, or refused for reading. Raises LedgerCorrupt.
+    """
+    connection, ledger_id, version = _checked(path, read_only=lock is None)
+    if version == USER_VERSION:
+        return connection, ledger_id
+    connection.close()
+    if lock is None:
+        raise LedgerCorrupt(
+            f"{path}: ledger format {version}, expected {USER_VERSION}: open it once for writing, "
+            "which brings it up to date",
+            hint="forge run list",
+        )
+    _bring_up_to_date(path, lock)
+    connection, ledger_id, _ = _checked(path, read_only=False)
+    return connection, ledger_id
+
+
+def _checked(path: Path, *, read_only: bool) -> tuple[sqlite3.Connection, str, int]:
     connection = connect(path, read_only=read_only)
     try:
-        check_identity(connection, path)
+        version = check_identity(connection, path)
         configure(connection, path, read_only=read_only)
-        check_schema(connection, path)
+        check_schema(connection, path, version=version)
         ledger_id = check_meta(connection, path)
         check_tail(connection, path, genesis_hash(ledger_id))
     except BaseException:
         connection.close()
         raise
-    return connection, ledger_id
+    return connection, ledger_id, version
+
+
+def _bring_up_to_date(path: Path, lock: WriterLock) -> None:
+    """Run what migrations are missing, in one transaction; another process may have done so first."""
+    with lock.held():
+        connection, _, version = _checked(path, read_only=False)
+        connection.close()
+        if version != USER_VERSION:
+            migrate(path, then=_fill_tree)
+
+
+def _fill_tree(connection: sqlite3.Connection) -> None:
+    row = connection.execute(SELECT_HEAD.sql, SELECT_HEAD.values({})).fetchone()
+    grow(connection, row[0])
 
 
 def check_meta(connection: sqlite3.Connection, path: Path) -> str:

@@ -26,7 +26,8 @@ OPEN_PREFIX = ".tmp-"
 CAS = "cas"
 SEALED_FOLDER = 0o555
 OPEN_FILE = 0o644
-_RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}")
+RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"
+_RUN_ID = re.compile(RUN_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class RunDirectory:
             self._make_durable(self.open_path)
             os.rename(self.open_path, self.sealed_path)
             fsync_folder(self.root)
-            _make_read_only(self.sealed_path)
+            make_read_only(self.sealed_path)
         return Sealed(self.run_id, self.sealed_path, manifest, sha256(content))
 
     def _take_up_sealed(self) -> Sealed:
@@ -144,7 +145,7 @@ class RunDirectory:
         with storage_errors(self.sealed_path):
             BlobStore(self.root / CAS).put(content)
             fsync_folder(self.root)
-            _make_read_only(self.sealed_path)
+            make_read_only(self.sealed_path)
         return Sealed(self.run_id, self.sealed_path, manifest, sha256(content))
 
     def _require_open(self) -> None:
@@ -216,7 +217,8 @@ def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
         raise IntegrityError(f"{MANIFEST} of {str(run_dir)!r} can't be read: {error}") from error
 
 
-def _make_read_only(root: Path) -> None:
+def make_read_only(root: Path) -> None:
+    """Take write permission from a folder and all below it."""
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
             os.chmod(Path(folder, name), READ_ONLY, follow_symlinks=False)

@@ -6,14 +6,16 @@ stops the ledger before a row is read or written.
 
 import hashlib
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from forge.errors import EnvironmentUnfit, LedgerCorrupt
 
 APPLICATION_ID = 0x464F5247
 """`FORG`, in the file's header: what `file` and SQLite itself show."""
-USER_VERSION = 1
-"""The format's number; a newer Forge raises it."""
+USER_VERSION = 3
+"""The format's number; a newer Forge raises it. Format 1 had no stored Merkle tree, format 2 no foreign events."""
 
 SCHEMA_OBJECTS = frozenset(
     {
@@ -30,17 +32,32 @@ SCHEMA_OBJECTS = frozenset(
         "ledger_meta_refuses_update",
         "ledger_meta_refuses_delete",
         "ledger_meta_refuses_a_second_row",
+        "tree_node",
+        "tree_node_refuses_update",
+        "tree_node_refuses_delete",
+        "tree_node_accepts_only_the_next",
+        "foreign_event",
+        "sqlite_autoindex_foreign_event_1",
+        "ix_foreign_event_ledger_id_type_seq",
+        "foreign_event_refuses_update",
+        "foreign_event_refuses_delete",
+        "foreign_event_accepts_only_the_next",
     }
 )
-SCHEMA_SHA256 = "713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45"
+SCHEMA_SHA256 = "c568aa206b45223470e61b82a15491176b961c7ea48395c5be1226c49dc593d7"
 """The fingerprint after the last migration."""
+OLDER_SCHEMAS = {
+    1: "713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45",
+    2: "7acf4860416768494445484b5fb826bf5ce8f59472951d678d483c7e6cb2e96c",
+}
+"""Format -> its fingerprint: what is checked before such a ledger is brought up to date."""
 
 _FOREIGN_TABLES = ("alembic_version", "sqlite_stat", "_litestream_")
 """Tables that tools keep in the file; they and their indexes say nothing about history."""
 
 
-def check_identity(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise LedgerCorrupt unless the file's header says it is a ledger of a format this Forge reads."""
+def check_identity(connection: sqlite3.Connection, path: Path) -> int:
+    """The format's number; raise LedgerCorrupt unless the file's header says that this Forge knows it."""
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     if application_id != APPLICATION_ID:
         raise LedgerCorrupt(
@@ -48,14 +65,15 @@ def check_identity(connection: sqlite3.Connection, path: Path) -> None:
             "this SQLite database isn't a ledger; give the workspace's own kernel_registry.db"
         )
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != USER_VERSION:
-        raise LedgerCorrupt(f"{path}: ledger format {version}, this Forge reads {USER_VERSION}: upgrade Forge")
+    if version != USER_VERSION and version not in OLDER_SCHEMAS:
+        raise LedgerCorrupt(f"{path}: ledger format {version}, this Forge reads 1 to {USER_VERSION}: upgrade Forge")
+    return int(version)
 
 
-def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise LedgerCorrupt unless tables, indexes and triggers are exactly those of the migrations."""
+def check_schema(connection: sqlite3.Connection, path: Path, *, version: int = USER_VERSION) -> None:
+    """Raise LedgerCorrupt unless tables, indexes and triggers are exactly those of the migrations up to `version`."""
     found = schema_rows(connection)
-    if fingerprint(found) == SCHEMA_SHA256:
+    if fingerprint(found) == OLDER_SCHEMAS.get(version, SCHEMA_SHA256):
         return
     names = {name for _, name, _, _ in found}
     missing = ", ".join(sorted(SCHEMA_OBJECTS - names)) or "nothing"
@@ -73,7 +91,10 @@ SchemaRow = tuple[str, str, str, str]
 def schema_rows(connection: sqlite3.Connection) -> list[SchemaRow]:
     """type, name, table and SQL of all that is ours in `sqlite_master`, in a fixed order."""
     rows = connection.execute(
-        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name"
+        # a name that isn't text comes from a damaged page: the row then counts as missing
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
+        "WHERE typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
+        "AND typeof(sql) IN ('text', 'null') ORDER BY type, name"
     ).fetchall()
     return [
         (kind, name, table, sql)
@@ -100,8 +121,11 @@ def migrations_folder() -> Path:
     raise EnvironmentUnfit(f"no migrations beside or inside {package}: install Forge again")
 
 
-def migrate(path: Path) -> None:
-    """Bring the database at `path` to the last migration; made for a new file, before anyone else sees it."""
+def migrate(path: Path, *, then: Callable[[sqlite3.Connection], None] | None = None) -> None:
+    """Bring the database at `path` to the last migration, and do `then`: in one transaction, or not at all.
+
+    The caller holds the ledger's lock, or is alone with a new file.
+    """
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import create_engine
@@ -109,15 +133,34 @@ def migrate(path: Path) -> None:
 
     from forge.ledger.connection import configure, connect
 
+    opened: list[sqlite3.Connection] = []
+
     def driver_connection() -> sqlite3.Connection:
         connection = connect(path, read_only=False, create=True)
         configure(connection, path, read_only=False)
+        opened.append(connection)
         return connection
 
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     engine = create_engine("sqlite://", creator=driver_connection, poolclass=NullPool)
-    with engine.connect() as connection:
+    with _driver_errors(), engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        if then is not None:
+            then(opened[-1])
         connection.commit()
+
+
+@contextmanager
+def _driver_errors() -> Iterator[None]:
+    """What alembic's engine wraps, as the driver said it: a full disk is a full disk."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        yield
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.Error):
+            raise error.orig from error
+        raise

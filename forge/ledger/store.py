@@ -24,8 +24,10 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
+from forge.ledger.replay import Line, replay
 from forge.ledger.schema import check_schema, migrate
-from forge.ledger.table import INSERT_META, SELECT_STREAM_VERSION
+from forge.ledger.table import INSERT_FOREIGN, INSERT_META, SELECT_STREAM_VERSION
+from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
 
 OPENING_ACTOR = "system:forge"
@@ -96,7 +98,7 @@ class Ledger:
         with storage_errors(path):
             lock = None if read_only else WriterLock(path)
             try:
-                connection, ledger_id = open_checked(path, read_only=read_only)
+                connection, ledger_id = open_checked(path, lock=lock)
             except BaseException:
                 if lock is not None:
                     lock.close()
@@ -139,6 +141,24 @@ class Ledger:
         with storage_errors(self.path):
             return int(self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()[0])
 
+    @contextmanager
+    def tree(self) -> Iterator[StoredTree]:
+        """The Merkle tree over all events there are now, for the block: what is appended meanwhile isn't seen."""
+        with self.snapshot() as connection:
+            seq, _ = read_head(connection, self._genesis)
+            yield StoredTree(connection, seq)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside one read transaction: the file as it is now, whatever is appended meanwhile."""
+        with storage_errors(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                self._connection.execute("SELECT seq FROM event LIMIT 1").fetchone()
+                yield self._connection
+            finally:
+                self._connection.execute("ROLLBACK")
+
     def rows(
         self,
         *,
@@ -172,6 +192,10 @@ class Ledger:
         rows = self.rows(after_seq=after_seq, stream=stream, types=types, correlation_id=correlation_id, limit=limit)
         return (recorded(row, self.path) for row in rows)
 
+    def replay(self, *, after_seq: int, until_seq: int, types: Collection[str]) -> Iterator[Line]:
+        """Every event in between for a fold, with the payloads of `types` alone; raise LedgerCorrupt."""
+        return replay(self._connection, self.path, after_seq=after_seq, until_seq=until_seq, types=types)
+
     def append(
         self,
         events: Sequence[Event],
@@ -200,6 +224,13 @@ class Ledger:
     def append_many(self, batches: Sequence[Batch]) -> list[Appended]:
         """Record many commands in one transaction: all or none, several times the rate of single appends."""
         return self._write([prepare(batch) for batch in batches])
+
+    def take_in(self, ledger_id: str, rows: Iterator[StoredRow], batch: Batch) -> Appended:
+        """Keep another ledger's rows as they stand, and record `batch`, which says so: in one transaction."""
+        prepared = prepare(batch)
+        with self._transaction():
+            self._connection.executemany(INSERT_FOREIGN, ((ledger_id, *row) for row in rows))
+            return write(self._connection, [prepared], genesis=self._genesis, now=self._now, new_id=self._new_id)[0]
 
     def _write(self, batches: Sequence[PreparedBatch]) -> list[Appended]:
         with self._transaction():

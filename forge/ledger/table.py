@@ -86,7 +86,46 @@ class EventRow(LedgerTables, table=True):
     event_hash: bytes = Field(sa_type=LargeBinary)
 
 
+class TreeNodeRow(LedgerTables, table=True):
+    """The hash of one complete subtree of the Merkle tree over the events' hashes."""
+
+    __tablename__ = "tree_node"
+
+    level: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    """Its height: a multiple of 4."""
+    place: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    """Its number from the left, gapless from 0 within its level."""
+    hash: bytes = Field(sa_type=LargeBinary)
+
+
+class ForeignEventRow(LedgerTables, table=True):
+    """One event of another ledger, as it stands there; its columns are those of `event`."""
+
+    __tablename__ = "foreign_event"
+    __table_args__ = (Index("ix_foreign_event_ledger_id_type_seq", "ledger_id", "type", "seq"),)
+
+    ledger_id: str = Field(primary_key=True, sa_type=Text)
+    """The ledger that it stands in."""
+    seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
+    event_id: str = Field(sa_type=Text)
+    stream: str = Field(sa_type=Text)
+    stream_version: int = Field(sa_type=Integer)
+    type: str = Field(sa_type=Text)
+    schema_version: int = Field(sa_type=Integer)
+    recorded_at: str = Field(sa_type=Text)
+    actor: str = Field(sa_type=Text)
+    correlation_id: str = Field(sa_type=Text)
+    causation_id: str | None = Field(default=None, sa_type=Text)
+    idempotency_key: str | None = Field(default=None, sa_type=Text)
+    payload: str = Field(sa_type=Text)
+    payload_sha256: bytes = Field(sa_type=LargeBinary)
+    prev_hash: bytes = Field(sa_type=LargeBinary)
+    event_hash: bytes = Field(sa_type=LargeBinary)
+
+
 EVENT = LedgerTables.metadata.tables["event"]
+TREE_NODE = LedgerTables.metadata.tables["tree_node"]
+FOREIGN_EVENT = LedgerTables.metadata.tables["foreign_event"]
 LEDGER_META = LedgerTables.metadata.tables["ledger_meta"]
 
 
@@ -122,6 +161,53 @@ SELECT_BY_KEY = Statement(
         EVENT.c.idempotency_key == bindparam("idempotency_key")
     )
 ).sql
+INSERT_NODE = Statement(insert(TREE_NODE)).sql
+"""Takes level, place, hash."""
+SELECT_LEAVES = Statement(
+    select(EVENT.c.event_hash)
+    .where(EVENT.c.seq > bindparam("first"), EVENT.c.seq <= bindparam("until"))
+    .order_by(EVENT.c.seq)
+).sql
+"""Takes how many leaves come before, and the last one's seq."""
+SELECT_NODES = Statement(
+    select(TREE_NODE.c.hash)
+    .where(
+        TREE_NODE.c.level == bindparam("level"),
+        TREE_NODE.c.place >= bindparam("first"),
+        TREE_NODE.c.place < bindparam("until"),
+    )
+    .order_by(TREE_NODE.c.place)
+).sql
+SELECT_NODE_COUNT = Statement(
+    select(func.coalesce(func.max(TREE_NODE.c.place), literal_column("-1")) + literal_column("1")).where(
+        TREE_NODE.c.level == bindparam("level")
+    )
+).sql
+SELECT_ALL = Statement(select(*EVENT.c).order_by(EVENT.c.seq)).sql
+INSERT_FOREIGN = Statement(insert(FOREIGN_EVENT)).sql
+"""Takes the other ledger's id, and a `StoredRow` of it."""
+SELECT_FOREIGN_HEAD = Statement(
+    select(FOREIGN_EVENT.c.seq, FOREIGN_EVENT.c.event_hash)
+    .where(FOREIGN_EVENT.c.ledger_id == bindparam("ledger_id"))
+    .order_by(FOREIGN_EVENT.c.seq.desc())
+    .limit(1)
+)
+SELECT_FOREIGN = Statement(
+    select(*FOREIGN_EVENT.c[1:])
+    .where(FOREIGN_EVENT.c.ledger_id == bindparam("ledger_id"))
+    .order_by(FOREIGN_EVENT.c.seq)
+).sql
+SELECT_FOREIGN_OF_TYPE = Statement(
+    select(FOREIGN_EVENT.c.seq, FOREIGN_EVENT.c.recorded_at, FOREIGN_EVENT.c.payload)
+    .where(FOREIGN_EVENT.c.ledger_id == bindparam("ledger_id"), FOREIGN_EVENT.c.type == bindparam("type"))
+    .order_by(FOREIGN_EVENT.c.seq)
+).sql
+SELECT_FOREIGN_PLACE = Statement(
+    select(FOREIGN_EVENT.c.event_hash).where(
+        FOREIGN_EVENT.c.ledger_id == bindparam("ledger_id"), FOREIGN_EVENT.c.seq == bindparam("seq")
+    )
+).sql
+SELECT_PLACE = Statement(select(EVENT.c.event_hash).where(EVENT.c.seq == bindparam("seq"))).sql
 SELECT_TAIL = Statement(select(*EVENT.c).order_by(EVENT.c.seq.desc()).limit(bindparam("rows")))
 
 

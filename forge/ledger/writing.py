@@ -13,6 +13,7 @@ from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityErro
 from forge.ledger.batch import PreparedBatch
 from forge.ledger.chain import StoredRow, sealed
 from forge.ledger.table import INSERT_EVENT, SELECT_BY_KEY, SELECT_HEAD, SELECT_STREAM_VERSION
+from forge.ledger.tree import WIDTH, grow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,11 @@ def write(
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> list[Appended]:
-    """Insert every batch that doesn't stand there already."""
+    """Insert every batch that doesn't stand there already, and the subtrees that this completes."""
     written: list[Appended] = []
     streams = _Streams(connection)
     seq, last_hash = read_head(connection, genesis)
+    before = seq
     for batch in batches:
         earlier = _replay(connection, batch)
         if earlier is not None:
@@ -82,6 +84,8 @@ def write(
         connection.executemany(INSERT_EVENT, rows)
         written.append(Appended(seq + 1, rows[-1].seq, rows[-1].event_hash.hex(), replayed=False))
         seq, last_hash = rows[-1].seq, rows[-1].event_hash
+    if seq // WIDTH > before // WIDTH:
+        grow(connection, seq)
     return written
 
 
@@ -164,4 +168,4 @@ def _utc(moment: datetime) -> str:
     """`YYYY-MM-DDTHH:MM:SS.ffffffZ`; raise IntegrityError for a time that names no zone."""
     if moment.tzinfo is None:
         raise IntegrityError(f"the clock gave {moment!r}: expected a time with its zone")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -15,9 +15,9 @@ from forge.domain.verdict import UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
 from forge.executor.local import LocalExecutor
-from forge.lab.examine import Progress
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, HARNESS
+from forge.lab.job import Progress
 from forge.lab.statistics import interval, pair_ratios, summarise, within_band
 from forge.pipeline.job import Evidence, job_of, on_gpu, simulated
 from forge.pipeline.outcome import Outcome

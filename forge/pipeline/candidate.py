@@ -19,6 +19,7 @@ from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
+from forge.lab.twins import normalised_sha256
 from forge.pipeline.outcome import Outcome
 
 SHOWN = 200
@@ -58,6 +59,9 @@ def submit(
             hypothesis=parsed.hypothesis,
             layer=parsed.layer,
             axis=parsed.axis,
+            normalised_sha256=normalised_sha256(
+                files["kernel.py"].decode(), metadata=parsed, entry_point=candidate.entry_point
+            ),
         )
     ]
     if digest in judged_before:

@@ -2,18 +2,20 @@
 
 import inspect
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.evidence import Admission
 from forge.domain.operation import Operation
 from forge.domain.policy import Policy
+from forge.domain.target import Target
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
-from forge.errors import UsageError
+from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
-from forge.lab.examine import ARENA_BYTES
-from forge.languages import find_language
+from forge.lab.subject import ARENA_BYTES
+from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source, tolerance_digest
 from forge.pipeline.outcome import Outcome
 from forge.platforms import find_target
@@ -21,9 +23,15 @@ from forge.platforms import find_target
 HELD_OUT_SHAPES = 8
 WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
 """Four sets of operands, with their red zones, must lie in the lab's arena at once."""
+NAMED = 5
+"""At most so many answers are named in a refusal."""
 NOTES_LIMIT = 16
 NOTE_LIMIT = 200
 """Characters in a constraint's key and value together, and in a model family's name."""
+
+
+Admit = Callable[[Operation, Mapping[str, int], DType, Policy], Admission]
+"""Tries a task on known answers; see forge/lab/admission.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,22 +50,24 @@ class Request:
     model_family: str | None = None
 
 
-def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) -> tuple[Task, Outcome]:
-    """Freeze a task and draw its held-out shapes; raise UsageError for anything that isn't in the catalogue."""
+def create(
+    untrusted_request: Request, *, policy: Policy, rng: random.Random, admit: Admit | None = None
+) -> tuple[Task, Outcome]:
+    """Freeze a task and draw its held-out shapes; raise UsageError for anything that isn't in the catalogue.
+
+    With `admit` the task is tried on known answers first; raise WeakTask if it can't tell wrong from right.
+    """
     operation = find_operation(untrusted_request.op)
     language = find_language(untrusted_request.language)
     target = find_target(untrusted_request.gpu)
-    if target.platform not in (*language.times_on, *language.stands_in_on):
-        raise UsageError(
-            f"{language.name} kernels don't run on {target.gpu!r}: expected one of the platforms "
-            f"{', '.join(language.times_on)}; or choose another language"
-        )
+    _require_platform(language, target)
     dtype = parse_dtype(untrusted_request.dtype)
     shape = parse_shape(untrusted_request.shape, operation.axes)
     _require_room(operation, shape, dtype)
-    minimum = untrusted_request.minimum_speedup
-    if minimum is not None and not policy.minimum_speedup <= minimum <= 1000:
-        raise UsageError(f"minimum speedup {minimum!r}: expected {policy.minimum_speedup} (the policy's) to 1000")
+    minimum = _parse_minimum(untrusted_request.minimum_speedup, policy)
+    admission = admit(operation, shape, dtype, policy) if admit is not None else None
+    if admission is not None:
+        _require_strength(admission, operation)
     held_out = _held_out(shape, operation.row_axis, operation.reduced_axis, rng)
     task = Task(
         op=operation.name,
@@ -68,7 +78,7 @@ def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) ->
         objective=untrusted_request.objective,
         constraints=_parse_constraints(untrusted_request.constraints),
         model_family=_parse_model_family(untrusted_request.model_family),
-        minimum_speedup=minimum or policy.minimum_speedup,
+        minimum_speedup=minimum,
         baseline=untrusted_request.baseline,
         baselines=policy.baselines,
         scalars=dict(operation.scalars),
@@ -78,8 +88,38 @@ def create(untrusted_request: Request, *, policy: Policy, rng: random.Random) ->
         held_out_sha256=digest_of(held_out),
         policy_sha256=digest_of(policy),
     )
-    created = TaskCreated(task_id=task.task_id, task=task)
+    created = TaskCreated(task_id=task.task_id, task=task, admission=admission)
     return task, Outcome(events=(created,), files={"task.json": canonical(task)}, blobs=(canonical(held_out),))
+
+
+def _require_platform(language: Language, target: Target) -> None:
+    if target.platform not in (*language.times_on, *language.stands_in_on):
+        raise UsageError(
+            f"{language.name} kernels don't run on {target.gpu!r}: expected one of the platforms "
+            f"{', '.join(language.times_on)}; or choose another language"
+        )
+
+
+def _parse_minimum(untrusted: float | None, policy: Policy) -> float:
+    if untrusted is not None and not policy.minimum_speedup <= untrusted <= 1000:
+        raise UsageError(f"minimum speedup {untrusted!r}: expected {policy.minimum_speedup} (the policy's) to 1000")
+    return untrusted or policy.minimum_speedup
+
+
+def _require_strength(admission: Admission, operation: Operation) -> None:
+    hint = f"forge op show {operation.name}"
+    if admission.survivors:
+        raise WeakTask(
+            f"a weak task: {len(admission.survivors)} of {admission.mutants} known wrong answers would be accepted "
+            f"({', '.join(admission.survivors[:NAMED])}): expected none; its inputs or its bound are too easy",
+            hint=hint,
+        )
+    if admission.refused:
+        raise WeakTask(
+            f"an unfair task: right answers would be refused ({', '.join(admission.refused[:NAMED])}): expected "
+            "none; its bound is too narrow",
+            hint=hint,
+        )
 
 
 def _require_room(operation: Operation, shape: Shape, dtype: DType) -> None:

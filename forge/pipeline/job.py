@@ -13,7 +13,7 @@ from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateSubmitted
-from forge.lab.examine import Job
+from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.sandbox.reply import ArtifactFile

@@ -40,6 +40,8 @@ def render(task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy
             "summary": operation.summary,
             "signature": operation.signature,
             "numerics": operation.numerics,
+            "specials": operation.specials,
+            "layouts": list(operation.layouts),
             "bytes_moved": operation.bytes_moved(task.shape, task.dtype),
             "flops": operation.flops(task.shape),
             "operands": [_operand(spec, task) for spec in operation.inputs],

@@ -1,13 +1,15 @@
 """Phases 6 to 9: have the lab examine a candidate, and say what it saw."""
 
-from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import Shape
 from forge.domain.verdict import Accepted
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
 from forge.executor.local import LocalExecutor
-from forge.lab.examine import Examination, Progress
+from forge.lab.examine import Examination
+from forge.lab.job import Progress
+from forge.lab.twins import gates_sha256
 from forge.pipeline.job import Evidence, job_of, pack_artifact, simulated
 from forge.pipeline.outcome import Outcome
 
@@ -19,19 +21,22 @@ def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -
         examined = executor.examine(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return _errored(evidence, str(error))
-    report = _report(evidence, examined)
+    gates = gates_sha256(evidence.policy)
+    report = _report(evidence, examined, gates)
     artifact, artifact_blobs = pack_artifact(examined.artifact)
     blobs = [report, *artifact_blobs]
     if examined.counterexample is not None:
         blobs.append(canonical(examined.counterexample))
-    event = _event(evidence, examined, artifact=artifact, report_sha256=sha256(report))
+    event = _event(evidence, examined, artifact=artifact, report_sha256=sha256(report), gates=gates)
     files = {"verification_report.json": report}
     if examined.counterexample is not None:
         files["counterexample.py"] = examined.counterexample.snippet.encode()
     return Outcome(events=(event,), files=files, blobs=tuple(blobs))
 
 
-def _event(evidence: Evidence, examined: Examination, *, artifact: str | None, report_sha256: str) -> Event:
+def _event(
+    evidence: Evidence, examined: Examination, *, artifact: str | None, report_sha256: str, gates: Digest
+) -> Event:
     candidate, environment = evidence.submitted.candidate, evidence.environment.env_sha256
     if isinstance(examined.verdict, Accepted):
         return CandidateVerified(
@@ -49,6 +54,7 @@ def _event(evidence: Evidence, examined: Examination, *, artifact: str | None, r
             simulated=simulated(evidence),
             report_sha256=report_sha256,
             policy_sha256=digest_of(evidence.policy),
+            gates_sha256=gates,
         )
     counterexample = examined.counterexample
     return CandidateRejected.model_validate(
@@ -61,6 +67,8 @@ def _event(evidence: Evidence, examined: Examination, *, artifact: str | None, r
             "gates": examined.gates,
             "counterexample_sha256": digest_of(counterexample) if counterexample else None,
             "env_sha256": environment,
+            "gates_sha256": gates,
+            "report_sha256": report_sha256,
         }
     )
 
@@ -81,7 +89,7 @@ def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
     return tuple(worst.values())
 
 
-def _report(evidence: Evidence, examined: Examination) -> bytes:
+def _report(evidence: Evidence, examined: Examination, gates: Digest) -> bytes:
     return canonical(
         {
             "candidate": evidence.submitted.candidate,
@@ -89,6 +97,8 @@ def _report(evidence: Evidence, examined: Examination) -> bytes:
             "attempt": evidence.attempt,
             "verdict": examined.verdict.model_dump(mode="json"),
             "stage": examined.stage,
+            "gates_sha256": gates,
+            "findings": [finding.model_dump(mode="json") for finding in examined.findings],
             "gates": [gate.model_dump(mode="json") for gate in examined.gates],
             "workloads": [errors.model_dump(mode="json") for errors in examined.workloads],
             "counterexample": (examined.counterexample.model_dump(mode="json") if examined.counterexample else None),

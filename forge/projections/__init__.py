@@ -1,22 +1,33 @@
 """Rebuildable folds over the ledger: pure, without clock, randomness, environment, files or network.
 
-`PROJECTIONS` is the index of what is published, in the order of writing; `runs` is folded on demand by the
-phases and published nowhere. To add one: a module with a `render`, and its line below.
+`FOLDS` is the index of the folds behind `history.db`, in the order in which an event passes through them;
+`documents` renders the JSON files from its tables; `runs` is folded on demand by the phases and published
+nowhere. To add one: a module with `TYPES` and `take`, its tables, and its line below.
 """
 
 from collections.abc import Callable
 
-from forge.projections import history, leaderboard, registry, snapshot, versions
-from forge.projections.fold import Position
-from forge.projections.folds import Folds
+from forge.ledger.replay import Line
+from forge.projections import claims, history, registry, run_lines, trail
+from forge.projections.fold import Source
+from forge.projections.state import State
 
-Render = Callable[[Folds, Position], dict[str, bytes]]
+PROJECTOR_VERSION = 2
+"""Of the folds' meaning; another number means: rebuild."""
 
-PROJECTIONS: dict[str, Render] = {
-    "history": lambda folds, at: {history.FILE: history.render(folds.history, folds.registry, at)},
-    "leaderboard": lambda folds, at: {leaderboard.FILE: leaderboard.render(folds.registry, at)},
-    "versions": lambda folds, at: {versions.FILE: versions.render(folds.registry, at)},
-    "registry": lambda folds, at: {registry.FILE: registry.render(folds.registry, at)},
-    "snapshot": lambda folds, at: snapshot.render(folds.registry, at),
+Take = Callable[[State, Line, Source], None]
+
+FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
+    (history.TYPES, history.take),
+    (claims.TYPES, claims.take),
+    (run_lines.TYPES, run_lines.take),
+    (registry.TYPES, registry.take),
+    (trail.TYPES, trail.take),
+)
+"""Which events a fold reads, and how it takes one."""
+
+TAKERS: dict[str, tuple[Take, ...]] = {
+    name: tuple(take for types, take in FOLDS if name in types)
+    for name in sorted(frozenset[str]().union(*(types for types, _ in FOLDS)))
 }
-"""Name -> its files, relative to kernel_registry/."""
+"""Event type -> the folds that read it."""

@@ -1,52 +1,181 @@
-"""From events to published files, at once or piece by piece: both give the same bytes.
+"""Brings `history.db` up to the ledger's head: by the events since its cursor, or from the first one.
 
-Take the head first, then read: what another process appends in between is left for next time.
+The cursor stands in the same transaction as the rows. It names a place and the chain's hash there: a ledger that
+was replaced, restored or cut off has another hash at that place, and everything is built anew from it.
 """
 
-from collections.abc import Iterable
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
+from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
-from forge.events import Event, Recorded
-from forge.projections import PROJECTIONS, history, registry
-from forge.projections.fold import Head, Position
-from forge.projections.folds import EMPTY, Folds
+from forge.ledger.failures import storage_errors
+from forge.ledger.replay import Line
+from forge.projections import PROJECTOR_VERSION, TAKERS
+from forge.projections.fold import Head, Position, Source
+from forge.projections.sqlite_file import connect, create, discard, finish, overwrite, refused_by_the_disk, upsert
+from forge.projections.state import State
+from forge.projections.tables import SCHEMA_VERSION, TABLES, VIEWS
+
+FILE = "history.db"
+ASIDE = ".publishing-"
+READ_CURSOR = """
+    SELECT ledger_id, seq, event_hash, registry_seq, registry_hash, checkpoint_seq FROM cursor
+    WHERE schema_version = ? AND projector_version = ?
+"""
 
 
-def catch_up(folds: Folds, recorded: Iterable[Recorded[Event]], *, head: Head | None = None) -> Folds:
-    """The states after the events that follow `folds`, up to `head` if given; `folds` stays as it was.
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far the folds have come in which ledger."""
 
-    Raises LedgerCorrupt if an event is missing, comes twice, or contradicts an earlier one.
+    ledger_id: str
+    seq: int
+    event_hash: Digest
+    registry_seq: int
+    """The newest event that changed what the registry's documents show; 0 before the first."""
+    registry_hash: Digest
+    checkpoint_seq: int | None
+    """The newest checkpoint."""
+
+    @property
+    def registry(self) -> Position:
+        """What the registry's documents were derived from."""
+        return Position(self.ledger_id, self.registry_seq, self.registry_hash)
+
+    @property
+    def head(self) -> Position:
+        """Up to where everything is folded."""
+        return Position(self.ledger_id, self.seq, self.event_hash)
+
+    def stands_in(self, source: Source) -> bool:
+        """Whether the ledger is the one that was folded, or its continuation."""
+        return self.ledger_id == source.ledger_id and self.event_hash == source.hash_at(self.seq)
+
+
+def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
+    """Where the tables stand; None if another projector wrote them, or none did."""
+    try:
+        row = connection.execute(READ_CURSOR, (SCHEMA_VERSION, PROJECTOR_VERSION)).fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such" in str(error):
+            return None
+        raise
+    return Cursor(*row) if row else None
+
+
+def catch_up(path: Path, source: Source) -> tuple[Cursor, bool]:
+    """Bring the file at `path` up to the ledger's head: where it stands now, and whether it was built anew.
+
+    One process at a time may do this (see `publish.publishing`). Raises LedgerCorrupt if the events don't bear
+    each other out, StorageFailed if the disk refuses; the file is then as it was.
     """
-    registry_state, history_state = folds.registry.copied(), folds.history.copied()
-    seq, event_hash = folds.seq, folds.event_hash
-    for event in recorded:
-        if head is not None and event.seq > head.seq:
+    with storage_errors(path):
+        cursor = _followed(path, source)
+        if cursor is not None:
+            return cursor, False
+        with built(path.parent, source) as (aside, fresh):
+            overwrite(path, aside)
+            return fresh, True
+
+
+def _followed(path: Path, source: Source) -> Cursor | None:
+    """The cursor after the events since the last one; None if the file can't be gone on with."""
+    if not path.exists():
+        return None
+    try:
+        with closing(connect(path)) as connection:
+            cursor = read_cursor(connection)
+            if cursor is None or not cursor.stands_in(source):
+                return None
+            head = source.head
+            if cursor.seq == head.seq:
+                return cursor
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                cursor = fold(connection, source, head, after=cursor)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            return cursor
+    except sqlite3.DatabaseError as error:
+        if refused_by_the_disk(error):
+            raise
+        return None  # damaged, or never a database of ours: it holds nothing that the ledger doesn't
+
+
+@contextmanager
+def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
+    """A whole file beside the published one, folded from the first event; removed afterwards."""
+    descriptor, name = tempfile.mkstemp(prefix=ASIDE, suffix=".db", dir=folder)
+    os.close(descriptor)
+    aside = Path(name)
+    try:
+        connection = create(aside, TABLES.metadata, version=SCHEMA_VERSION)
+        try:
+            connection.execute("BEGIN")
+            cursor = fold(connection, source, source.head)
+            connection.execute("COMMIT")
+            finish(connection, TABLES.metadata, VIEWS)
+        finally:
+            connection.close()
+        _make_last(aside)
+        yield aside, cursor
+    finally:
+        discard(aside)
+
+
+def _make_last(aside: Path) -> None:
+    """Have the file on the disk before it takes another's place."""
+    descriptor = os.open(aside, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fchmod(descriptor, 0o644)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: Cursor | None = None) -> Cursor:
+    """Take every event between the cursor and `head` into the tables, and write the new cursor."""
+    state = State(connection)
+    seq, event_hash = (after.seq, after.event_hash) if after else (0, "")
+    checkpoint = after.checkpoint_seq if after else None
+    last: Line | None = None
+    for line in source.lines(seq):
+        if line.seq > head.seq:
             break
-        if event.seq != seq + 1:
-            raise LedgerCorrupt(f"event {event.seq} follows event {seq}: expected {seq + 1}; rebuild from zero")
-        registry.take(registry_state, event)
-        history.take(history_state, event)
-        seq, event_hash = event.seq, event.event_hash
-    return Folds(registry_state, history_state, seq=seq, event_hash=event_hash)
-
-
-def render(folds: Folds, head: Head, ledger_id: str) -> dict[str, bytes]:
-    """Every published file, relative to kernel_registry/.
-
-    Raises LedgerCorrupt unless the events folded are all of those up to `head`.
-    """
-    if folds.seq != head.seq or (folds.event_hash is not None and folds.event_hash != head.event_hash):
+        if line.seq != seq + 1:
+            raise LedgerCorrupt(f"event {line.seq} follows event {seq}: expected {seq + 1}; rebuild from zero")
+        for take in TAKERS.get(line.type, ()):
+            take(state, line, source)
+        if line.type == "CheckpointPublished":
+            checkpoint = line.seq
+        seq, last = line.seq, line
+        state.settle()
+    state.flush()
+    event_hash = last.event_hash.hex() if last else event_hash or head.event_hash
+    if (seq, event_hash) != (head.seq, head.event_hash):
         raise LedgerCorrupt(
-            f"the events folded end at {folds.seq} ({folds.event_hash}), "
-            f"the ledger's head is {head.seq} ({head.event_hash}): read again, or rebuild from zero"
+            f"the events folded end at {seq} ({event_hash}), the ledger's head is {head.seq} "
+            f"({head.event_hash}): read again, or rebuild from zero"
         )
-    position = Position(ledger_id, head.seq, head.event_hash)
-    files: dict[str, bytes] = {}
-    for projection in PROJECTIONS.values():
-        files |= projection(folds, position)
-    return files
+    if state.changed is not None:
+        registry = (state.changed.seq, state.changed.event_hash.hex())
+    else:
+        registry = (after.registry_seq, after.registry_hash) if after else (0, head.event_hash)
+    cursor = Cursor(source.ledger_id, seq, event_hash, *registry, checkpoint)
+    _write(connection, cursor)
+    return cursor
 
 
-def rebuild(recorded: Iterable[Recorded[Event]], head: Head, ledger_id: str) -> dict[str, bytes]:
-    """Every published file, from the first event up to `head`."""
-    return render(catch_up(EMPTY, recorded, head=head), head, ledger_id)
+def _write(connection: sqlite3.Connection, cursor: Cursor) -> None:
+    table = TABLES.metadata.tables["cursor"]
+    row = {name: getattr(cursor, name) for name in Cursor.__slots__}
+    row |= {"schema_version": SCHEMA_VERSION, "projector_version": PROJECTOR_VERSION}
+    connection.execute(upsert(table), [row[name] for name in table.columns.keys()])

@@ -52,7 +52,7 @@ def _verification(kernel: Kernel) -> dict[str, object]:
 
 def _benchmark(kernel: Kernel) -> dict[str, object]:
     event, benchmark, point = kernel.promoted.event, kernel.benchmark.event, kernel.promoted_point
-    environment = kernel.environment
+    environment = kernel.environment.event.environment if kernel.environment else None
     return {
         "passed": True,
         "baseline_latency_us": event.baseline_median_ns / 1000,
@@ -92,7 +92,8 @@ def _identity(kernel: Kernel) -> dict[str, object]:
 
 
 def _figures(kernel: Kernel) -> dict[str, object]:
-    event, environment = kernel.promoted.event, kernel.environment
+    event = kernel.promoted.event
+    environment = kernel.environment.event.environment if kernel.environment else None
     gpu = environment.gpu if environment else None
     return {
         "speedup": event.speedup.model_dump(mode="json"),

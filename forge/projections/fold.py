@@ -1,11 +1,13 @@
-"""What every fold shares: where in the ledger it stands, and how to look inside a recorded event."""
+"""What every fold shares: where in the ledger it stands, what it is given, and how to look inside an event."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, TypeVar
 
 from forge.domain.digest import Digest
-from forge.events import Recorded
+from forge.events import Event, Recorded
 from forge.events.fact import Fact
+from forge.ledger.replay import Line
 
 F = TypeVar("F", bound=Fact)
 
@@ -22,6 +24,27 @@ class Head(Protocol):
         """The newest event's hash, in hex."""
 
 
+class Source(Protocol):
+    """A prefix of one ledger, in order and by place: all that a fold may see."""
+
+    @property
+    def ledger_id(self) -> str:
+        """Which ledger it is."""
+
+    @property
+    def head(self) -> Head:
+        """Where the prefix ends."""
+
+    def hash_at(self, seq: int) -> Digest | None:
+        """The hash of the event at `seq`; None beyond the end."""
+
+    def lines(self, after_seq: int) -> Iterator[Line]:
+        """The events that follow `after_seq`, up to the head."""
+
+    def event_at(self, seq: int) -> Recorded[Event] | None:
+        """The event at `seq`, checked; None if there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """The point in one ledger that a published file was derived from."""
@@ -35,6 +58,6 @@ class Position:
         return {"ledger_id": self.ledger_id, "seq": self.seq, "event_hash": self.event_hash}
 
 
-def holds(recorded: Recorded[Fact], kind: type[F]) -> TypeGuard[Recorded[F]]:
-    """Whether the recorded event is a `kind`."""
-    return isinstance(recorded.event, kind)
+def holds(recorded: Recorded[Fact] | None, kind: type[F]) -> TypeGuard[Recorded[F]]:
+    """Whether there is a recorded event, and it is a `kind`."""
+    return recorded is not None and isinstance(recorded.event, kind)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from forge.domain.digest import Digest
-from forge.domain.environment import Environment
 from forge.domain.evidence import Speedup, WorkloadTiming
 from forge.domain.tensors import Shape
 from forge.events import Recorded
 from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
+from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
 from forge.events.verify import CandidateVerified
 
@@ -36,8 +36,8 @@ class Kernel:
     promoted: Recorded[KernelPromoted]
     verified: Recorded[CandidateVerified]
     benchmark: Recorded[BenchmarkRecorded]
-    environment: Environment | None
-    """Where it was measured; none if the ledger never captured that environment."""
+    environment: Recorded[EnvironmentCaptured] | None
+    """Where it was measured; none if the ledger hadn't captured that environment when it was promoted."""
     deprecated: Recorded[KernelDeprecated] | None = None
     """The latest deprecation."""
     invalidated: Recorded[BenchmarkInvalidated] | None = None

@@ -5,55 +5,53 @@ A slot's kernels may have been timed on different machines or against different 
 without valid evidence have no place.
 """
 
-from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
-from forge.domain.digest import canonical
-from forge.domain.tensors import shape_slug
+import orjson
+
 from forge.projections.fold import Position
 from forge.projections.kernel import Kernel
-from forge.projections.registry import RegistryState, ordered
 
 SCHEMA_VERSION = 1
 FILE = "leaderboard.json"
-RANKED = frozenset({"active", "deprecated"})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Slot:
-    """What kernels compete for."""
+class Ranked(NamedTuple):
+    """One kernel in its slot, in the order of the view `leaderboard`."""
 
     op: str
     gpu: str
     dtype: str
     shape: str
-    """As in kernel ids: `b16_h4096`."""
+    """Canonical JSON."""
+    rank: int
+    low: float
+    high: float
+    shown: str
+    """The line's other fields, as canonical JSON."""
+
+    @property
+    def slot(self) -> tuple[str, ...]:
+        """What kernels compete for."""
+        return self[:4]
 
 
-def leaderboard(state: RegistryState) -> dict[Slot, tuple[Kernel, ...]]:
-    """Slot -> its kernels, largest lower bound first; equal bounds by lower median time, then kernel_id."""
-    slots: dict[Slot, list[Kernel]] = {}
-    for kernel in ordered(state):
-        if kernel.status in RANKED:
-            task = kernel.promoted.event.task
-            slot = Slot(task.op, task.target.gpu, task.dtype, shape_slug(task.shape))
-            slots.setdefault(slot, []).append(kernel)
-    return {slot: tuple(sorted(slots[slot], key=_place)) for slot in sorted(slots)}
+RANKED = """
+    SELECT op, gpu, dtype, shape, leaderboard.rank, low, high, document.rank AS shown
+    FROM leaderboard JOIN kernel_documents AS document USING (kernel_id)
+    ORDER BY op, gpu, dtype, shape, leaderboard.rank
+"""
 
 
-def _place(kernel: Kernel) -> tuple[float, float, str]:
-    event = kernel.promoted.event
-    return (-event.speedup.low, event.candidate_median_ns, event.kernel_id)
-
-
-def _line(kernel: Kernel, *, rank: int, first: Kernel) -> dict[str, object]:
+def shown(kernel: Kernel) -> dict[str, object]:
+    """A kernel's line, but for what depends on the others of its slot."""
     event = kernel.promoted.event
     return {
-        "rank": rank,
         "kernel_id": event.kernel_id,
         "status": kernel.status,
         "language": event.task.language,
         "speedup": event.speedup.model_dump(mode="json"),
-        "within_noise_of_first": event.speedup.high >= first.promoted.event.speedup.low,
         "candidate_median_ns": event.candidate_median_ns,
         "baseline": event.baseline,
         "perf_key": event.perf_key,
@@ -61,16 +59,20 @@ def _line(kernel: Kernel, *, rank: int, first: Kernel) -> dict[str, object]:
     }
 
 
-def render(state: RegistryState, position: Position) -> bytes:
-    """`leaderboard.json`, canonical."""
-    slots: list[object] = [
-        {
-            "op": slot.op,
-            "gpu": slot.gpu,
-            "dtype": slot.dtype,
-            "shape": kernels[0].promoted.event.task.shape,
-            "kernels": [_line(kernel, rank=rank, first=kernels[0]) for rank, kernel in enumerate(kernels, start=1)],
-        }
-        for slot, kernels in leaderboard(state).items()
-    ]
-    return canonical({"schema_version": SCHEMA_VERSION, "ledger": position.document(), "slots": slots})
+def render(ranked: list[Ranked], position: Position) -> bytes:
+    """`leaderboard.json`, canonical; `ranked` is in the order of slots and ranks."""
+    slots: list[object] = []
+    for slot, group in groupby(ranked, key=lambda one: one.slot):
+        kernels = list(group)
+        op, gpu, dtype, shape = slot
+        lines = [
+            {
+                **orjson.loads(one.shown),
+                "rank": one.rank,
+                "within_noise_of_first": one.high >= kernels[0].low,
+            }
+            for one in kernels
+        ]
+        slots.append({"op": op, "gpu": gpu, "dtype": dtype, "shape": orjson.loads(shape), "kernels": lines})
+    document = {"schema_version": SCHEMA_VERSION, "ledger": position.document(), "slots": slots}
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)

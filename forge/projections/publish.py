@@ -1,148 +1,176 @@
-"""Putting rendered files where readers find them: whole, on the disk, and the pointer last.
+"""Brings the published registry up to a ledger's head: the tables first, then the files that changed.
 
-A reader sees each file as it was or as it is, never in between; a snapshot is on the disk before the pointer
-names it; after a crash or a full disk the pointer names what it named before. Publishers of one directory
-take turns, and an older state never replaces a newer one of the same ledger.
+Publishers of one directory take turns, and each reads the ledger's head in its turn: an older state never takes
+the place of a newer one. What a crash leaves half done shows in the pointer, which then stands before the cursor.
 """
 
 import contextlib
 import fcntl
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import orjson
 
-from forge.errors import StorageFailed, UsageError
+from forge.domain.digest import sha256
+from forge.errors import StorageFailed
+from forge.events import KernelPromoted
+from forge.projections import documents, leaderboard, snapshot, versions
+from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up
+from forge.projections.files import put
+from forge.projections.fold import Position, Source, holds
 from forge.projections.snapshot import POINTER
+from forge.projections.sqlite_file import connect, content_digest, overwrite
+from forge.projections.tables import TABLES
 
 LOCK = ".publish.lock"
-UNFINISHED = ".publishing-"
-"""What a file is called until it is whole; leftovers of a crash are removed by the next publisher."""
-SNAPSHOTS = "lookup-*.json"
+PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
+KernelFiles = Callable[[KernelPromoted], Mapping[str, bytes]]
+OtherFiles = Callable[[Cursor], Mapping[str, bytes]]
 
 
-def publish(directory: Path, files: Mapping[str, bytes], *, keep: int = 5, replace_newer: bool = False) -> bool:
-    """Write `files` (name relative to `directory` -> content) and keep the `keep` newest snapshots.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a published pointer says."""
 
-    Returns whether the directory now shows `files`: False if it already shows a later state of the same
-    ledger and `replace_newer` isn't set (as it must be after a ledger was restored from a backup). Raises
-    StorageFailed if the disk refuses, UsageError for a name that leaves the directory.
+    snapshot: str
+    sha256: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One published file beside what the ledger says it should be."""
+
+    file: str
+    state: Literal["identical", "made", "replaced"]
+    sha256: str
+    """Of its bytes; of its rows for `history.db`."""
+
+
+def publish(
+    directory: Path,
+    read: Callable[[], Source],
+    *,
+    of_kernel: KernelFiles = lambda _: {},
+    other: OtherFiles = lambda _: {},
+) -> Cursor:
+    """Publish everything up to the head of the ledger that `read` opens; where that is.
+
+    `of_kernel` gives the files of a promoted kernel, `other` those that are no projection. Raises LedgerCorrupt,
+    or StorageFailed if the disk refuses: what was published before still stands then.
     """
-    for name in files:
-        _check_name(name)
-    others = {name: content for name, content in files.items() if name != POINTER}
-    pointer = {name: content for name, content in files.items() if name == POINTER}
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with _alone(directory):
-            if not replace_newer and _shows_newer(directory, pointer.get(POINTER)):
-                return False
-            for leftover in directory.glob(f"{UNFINISHED}*"):
-                leftover.unlink()
-            _replace(directory, others)
-            _replace(directory, pointer)
-            _prune(directory, keep=keep)
-    except OSError as error:
-        raise StorageFailed(
-            f"can't publish to {str(directory)!r}: {error}; what was published before still stands"
-        ) from error
-    return True
+    with publishing(directory):
+        source = read()
+        cursor, anew = catch_up(directory / FILE, source)
+        shown = None if anew else read_pointer(directory)
+        with closing(connect(directory / FILE, read_only=True)) as connection:
+            if shown is not None and _stands(directory, shown, cursor, source):
+                files = {POINTER: snapshot.pointer_to(shown.sha256, cursor.head)}
+            else:
+                since = shown.position.seq if shown and _is_earlier(shown, source) else 0
+                files = _kernels(connection, source, of_kernel, since=since) | documents.render(connection, cursor)
+        put(directory, {**other(cursor), **files})
+        return cursor
 
 
-def _check_name(name: str) -> None:
-    path = PurePosixPath(name)
-    if not name or path.is_absolute() or ".." in path.parts or path.name.startswith(UNFINISHED):
-        raise UsageError(f"bad name {name!r} to publish: expected a path inside the directory")
+def republish(
+    directory: Path,
+    read: Callable[[], Source],
+    *,
+    of_kernel: KernelFiles = lambda _: {},
+    other: OtherFiles = lambda _: {},
+) -> list[Compared]:
+    """Fold everything again from the first event, replace what is published, and say what differed."""
+    with publishing(directory):
+        source = read()
+        with built(directory, source) as (aside, cursor):
+            with closing(connect(aside, read_only=True)) as connection:
+                files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
+                files |= documents.render(connection, cursor)
+                digest = content_digest(connection, TABLES.metadata)
+            compared = [_compared(directory, name, content) for name, content in files.items()]
+            compared.append(_compared_tables(directory, digest))
+            overwrite(directory / FILE, aside)
+        put(directory, files)
+        return sorted(compared, key=lambda one: one.file)
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
+def publishing(directory: Path) -> Iterator[None]:
     """Hold the directory's lock; another publisher waits. A crash lets go of it."""
-    lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for leftover in directory.glob(f"{ASIDE}*"):
+                leftover.unlink()
+            yield
+        finally:
+            os.close(lock)
+    except OSError as error:
+        raise StorageFailed(
+            f"can't publish to {str(directory)!r}: {error}; what was published before still stands: "
+            "free space or restore access, then run: forge ledger rebuild"
+        ) from error
 
 
-def _shows_newer(directory: Path, pointer: bytes | None) -> bool:
-    """Whether the published pointer stands at a later place of the same ledger; an unreadable one doesn't."""
-    if pointer is None:
+def read_pointer(directory: Path) -> Shown | None:
+    """What is published; None if nothing is, or the pointer can't be read."""
+    try:
+        document = orjson.loads((directory / POINTER).read_bytes())
+        position = Position(**document["ledger"])
+        return Shown(str(document["snapshot"]), str(document["sha256"]), position)
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+
+
+def _is_earlier(shown: Shown, source: Source) -> bool:
+    """Whether what is shown was derived from this ledger's own past."""
+    at = shown.position
+    return at.ledger_id == source.ledger_id and at.event_hash == source.hash_at(at.seq)
+
+
+def _stands(directory: Path, shown: Shown, cursor: Cursor, source: Source) -> bool:
+    """Whether every document is there and nothing changed it since."""
+    if shown.position.seq < cursor.registry_seq or not _is_earlier(shown, source):
         return False
+    names = (shown.snapshot, documents.FILE, versions.FILE, leaderboard.FILE)
+    return all((directory / name).is_file() for name in names)
+
+
+def _kernels(
+    connection: sqlite3.Connection, source: Source, of_kernel: KernelFiles, *, since: int
+) -> dict[str, bytes]:
+    """The files of every kernel that was promoted after `since`."""
+    files: dict[str, bytes] = {}
+    for (seq,) in connection.execute(PROMOTED, (since,)):
+        promoted = source.event_at(seq)
+        if holds(promoted, KernelPromoted):
+            files |= of_kernel(promoted.event)
+    return files
+
+
+def _compared(directory: Path, name: str, content: bytes) -> Compared:
+    path = directory / name
+    if not path.exists():
+        return Compared(name, "made", sha256(content))
+    return Compared(name, "identical" if path.read_bytes() == content else "replaced", sha256(content))
+
+
+def _compared_tables(directory: Path, digest: str) -> Compared:
+    """`history.db` by its rows: how SQLite lays them out depends on the order in which they came."""
+    path = directory / FILE
+    if not path.exists():
+        return Compared(FILE, "made", digest)
     try:
-        shown = orjson.loads((directory / POINTER).read_bytes())["ledger"]
-        ours = orjson.loads(pointer)["ledger"]
-        return bool(shown["ledger_id"] == ours["ledger_id"] and shown["seq"] > ours["seq"])
-    except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
-        return False
-
-
-def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write every file aside, then rename them all; nothing is left aside if one can't be written."""
-    written: list[tuple[str, Path]] = []
-    try:
-        for name, content in files.items():
-            target = directory / name
-            if not _is(target, content):
-                written.append((_write_aside(directory, content, mode=_mode(name)), target))
-            elif PurePosixPath(name).match(SNAPSHOTS):
-                os.utime(target)  # it is the newest generation again
-        for aside, target in written:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(aside, target)
-    finally:
-        for aside, _ in written:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(aside)
-    for folder in {directory.parent, directory} | {target.parent for _, target in written}:
-        _sync(folder)
-
-
-def _is(target: Path, content: bytes) -> bool:
-    try:
-        return target.read_bytes() == content
-    except FileNotFoundError:
-        return False
-
-
-def _mode(name: str) -> int:
-    """A snapshot is named by its content: nobody edits it."""
-    return 0o444 if PurePosixPath(name).match(SNAPSHOTS) else 0o644
-
-
-def _write_aside(directory: Path, content: bytes, *, mode: int) -> str:
-    descriptor, aside = tempfile.mkstemp(prefix=UNFINISHED, dir=directory)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(aside)
-        raise
-    return aside
-
-
-def _sync(folder: Path) -> None:
-    """Make renames in `folder` last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _prune(directory: Path, *, keep: int) -> None:
-    """Remove all but the `keep` newest snapshots; what the pointer names always stays."""
-    try:
-        named = orjson.loads((directory / POINTER).read_bytes())["snapshot"]
-    except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
-        return
-    snapshots = sorted(directory.glob(SNAPSHOTS), key=lambda path: (path.stat().st_mtime_ns, path.name))
-    for snapshot in snapshots[: max(0, len(snapshots) - keep)]:
-        if snapshot.name != named:
-            snapshot.unlink()
+        with closing(connect(path, read_only=True)) as connection:
+            same = content_digest(connection, TABLES.metadata) == digest
+    except sqlite3.DatabaseError:
+        same = False
+    return Compared(FILE, "identical" if same else "replaced", digest)

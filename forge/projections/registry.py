@@ -1,98 +1,52 @@
-"""Which kernels are promoted, on what evidence, and what became of them: the fold behind the published files.
+"""Which kernels are promoted, on what evidence, and what became of them: the fold behind the published documents.
 
 A promotion is believed only as far as the events it names bear it out: its id is the family's next ordinal,
 its evidence is about the same candidate, and its figures and coverage are those of that evidence. Anything
 else is a broken ledger, and no registry is rendered from it.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from forge.domain.digest import Digest, canonical
-from forge.domain.environment import Environment
+from forge.domain.digest import canonical
 from forge.errors import LedgerCorrupt
 from forge.events import Event, Recorded
 from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
 from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
 from forge.events.verify import CandidateVerified
+from forge.ledger.replay import Line
+from forge.projections import leaderboard, snapshot
 from forge.projections.entry import entry
-from forge.projections.fold import Position, holds
+from forge.projections.fold import Source, holds
 from forge.projections.kernel import KERNEL_FILE, Kernel
+from forge.projections.rows import kernel_row
+from forge.projections.state import Cell, Row, State
 
-SCHEMA_VERSION = 1
-"""Of `verified_kernels.json`."""
-PROJECTOR_VERSION = 1
-"""Of the fold's meaning; another number means: rebuild."""
-FILE = "verified_kernels.json"
-
-
-@dataclass(frozen=True, slots=True)
-class RegistryState:
-    """The registry after some prefix of the ledger. Values handed out are never changed."""
-
-    kernels: dict[str, Kernel] = field(default_factory=dict)
-    families: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Family -> kernel ids in the order of their promotion."""
-    verified: dict[int, Recorded[CandidateVerified]] = field(default_factory=dict)
-    """Evidence by its place, for a promotion to name."""
-    benchmarks: dict[int, Recorded[BenchmarkRecorded]] = field(default_factory=dict)
-    invalidated: dict[int, Recorded[BenchmarkInvalidated]] = field(default_factory=dict)
-    """By the place of the benchmark that no longer counts."""
-    environments: dict[Digest, Environment] = field(default_factory=dict)
-
-    def copied(self) -> "RegistryState":
-        """A state of its own that `take` may extend."""
-        return RegistryState(
-            kernels=dict(self.kernels),
-            families=dict(self.families),
-            verified=dict(self.verified),
-            benchmarks=dict(self.benchmarks),
-            invalidated=dict(self.invalidated),
-            environments=dict(self.environments),
-        )
+TYPES = frozenset({"LedgerOpened", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "BenchmarkInvalidated"})
+STOOD_ON = "SELECT kernel_id FROM kernels WHERE benchmark_seq = ? AND invalidated_seq IS NULL ORDER BY kernel_id"
 
 
-EMPTY = RegistryState()
-
-
-def apply(state: RegistryState, recorded: Recorded[Event]) -> RegistryState:
-    """The registry after one more event; `state` stays as it was. Raises LedgerCorrupt."""
-    return fold(state, (recorded,))
-
-
-def fold(state: RegistryState, events: Iterable[Recorded[Event]]) -> RegistryState:
-    """The registry after `events`, in one pass; `state` stays as it was. Raises LedgerCorrupt."""
-    own = state.copied()
-    for recorded in events:
-        take(own, recorded)
-    return own
-
-
-def take(own: RegistryState, recorded: Recorded[Event]) -> None:
-    """Extend a state that nobody else holds (see `RegistryState.copied`) by one event."""
-    if holds(recorded, CandidateVerified):
-        own.verified[recorded.seq] = recorded
-    elif holds(recorded, BenchmarkRecorded):
-        own.benchmarks[recorded.seq] = recorded
-    elif holds(recorded, EnvironmentCaptured):
-        own.environments[recorded.event.env_sha256] = recorded.event.environment
-    elif holds(recorded, KernelPromoted):
-        _promote(own, recorded)
-    elif holds(recorded, KernelDeprecated):
-        kernel = _named(own, recorded.seq, recorded.event.kernel_id, recorded.event.family)
-        own.kernels[kernel.kernel_id] = replace(kernel, deprecated=recorded)
-    elif holds(recorded, KernelRevoked):
-        kernel = _named(own, recorded.seq, recorded.event.kernel_id, recorded.event.family)
-        own.kernels[kernel.kernel_id] = replace(kernel, revoked=kernel.revoked or recorded)
+def take(state: State, line: Line, source: Source) -> None:
+    """Extend the registry by one event; raise LedgerCorrupt if earlier ones don't bear it out."""
+    recorded = source.event_at(line.seq)
+    if holds(recorded, KernelPromoted):
+        _promote(state, recorded, source)
+    elif holds(recorded, KernelDeprecated) or holds(recorded, KernelRevoked):
+        kernel = _named(state, recorded, source)
+        if isinstance(recorded.event, KernelDeprecated):
+            _put(state, replace(kernel, deprecated=recorded))
+        else:
+            _put(state, replace(kernel, revoked=kernel.revoked or recorded))
     elif holds(recorded, BenchmarkInvalidated):
-        _invalidate(own, recorded)
+        for (kernel_id,) in state.ask(STOOD_ON, (recorded.event.benchmark_seq,)):
+            _put(state, replace(load(state, str(kernel_id), source), invalidated=recorded))
+    state.registry_changed(line)
 
 
-def _promote(own: RegistryState, recorded: Recorded[KernelPromoted]) -> None:
+def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -> None:
     event = recorded.event
-    earlier = own.families.get(event.family, ())
-    ordinal = len(earlier) + 1
+    family = state.get("families", event.family)
+    ordinal = int(str(family["versions"])) + 1 if family else 1
     if event.family != event.task.family:
         raise _corrupt(recorded, f"family {event.family!r}, expected {event.task.family!r} by its task")
     if event.version != ordinal or event.kernel_id != f"{event.family}_v{ordinal}":
@@ -100,22 +54,66 @@ def _promote(own: RegistryState, recorded: Recorded[KernelPromoted]) -> None:
         raise _corrupt(recorded, f"{event.kernel_id!r} version {event.version}, expected {expected!r}")
     if KERNEL_FILE not in {file.path for file in event.files}:
         raise _corrupt(recorded, f"no {KERNEL_FILE} among its files")
-    verified = own.verified.get(event.verified_seq)
-    benchmark = own.benchmarks.get(event.benchmark_seq)
-    if verified is None:
-        raise _corrupt(recorded, f"event {event.verified_seq}, which is no CandidateVerified before it")
-    if benchmark is None:
-        raise _corrupt(recorded, f"event {event.benchmark_seq}, which is no BenchmarkRecorded before it")
-    kernel = Kernel(
-        promoted=recorded,
+    environment = state.get("environments", event.env_sha256)
+    withdrawn = state.get("invalidations", event.benchmark_seq)
+    seqs: Row = {
+        "environment_seq": environment["seq"] if environment else None,
+        "invalidated_seq": withdrawn["seq"] if withdrawn else None,
+    }
+    kernel = _assembled(recorded, seqs, source)
+    _check_evidence(kernel)
+    _put(state, kernel)
+    state.put("families", {"family": event.family, "versions": ordinal}, event.family)
+
+
+def load(state: State, kernel_id: str, source: Source) -> Kernel:
+    """A kernel with the events it stands on, as the ledger has them."""
+    row = state.get("kernels", kernel_id)
+    promoted = _at(source, row["promoted_seq"]) if row else None
+    if row is None or not holds(promoted, KernelPromoted):
+        raise LedgerCorrupt(f"kernel {kernel_id!r} isn't where the projection says: rebuild it from zero")
+    return _assembled(promoted, row, source)
+
+
+def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> Kernel:
+    """The kernel of a promotion, with the later events whose places `row` gives."""
+    verified = _before(source, promoted, promoted.event.verified_seq)
+    benchmark = _before(source, promoted, promoted.event.benchmark_seq)
+    if not holds(verified, CandidateVerified):
+        raise _corrupt(promoted, f"event {promoted.event.verified_seq}, which is no CandidateVerified before it")
+    if not holds(benchmark, BenchmarkRecorded):
+        raise _corrupt(promoted, f"event {promoted.event.benchmark_seq}, which is no BenchmarkRecorded before it")
+    environment, invalidated = _at(source, row["environment_seq"]), _at(source, row["invalidated_seq"])
+    deprecated, revoked = _at(source, row.get("deprecated_seq")), _at(source, row.get("revoked_seq"))
+    return Kernel(
+        promoted=promoted,
         verified=verified,
         benchmark=benchmark,
-        environment=own.environments.get(event.env_sha256),
-        invalidated=own.invalidated.get(event.benchmark_seq),
+        environment=environment if holds(environment, EnvironmentCaptured) else None,
+        deprecated=deprecated if holds(deprecated, KernelDeprecated) else None,
+        invalidated=invalidated if holds(invalidated, BenchmarkInvalidated) else None,
+        revoked=revoked if holds(revoked, KernelRevoked) else None,
     )
-    _check_evidence(kernel)
-    own.kernels[event.kernel_id] = kernel
-    own.families[event.family] = (*earlier, event.kernel_id)
+
+
+def _at(source: Source, seq: Cell) -> Recorded[Event] | None:
+    return source.event_at(seq) if isinstance(seq, int) else None
+
+
+def _before(source: Source, promoted: Recorded[KernelPromoted], seq: int) -> Recorded[Event] | None:
+    return source.event_at(seq) if 0 < seq < promoted.seq else None
+
+
+def _put(state: State, kernel: Kernel) -> None:
+    """Write the kernel's row and what the documents show of it."""
+    state.put("kernels", kernel_row(kernel), kernel.kernel_id)
+    shown: Row = {
+        "kernel_id": kernel.kernel_id,
+        "entry": canonical(entry(kernel)).decode(),
+        "lookup": canonical(snapshot.shown(kernel)).decode(),
+        "rank": canonical(leaderboard.shown(kernel)).decode(),
+    }
+    state.put("kernel_documents", shown, kernel.kernel_id)
 
 
 def _check_evidence(kernel: Kernel) -> None:
@@ -146,37 +144,15 @@ def _check_evidence(kernel: Kernel) -> None:
         raise _corrupt(promoted, f"figures other than those of event {kernel.benchmark.seq}")
 
 
-def _named(own: RegistryState, seq: int, kernel_id: str, family: str) -> Kernel:
-    kernel = own.kernels.get(kernel_id)
-    if kernel is None or kernel.promoted.event.family != family:
-        raise LedgerCorrupt(f"event {seq} names kernel {kernel_id!r} of {family!r}, which was never promoted")
-    return kernel
-
-
-def _invalidate(own: RegistryState, recorded: Recorded[BenchmarkInvalidated]) -> None:
-    benchmark_seq = recorded.event.benchmark_seq
-    own.invalidated.setdefault(benchmark_seq, recorded)
-    for kernel_id, kernel in own.kernels.items():
-        if kernel.benchmark.seq == benchmark_seq and kernel.invalidated is None:
-            own.kernels[kernel_id] = replace(kernel, invalidated=recorded)
+def _named(state: State, recorded: Recorded[KernelDeprecated | KernelRevoked], source: Source) -> Kernel:
+    kernel_id, family = recorded.event.kernel_id, recorded.event.family
+    row = state.get("kernels", kernel_id)
+    if row is None or row["family"] != family:
+        raise LedgerCorrupt(
+            f"event {recorded.seq} names kernel {kernel_id!r} of {family!r}, which was never promoted"
+        )
+    return load(state, kernel_id, source)
 
 
 def _corrupt(recorded: Recorded[KernelPromoted], found: str) -> LedgerCorrupt:
     return LedgerCorrupt(f"event {recorded.seq} promotes {recorded.event.kernel_id!r} but names {found}")
-
-
-def ordered(state: RegistryState) -> list[Kernel]:
-    """Every kernel, by kernel_id."""
-    return [state.kernels[kernel_id] for kernel_id in sorted(state.kernels)]
-
-
-def render(state: RegistryState, position: Position) -> bytes:
-    """`verified_kernels.json`, canonical."""
-    return canonical(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "projector_version": PROJECTOR_VERSION,
-            "ledger": position.document(),
-            "kernels": [entry(kernel) for kernel in ordered(state)],
-        }
-    )

@@ -1,77 +1,101 @@
 """One recorded event as the rows it becomes in `history.db`. A row's keys are its table's columns."""
 
-from collections.abc import Mapping
+from typing import Any
 
 from forge.domain.digest import canonical
-from forge.domain.evidence import WorkloadTiming
-from forge.domain.policy import BaselineKind
-from forge.domain.task import Task
-from forge.domain.verdict import UNDECIDED, Reason
-from forge.events import Recorded
-from forge.events.benchmark import BenchmarkFailed, BenchmarkRecorded
-from forge.events.candidate import CandidateRejected, CandidateSubmitted, ClaimAssessed, ClaimRecorded
-from forge.events.environment import EnvironmentCaptured
-from forge.events.promote import PromotionDenied
+from forge.domain.verdict import UNDECIDED
+from forge.ledger.replay import Line
 from forge.projections.kernel import Kernel
+from forge.projections.state import Cell, Row
 
-Cell = str | int | float | None
-Row = Mapping[str, Cell]
+# Any: a JSON document, validated when it was recorded
+Document = dict[str, Any]
 
 
-def slot(task: Task | None) -> Row:
+def slot(task: Row | None) -> Row:
     """What was asked for, as far as the ledger says."""
     if task is None:
         return {"op": None, "gpu": None, "dtype": None}
-    return {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype}
+    return {"op": task["op"], "gpu": task["gpu"], "dtype": task["dtype"]}
 
 
-def candidate_row(recorded: Recorded[CandidateSubmitted], task: Task | None) -> Row:
-    """One submission."""
-    event = recorded.event
+def text(document: Document | list[object]) -> str:
+    """Canonical JSON, as a cell."""
+    return canonical(document).decode()
+
+
+def task_row(line: Line) -> Row:
+    """One task."""
+    task = line.event["task"]
     return {
-        "seq": recorded.seq,
-        "candidate": event.candidate,
-        "run_id": event.run_id,
-        "task_id": event.task_id,
-        **slot(task),
-        "language": event.files.language,
-        "entry_point": event.files.entry_point,
-        "author": event.author,
-        "actor": recorded.actor,
-        "parents": canonical(list(event.parents)).decode(),
-        "hypothesis": event.hypothesis,
-        "layer": event.layer,
-        "axis": event.axis,
-        "recorded_at": recorded.recorded_at,
+        "task_id": line.event["task_id"],
+        "op": task["op"],
+        "gpu": task["target"]["gpu"],
+        "dtype": task["dtype"],
+        "language": task["language"],
+        "shape": text(task["shape"]),
+        "seq": line.seq,
+        "recorded_at": line.recorded_at,
     }
 
 
-def benchmark_rows(
-    recorded: Recorded[BenchmarkRecorded | BenchmarkFailed],
-    task: Task | None,
-    captured: EnvironmentCaptured | None,
-) -> list[Row]:
+def environment_row(line: Line) -> Row:
+    """One machine."""
+    found = line.event["environment"]
+    gpu = found["gpu"] or {}
+    return {
+        "env_sha256": line.event["env_sha256"],
+        "perf_key": line.event["perf_key"],
+        "abi_key": line.event["abi_key"],
+        "gpu": gpu.get("slug"),
+        "gpu_arch": gpu.get("arch"),
+        "driver": found["driver"],
+        "torch": found["torch"],
+        "triton": found["triton"],
+        "seq": line.seq,
+    }
+
+
+def candidate_row(line: Line, task: Row | None) -> Row:
+    """One submission."""
+    event = line.event
+    return {
+        "seq": line.seq,
+        "candidate": event["candidate"],
+        "run_id": event["run_id"],
+        "task_id": event["task_id"],
+        **slot(task),
+        "language": event["files"]["language"],
+        "entry_point": event["files"]["entry_point"],
+        "author": event["author"],
+        "actor": line.actor,
+        "parents": text(event["parents"]),
+        "hypothesis": event["hypothesis"],
+        "layer": event["layer"],
+        "axis": event["axis"],
+        "recorded_at": line.recorded_at,
+    }
+
+
+def benchmark_rows(line: Line, task: Row | None, environment: Row | None) -> list[Row]:
     """One row per workload and baseline; a benchmark that measured nothing has one without figures."""
-    event = recorded.event
-    reason = event.reason if isinstance(event, BenchmarkFailed) else None
-    environment = captured.environment if captured else None
-    shared: dict[str, Cell] = {
-        "seq": recorded.seq,
-        "run_id": event.run_id,
-        "candidate": event.candidate,
-        "task_id": event.task_id,
+    event = line.event
+    reason = event.get("reason")
+    shared: Row = {
+        "seq": line.seq,
+        "run_id": event["run_id"],
+        "candidate": event["candidate"],
+        "task_id": event["task_id"],
         **slot(task),
-        "env_sha256": event.env_sha256,
-        "perf_key": captured.perf_key if captured else None,
-        "driver": environment.driver if environment else None,
-        "torch": environment.torch if environment else None,
-        "triton": environment.triton if environment else None,
-        "verdict": _verdict(reason) if reason else "accepted",
-        "reason_code": reason.code if reason else None,
-        "recorded_at": recorded.recorded_at,
+        "env_sha256": event["env_sha256"],
+        **{name: environment[name] if environment else None for name in ("perf_key", "driver", "torch", "triton")},
+        "verdict": verdict_of(reason) if reason else "accepted",
+        "reason_code": reason["code"] if reason else None,
+        "invalidated_seq": None,
+        "recorded_at": line.recorded_at,
     }
-    lines = [line for workload in event.workloads for line in _timings(workload, event.baseline_used)]
-    return [{**shared, "line": number, **line} for number, line in enumerate(lines or [NOT_MEASURED], start=1)]
+    lines = [row for workload in event["workloads"] for row in _timings(workload, event["baseline_used"])]
+    return [{**shared, "line": number, **row} for number, row in enumerate(lines or [NOT_MEASURED], start=1)]
 
 
 NOT_MEASURED: Row = dict.fromkeys(
@@ -90,85 +114,76 @@ NOT_MEASURED: Row = dict.fromkeys(
 )
 
 
-def _timings(workload: WorkloadTiming, baseline_used: BaselineKind | None) -> list[Row]:
+def _timings(workload: Document, baseline_used: str | None) -> list[Row]:
     """One row per baseline; a workload without any still shows the candidate's own time."""
-    candidate: dict[str, Cell] = {
+    candidate: Row = {
         **NOT_MEASURED,
-        "shape": canonical(workload.shape).decode(),
-        "candidate_median_ns": workload.candidate.median_ns,
-        "floor_fraction": workload.floor_fraction,
-        "samples_sha256": workload.samples_sha256,
+        "shape": text(workload["shape"]),
+        "candidate_median_ns": workload["candidate"]["median_ns"],
+        "floor_fraction": workload["floor_fraction"],
+        "samples_sha256": workload["samples_sha256"],
     }
     rows: list[Row] = [
         {
             **candidate,
-            "baseline": speedup.baseline,
-            "baseline_used": speedup.baseline == baseline_used,
-            "baseline_median_ns": speedup.baseline_median_ns,
-            "speedup": speedup.interval.ratio,
-            "low": speedup.interval.low,
-            "high": speedup.interval.high,
+            "baseline": speedup["baseline"],
+            "baseline_used": speedup["baseline"] == baseline_used,
+            "baseline_median_ns": speedup["baseline_median_ns"],
+            "speedup": speedup["interval"]["ratio"],
+            "low": speedup["interval"]["low"],
+            "high": speedup["interval"]["high"],
         }
-        for speedup in workload.speedups
+        for speedup in workload["speedups"]
     ]
     return rows or [candidate]
 
 
-def _verdict(reason: Reason) -> str:
-    return "inconclusive" if reason.code in UNDECIDED else "rejected"
+def verdict_of(reason: Document) -> str:
+    """Whether a refusal says something about the candidate."""
+    return "inconclusive" if reason["code"] in UNDECIDED else "rejected"
 
 
-def rejection_row(recorded: Recorded[CandidateRejected | BenchmarkFailed | PromotionDenied], *, stage: str) -> Row:
+def rejection_row(line: Line, task: Row | None, *, stage: str) -> Row:
     """One refusal at `stage`."""
-    event = recorded.event
+    event = line.event
+    failed = [gate["name"] for gate in event.get("gates", ()) if gate["verdict"] == "failed"]
     return {
-        "seq": recorded.seq,
-        "run_id": event.run_id,
-        "candidate": event.candidate,
-        "task_id": event.task_id,
+        "seq": line.seq,
+        "run_id": event["run_id"],
+        "candidate": event["candidate"],
+        "task_id": event["task_id"],
+        **slot(task),
         "stage": stage,
-        "verdict": _verdict(event.reason),
-        "reason_code": event.reason.code,
-        "message": event.reason.message,
-        "recorded_at": recorded.recorded_at,
+        "gate": failed[0] if failed else None,
+        "verdict": verdict_of(event["reason"]),
+        "reason_code": event["reason"]["code"],
+        "message": event["reason"]["message"],
+        "recorded_at": line.recorded_at,
     }
 
 
-def claim_row(recorded: Recorded[ClaimRecorded]) -> Row:
-    """What was said; `assessment_columns` or UNASSESSED fill the rest."""
-    event = recorded.event
+def claim_row(line: Line) -> Row:
+    """What was said, before anybody held it against a measurement."""
+    event = line.event
+    row: Row = {name: event[name] for name in ("run_id", "claim_id", "candidate", "claimant", "metric", "unit")}
     return {
-        "seq": recorded.seq,
-        "claim_id": event.claim_id,
-        "run_id": event.run_id,
-        "candidate": event.candidate,
-        "claimant": event.claimant,
-        "metric": event.metric,
-        "unit": event.unit,
-        "workload": event.workload,
-        "baseline": event.baseline,
-        "claimed": event.value,
-        "recorded_at": recorded.recorded_at,
+        **row,
+        "seq": line.seq,
+        "workload": event["workload"],
+        "baseline": event["baseline"],
+        "claimed": event["value"],
+        "measured": None,
+        "verdict": None,
+        "assessed_seq": None,
+        "measured_by_seq": None,
+        "recorded_at": line.recorded_at,
     }
 
 
-UNASSESSED: Row = {"measured": None, "verdict": None, "assessed_seq": None, "measured_by_seq": None}
-
-
-def assessment_columns(recorded: Recorded[ClaimAssessed]) -> Row:
-    """What a claim came to."""
-    event = recorded.event
-    return {
-        "measured": event.measured_value,
-        "verdict": event.verdict,
-        "assessed_seq": recorded.seq,
-        "measured_by_seq": event.measured_by_seq,
-    }
-
-
-def kernel_row(kernel: Kernel) -> Row:
+def kernel_row(kernel: Kernel) -> dict[str, Cell]:
     """One promoted version as it stands now."""
     event = kernel.promoted.event
+    task = event.task
     return {
         "kernel_id": event.kernel_id,
         "family": event.family,
@@ -176,9 +191,15 @@ def kernel_row(kernel: Kernel) -> Row:
         "status": kernel.status,
         "status_reason": kernel.status_reason,
         "status_seq": kernel.status_seq,
-        **slot(event.task),
-        "language": event.task.language,
-        "shape": canonical(event.task.shape).decode(),
+        "superseded_by": kernel.superseded_by,
+        "deprecated_seq": kernel.deprecated.seq if kernel.deprecated else None,
+        "invalidated_seq": kernel.invalidated.seq if kernel.invalidated else None,
+        "revoked_seq": kernel.revoked.seq if kernel.revoked else None,
+        "op": task.op,
+        "gpu": task.target.gpu,
+        "dtype": task.dtype,
+        "language": task.language,
+        "shape": text(task.shape),
         "candidate": event.candidate,
         "task_id": event.task_id,
         "run_id": event.run_id,
@@ -195,6 +216,7 @@ def kernel_row(kernel: Kernel) -> Row:
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,
         "abi_key": event.abi_key,
+        "environment_seq": kernel.environment.seq if kernel.environment else None,
         "verified_seq": event.verified_seq,
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,

@@ -4,48 +4,58 @@ The snapshot says nothing of the ledger's head, so a registry that didn't change
 pointer moves on.
 """
 
-from forge.domain.digest import canonical, sha256
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from forge.domain.digest import Digest, canonical, sha256
 from forge.projections.fold import Position
 from forge.projections.kernel import Kernel, MeasuredPoint
-from forge.projections.registry import RegistryState, ordered
 
 SCHEMA_VERSION = 1
 """Of the snapshot and the pointer; `forge.lookup` reads exactly this one."""
 POINTER = "current.json"
 
 
-def render(state: RegistryState, position: Position) -> dict[str, bytes]:
-    """The snapshot and its pointer, by file name; the pointer must be written last."""
-    content = canonical(
+def render(kernels: list[orjson.Fragment], gpus: Mapping[str, object]) -> bytes:
+    """The snapshot: what is `shown` of each kernel, by kernel_id, and the architecture of each GPU."""
+    document = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "kernels": kernels}
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def file_name(digest: Digest) -> str:
+    """What a snapshot with this digest is called."""
+    return f"lookup-{digest[:12]}.json"
+
+
+def pointer_to(digest: Digest, head: Position) -> bytes:
+    """The pointer to a snapshot; it must be written last."""
+    return canonical(
         {
             "schema_version": SCHEMA_VERSION,
-            "gpus": _architectures(state),
-            "kernels": [_kernel(kernel) for kernel in ordered(state)],
-        }
-    )
-    digest = sha256(content)
-    name = f"lookup-{digest[:12]}.json"
-    pointer = canonical(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "snapshot": name,
+            "snapshot": file_name(digest),
             "sha256": digest,
-            "ledger": position.document(),
+            "ledger": head.document(),
         }
     )
-    return {name: content, POINTER: pointer}
 
 
-def _architectures(state: RegistryState) -> dict[str, object]:
+def named(content: bytes) -> tuple[str, Digest]:
+    """A snapshot's file name and digest."""
+    digest = sha256(content)
+    return file_name(digest), digest
+
+
+def architectures(seen: Iterable[tuple[str, str]]) -> dict[str, object]:
     """GPU slug -> architecture, as far as the ledger has seen GPUs; one seen as two is left out."""
-    seen: dict[str, set[str]] = {}
-    for environment in state.environments.values():
-        if environment.gpu:
-            seen.setdefault(environment.gpu.slug, set()).add(environment.gpu.arch)
-    return {slug: next(iter(archs)) for slug, archs in seen.items() if len(archs) == 1}
+    found: dict[str, set[str]] = {}
+    for slug, arch in seen:
+        found.setdefault(slug, set()).add(arch)
+    return {slug: next(iter(archs)) for slug, archs in found.items() if len(archs) == 1}
 
 
-def _kernel(kernel: Kernel) -> dict[str, object]:
+def shown(kernel: Kernel) -> dict[str, object]:
+    """What a lookup needs to know of one kernel."""
     event = kernel.promoted.event
     task = event.task
     return {

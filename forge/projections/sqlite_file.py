@@ -1,48 +1,141 @@
-"""A SQLite file as a pure function of its rows.
+"""`history.db` as a file: how it is made, reached, compared and replaced.
 
-Built in memory with a fixed page size, tables and indexes by name, rows in the order given. What SQLite
-writes of itself is taken out: bytes 96 to 99 of the header, the version of the library that wrote the file,
-which readers don't interpret (https://www.sqlite.org/fileformat2.html, 1.3.17).
+Readers open it at any time, so it is changed by SQLite's own transactions (a write-ahead log: readers never wait
+and never see half of one), and a rebuilt one is copied over it in one transaction. A rename under an open reader
+would leave that reader's log beside another file (https://www.sqlite.org/howtocorrupt.html, 2.4).
 """
 
+import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import cache
+from pathlib import Path
 
-from sqlalchemy import MetaData, insert
+import orjson
+from sqlalchemy import MetaData, Table, bindparam, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 PAGE_BYTES = 4096
+CACHE_KIB = 2048
 APPLICATION_ID = 0x46524748
 """`FRGH`: a Forge history, as `file` and `PRAGMA application_id` show it."""
-WRITER_VERSION = slice(96, 100)
+BUSY_TIMEOUT_S = 30.0
+BESIDE = ("-wal", "-shm", "-journal")
+PRIMARY_CODE = 0xFF
+"""An extended result code's low byte (sqlite.org/rescode.html)."""
+UNSOUND = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_FORMAT,
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+    }
+)
+_DIALECT = sqlite.dialect(paramstyle="named")
 
 
-def sqlite_file(
-    metadata: MetaData,
-    rows: Mapping[str, Sequence[Mapping[str, str | int | float | None]]],
-    *,
-    version: int,
-) -> bytes:
-    """Render `rows` (table name -> rows) as a database of `metadata`'s tables; `version` is user_version.
+@cache
+def upsert(table: Table) -> str:
+    """The statement that writes a whole row, new or not; it takes the columns in order."""
+    return str(insert(table).prefix_with("OR REPLACE").compile(dialect=sqlite.dialect(paramstyle="qmark")))
 
-    Every table must have an entry in `rows` and every row all of its table's columns: a KeyError or a
-    sqlite3.Error is a mistake in the projection.
+
+@cache
+def invalidation(table: Table) -> str:
+    """The statement that marks the rows of the benchmark `b_seq` with `invalidated_seq`."""
+    marked = (
+        update(table).where(table.c.seq == bindparam("b_seq")).values(invalidated_seq=bindparam("invalidated_seq"))
+    )
+    return str(marked.compile(dialect=_DIALECT))
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open a file that exists."""
+    mode = "ro" if read_only else "rw"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
+    )
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def create(path: Path, metadata: MetaData, *, version: int) -> sqlite3.Connection:
+    """Begin a new file that nobody else knows of: nothing is safe in it before `finish`."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for setting in (
+        f"page_size = {PAGE_BYTES}",
+        "journal_mode = OFF",
+        "synchronous = OFF",
+        f"cache_size = -{CACHE_KIB}",
+        "locking_mode = EXCLUSIVE",
+        f"application_id = {APPLICATION_ID}",
+        f"user_version = {version}",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+    for name in sorted(metadata.tables):
+        connection.execute(str(CreateTable(metadata.tables[name]).compile(dialect=_DIALECT)))
+    return connection
+
+
+def finish(connection: sqlite3.Connection, metadata: MetaData, views: Mapping[str, str]) -> None:
+    """Add what is cheaper to make at the end, and close the file."""
+    for table in metadata.tables.values():
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            connection.execute(str(CreateIndex(index).compile(dialect=_DIALECT)))
+    for name, query in views.items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
+    connection.close()
+
+
+def overwrite(path: Path, aside: Path) -> None:
+    """Put the content of `aside` in the place of `path`'s, in one transaction that readers don't notice.
+
+    A file that isn't a database any more has no readers worth the name: it is replaced.
     """
-    dialect = sqlite.dialect(paramstyle="named")
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute("BEGIN")
-        for name in sorted(metadata.tables):
-            table = metadata.tables[name]
-            connection.execute(str(CreateTable(table).compile(dialect=dialect)))
-            connection.executemany(str(insert(table).compile(dialect=dialect)), rows[name])
-            for index in sorted(table.indexes, key=lambda index: str(index.name)):
-                connection.execute(str(CreateIndex(index).compile(dialect=dialect)))
-        connection.execute("COMMIT")
-        content = bytearray(connection.serialize())
-    content[WRITER_VERSION] = bytes(4)
-    return bytes(content)
+    try:
+        with closing(connect(aside, read_only=True)) as source, closing(connect(path)) as target:
+            source.backup(target)
+            return
+    except sqlite3.DatabaseError as error:
+        if path.exists() and refused_by_the_disk(error):
+            raise
+    discard(path)
+    aside.replace(path)
+    with closing(connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def refused_by_the_disk(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file couldn't be reached or written, rather than being another file than it should be."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & PRIMARY_CODE not in UNSOUND
+
+
+def discard(path: Path) -> None:
+    """Remove a database with what SQLite keeps beside it."""
+    for beside in ("", *BESIDE):
+        path.with_name(path.name + beside).unlink(missing_ok=True)
+
+
+def content_digest(connection: sqlite3.Connection, metadata: MetaData) -> str:
+    """SHA-256 over every row of every table, by table and key: equal for equal content, however it was written."""
+    digest = hashlib.sha256()
+    for name in sorted(metadata.tables):
+        digest.update(f"{name}\n".encode())
+        for row in _rows(connection, metadata.tables[name]):
+            digest.update(orjson.dumps(row) + b"\n")
+    return digest.hexdigest()
+
+
+def _rows(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[object, ...]]:
+    yield from connection.execute(str(select(*table.columns).order_by(*table.primary_key).compile(dialect=_DIALECT)))
+
+
+def by_key(table: Table) -> str:
+    """The query for one whole row; it takes the primary key's values in order."""
+    wanted = (column == bindparam(column.name) for column in table.primary_key)
+    return str(select(*table.columns).where(*wanted).compile(dialect=sqlite.dialect(paramstyle="qmark")))

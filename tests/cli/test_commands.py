@@ -123,12 +123,15 @@ def test_doctor_tells_what_this_machine_can_do() -> None:
     assert found.keys() >= {"platforms", "languages", "isolation"}
     assert found["platforms"]["cpu"]["available"] is True
     assert set(found["languages"]) == {"cpp", "triton", "torch"}
-    assert found["isolation"]["level"] in ("none", "namespaces")
+    assert [step["level"] for step in found["ladder"]] == ["namespaces", "bubblewrap", "none"]
+    strongest = next(step["level"] for step in found["ladder"] if step["reached"])
+    assert found["isolation"]["level"] == strongest
+    assert all(lack["reason"] and lack["next_step"] for step in found["ladder"] for lack in step["lacks"])
 
 
 def test_task_create_list_and_show_agree(empty: Path) -> None:
     made = ask(*TASK, "--home", empty, "--constraint", "note=keep it short", "--min-speedup", "1.5", "--json")
-    assert made.document.keys() == {"task_id", "run_id", "prompt_path"}
+    assert made.document.keys() == {"task_id", "run_id", "prompt_path", "admission"}
     assert made.last == f"next: forge submit {made.document['run_id']} DIR"
     assert Path(made.document["prompt_path"]).read_text().startswith("# Write a kernel")
     (listed,) = ask("task", "list", "--home", empty, "--json").document

@@ -13,10 +13,9 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
 from forge.ledger.store import Ledger
-from forge.projections.catch_up import rebuild
-from forge.projections.publish import publish
+from forge.projections.files import put
 from tests.docs.markdown import blocks
-from tests.projections.histories import LEDGER_ID, benchmarked, opened
+from tests.projections.histories import LEDGER_ID, benchmarked, opened, rebuild
 from tests.projections.values import task
 
 SHAPE = {"batch": 16, "hidden_size": 4096}
@@ -48,10 +47,10 @@ def folder(tmp_path_factory):
         new_id=lambda: f"0190aaaa-0000-7000-8000-{next(numbers):012x}",
     ) as ledger:
         ledger.append([one.event for one in history.events[1:]], actor="ci:test", correlation_id="run")
-        files = rebuild(ledger.read(), ledger.head, ledger.ledger_id)
+        files = rebuild(list(ledger.read()), ledger.head, ledger.ledger_id)
     # the candidates of these histories are named by the digest of this text
     source = {f"kernels/{kernel_id}/kernel.py": str(("a", "kernel.py")).encode()}
-    publish(home / "kernel_registry", source | files)
+    put(home / "kernel_registry", source | files)
     return home.parent
 
 

@@ -53,7 +53,11 @@ def test_an_untouched_ledger_of_every_event_type_is_sound(filled: Path) -> None:
     report = audit(filled)
     with open_ledger(filled, read_only=True) as ledger:
         head = ledger.head
-    assert report == AuditReport(ok=True, events=head.seq, head=head.event_hash, problems=())
+        with ledger.tree() as tree:
+            root = tree.root().hex()
+    assert report == AuditReport(
+        ok=True, events=head.seq, head=head.event_hash, root=root, signed=0, checkpoint=None, problems=()
+    )
 
 
 def test_a_ledger_can_be_audited_while_it_is_written(ledger: Ledger, path: Path) -> None:
@@ -199,7 +203,7 @@ def test_a_stream_version_out_of_step_is_named_even_when_every_hash_fits(unguard
     number=st.floats(allow_nan=False, allow_infinity=False),
 )
 def test_the_audit_renders_what_the_writer_rendered(text: str, number: float) -> None:
-    from forge.ledger import audit as auditing
+    from forge.ledger import audit_rows as auditing
 
     written = canonical({"k": text, "n": number, "l": [None, True, -1], "d": {"b": 1, "a": ""}}).decode()
     parsed = json.loads(written, parse_float=auditing._Number, parse_int=auditing._Number)
@@ -266,7 +270,8 @@ def test_the_audit_imports_neither_the_writer_nor_its_libraries() -> None:
     code = (
         "import sys, forge.ledger.audit as a; "
         "bad = {'sqlmodel', 'sqlalchemy', 'pydantic', 'orjson', 'alembic', 'forge.ledger.store',"
-        " 'forge.ledger.chain', 'forge.ledger.schema', 'forge.domain.digest'} & set(sys.modules); "
+        " 'forge.ledger.chain', 'forge.ledger.schema', 'forge.domain.digest', 'forge.ledger.tree',"
+        " 'forge.ledger.merkle', 'forge.ledger.signing'} & set(sys.modules); "
         "assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

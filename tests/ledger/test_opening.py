@@ -9,7 +9,7 @@ import pytest
 from forge.errors import EnvironmentUnfit, LedgerCorrupt, StorageFailed, WorkspaceNotFound
 from forge.ledger import connection as connecting
 from forge.ledger.connection import file_system_of, require_local
-from forge.ledger.schema import SCHEMA_SHA256
+from forge.ledger.schema import OLDER_SCHEMAS, SCHEMA_SHA256, USER_VERSION
 
 from .making import fill, open_ledger
 
@@ -49,7 +49,7 @@ def test_a_database_that_is_no_ledger_is_refused_and_left_alone(read_only: bool,
 
 
 def test_a_ledger_of_a_newer_format_asks_for_an_upgrade(path: Path) -> None:
-    run(path, "PRAGMA user_version = 2")
+    run(path, f"PRAGMA user_version = {USER_VERSION + 1}")
     with pytest.raises(LedgerCorrupt, match="upgrade"):
         open_ledger(path)
 
@@ -74,6 +74,13 @@ def test_a_truncated_file_is_refused(part: float, read_only: bool, path: Path) -
         "DROP TRIGGER ledger_meta_refuses_update",
         "DROP TRIGGER ledger_meta_refuses_delete",
         "DROP TRIGGER ledger_meta_refuses_a_second_row",
+        "DROP TRIGGER tree_node_refuses_update",
+        "DROP TRIGGER tree_node_refuses_delete",
+        "DROP TRIGGER tree_node_accepts_only_the_next",
+        "DROP TABLE tree_node",
+        "DROP TRIGGER foreign_event_refuses_update",
+        "DROP TRIGGER foreign_event_refuses_delete",
+        "DROP TRIGGER foreign_event_accepts_only_the_next",
         "DROP INDEX ix_event_type_seq",
         "ALTER TABLE event ADD COLUMN note TEXT",
         "CREATE VIEW kernels AS SELECT 1",
@@ -261,6 +268,8 @@ def test_every_setting_is_in_force(path: Path) -> None:
 
 
 def test_the_audit_pins_the_same_schema_as_the_writer() -> None:
-    from forge.ledger import audit
+    from forge.ledger.audit_file import FORMATS
 
-    assert audit._SCHEMA_SHA256 == SCHEMA_SHA256
+    assert {version: digest for version, (digest, _) in FORMATS.items()} == OLDER_SCHEMAS | {
+        USER_VERSION: SCHEMA_SHA256
+    }

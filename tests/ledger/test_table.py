@@ -9,7 +9,7 @@ from sqlalchemy.dialects import sqlite
 from sqlmodel import SQLModel
 
 from forge.ledger.chain import StoredRow
-from forge.ledger.table import EVENT, INSERT_EVENT, LEDGER_META, LedgerTables, select_page
+from forge.ledger.table import EVENT, FOREIGN_EVENT, INSERT_EVENT, LEDGER_META, TREE_NODE, LedgerTables, select_page
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def connection(path: Path) -> Iterator[sqlite3.Connection]:
         yield opened
 
 
-@pytest.mark.parametrize("table", [EVENT, LEDGER_META], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [EVENT, FOREIGN_EVENT, LEDGER_META, TREE_NODE], ids=lambda table: table.name)
 def test_the_migrated_table_is_the_one_that_sqlmodel_declares(table, connection: sqlite3.Connection) -> None:
     migrated = [
         (name, kind, bool(not_null), bool(key))
@@ -50,11 +50,12 @@ def test_unique_columns_and_indexes_agree(connection: sqlite3.Connection) -> Non
 
 def test_a_stored_row_has_the_tables_columns_in_order() -> None:
     assert tuple(EVENT.columns.keys()) == StoredRow._fields
+    assert tuple(FOREIGN_EVENT.columns.keys()) == ("ledger_id", *StoredRow._fields)
     assert INSERT_EVENT.startswith(f"INSERT INTO event ({', '.join(StoredRow._fields)}) VALUES")
 
 
 def test_the_ledgers_tables_are_kept_apart_from_any_projections() -> None:
-    assert set(LedgerTables.metadata.tables) == {"event", "ledger_meta"}
+    assert set(LedgerTables.metadata.tables) == {"event", "foreign_event", "ledger_meta", "tree_node"}
     assert LedgerTables.metadata is not SQLModel.metadata
 
 

@@ -1,8 +1,16 @@
 """Small ledgers, event by event, as the store would hand them out: gapless, and the same on every run."""
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
 
 from forge.domain.candidate import Candidate
+from forge.domain.digest import canonical
 from forge.domain.evidence import Coverage, WorkloadErrors
 from forge.domain.evidence import WorkloadTiming as Workload
 from forge.domain.task import Task
@@ -16,6 +24,11 @@ from forge.events.ledger import LedgerOpened
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
 from forge.events.run import RunSealed, RunStarted
 from forge.events.verify import CandidateVerified
+from forge.ledger.replay import Line
+from forge.projections import documents
+from forge.projections.catch_up import Cursor, built
+from forge.projections.sqlite_file import connect, content_digest
+from forge.projections.tables import TABLES
 from tests.projections.values import (
     EDGES,
     GATES,
@@ -72,6 +85,56 @@ class History:
 
 def head_of(events: list[Recorded[Event]]) -> Head:
     return Head(len(events), events[-1].event_hash if events else digest("genesis"))
+
+
+@dataclass
+class Past:
+    """Events as the folds get them from a ledger."""
+
+    events: list[Recorded[Event]]
+    head: Head
+    ledger_id: str = LEDGER_ID
+
+    def hash_at(self, seq: int) -> str | None:
+        return self.events[seq - 1].event_hash if 1 <= seq <= self.head.seq else None
+
+    def event_at(self, seq: int) -> Recorded[Event] | None:
+        return self.events[seq - 1] if 1 <= seq <= self.head.seq else None
+
+    def lines(self, after_seq: int) -> Iterator[Line]:
+        for one in self.events[after_seq:]:
+            payload = orjson.loads(canonical(one.event))
+            yield Line(one.seq, one.event.TYPE, one.recorded_at, one.actor, bytes.fromhex(one.event_hash), payload)
+
+
+def past(events: list[Recorded[Event]], ledger_id: str = LEDGER_ID) -> Past:
+    return Past(list(events), head_of(events), ledger_id)
+
+
+def rebuild(events: list[Recorded[Event]], head: Head, ledger_id: str = LEDGER_ID) -> dict[str, bytes]:
+    """Every published document and the content digest of the tables, folded from the first event."""
+    source = Past(list(events), head, ledger_id)
+    with (
+        TemporaryDirectory() as folder,
+        built(Path(folder), source) as (path, cursor),
+        closing(connect(path)) as connection,
+    ):
+        return rendered(connection, cursor)
+
+
+def rendered(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
+    tables = content_digest(connection, TABLES.metadata).encode()
+    return {"tables": tables, **documents.render(connection, cursor)}
+
+
+def asked(history: "History", query: str) -> list[tuple]:
+    """What the tables of this history answer."""
+    with (
+        TemporaryDirectory() as folder,
+        built(Path(folder), past(history.events)) as (path, _),
+        closing(connect(path)) as connection,
+    ):
+        return connection.execute(query).fetchall()
 
 
 def opened() -> History:
@@ -273,3 +336,27 @@ def invalidate(history: History, benchmark_seq: int) -> None:
             candidate=digest("any"), benchmark_seq=benchmark_seq, why="clock was wrong", by="a person"
         )
     )
+
+
+TASKS = (task(), task(gpu="h100"), task(op="softmax"), task(language="cpp"), task(dtype="fp16"))
+
+
+def grown_by(history: History, act: str, choice: int) -> None:
+    """Do one thing that a workspace may do; with nothing promoted yet, promote."""
+    wanted, name = TASKS[choice % len(TASKS)], f"{choice}-{len(history.events)}"
+    kernels = [recorded.event for recorded in history.events if recorded.event.TYPE == "KernelPromoted"]
+    if act == "fail":
+        Run(history, wanted, name).start().submit().claim(2.0, "refuted").verify().fail()
+    elif act == "abandon":
+        Run(history, wanted, name).start().submit()
+    elif act == "promote" or not kernels:
+        promoted(history, wanted=wanted, name=name, median_ns=500.0 + choice, ratio=1.2 + choice / 100)
+    else:
+        kernel = kernels[choice % len(kernels)]
+        match act:
+            case "deprecate":
+                deprecate(history, kernel.kernel_id)
+            case "revoke":
+                revoke(history, kernel.kernel_id)
+            case "invalidate":
+                invalidate(history, kernel.benchmark_seq)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
@@ -11,50 +13,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge.errors import LedgerCorrupt
-from forge.projections import PROJECTIONS
-from forge.projections.catch_up import catch_up, rebuild, render
-from forge.projections.folds import EMPTY
+from forge.projections import runs
+from forge.projections.catch_up import FILE, built, catch_up, read_cursor
+from forge.projections.sqlite_file import connect
 from tests.projections.histories import (
     LEDGER_ID,
     Head,
     History,
-    Run,
+    Past,
+    asked,
     deprecate,
     head_of,
-    invalidate,
     opened,
+    past,
     promoted,
-    revoke,
+    rebuild,
+    rendered,
+)
+from tests.projections.histories import (
+    grown_by as grow,
 )
 from tests.projections.values import task
 
-TASKS = (task(), task(gpu="h100"), task(op="softmax"), task(language="cpp"), task(dtype="fp16"))
 Act = tuple[str, int]
 ACTS = st.tuples(
     st.sampled_from(["promote", "promote", "deprecate", "revoke", "invalidate", "fail", "abandon"]),
     st.integers(0, 99),
 )
-
-
-def grow(history: History, act: str, choice: int) -> None:
-    """Do one thing that a workspace may do; with nothing promoted yet, promote."""
-    wanted, name = TASKS[choice % len(TASKS)], f"{choice}-{len(history.events)}"
-    kernels = [recorded.event for recorded in history.events if recorded.event.TYPE == "KernelPromoted"]
-    if act == "fail":
-        Run(history, wanted, name).start().submit().claim(2.0, "refuted").verify().fail()
-    elif act == "abandon":
-        Run(history, wanted, name).start().submit()
-    elif act == "promote" or not kernels:
-        promoted(history, wanted=wanted, name=name, median_ns=500.0 + choice, ratio=1.2 + choice / 100)
-    else:
-        kernel = kernels[choice % len(kernels)]
-        match act:
-            case "deprecate":
-                deprecate(history, kernel.kernel_id)
-            case "revoke":
-                revoke(history, kernel.kernel_id)
-            case "invalidate":
-                invalidate(history, kernel.benchmark_seq)
 
 
 def grown(acts: list[Act]) -> History:
@@ -66,23 +51,47 @@ def grown(acts: list[Act]) -> History:
 
 def entries(history: History, length: int | None = None) -> dict[str, dict]:
     events = history.events[:length]
-    files = rebuild(events, head_of(events), LEDGER_ID)
+    files = rebuild(events, head_of(events))
     return {entry["kernel_id"]: entry for entry in json.loads(files["verified_kernels.json"])["kernels"]}
 
 
 @settings(max_examples=40, deadline=None)
 @given(acts=st.lists(ACTS, max_size=8), data=st.data())
-def test_rebuild_equals_incremental_at_any_cut_as_bytes(acts, data):
+def test_catching_up_from_any_cut_equals_a_rebuild_as_bytes(acts, data, tmp_path_factory):
     history = grown(acts)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(history.events)), max_size=4)))
-    folds, done = EMPTY, 0
-    for cut in [*cuts, len(history.events)]:
-        folds = catch_up(folds, history.events[done:cut])
-        done = cut
-        if cut and cut in cuts[:1]:
-            early = history.events[:cut]
-            assert render(folds, head_of(early), LEDGER_ID) == rebuild(early, head_of(early), LEDGER_ID)
-    assert render(folds, history.head, LEDGER_ID) == rebuild(history.events, history.head, LEDGER_ID)
+    cuts = sorted(data.draw(st.lists(st.integers(1, len(history.events)), max_size=4)))
+    path = tmp_path_factory.mktemp("cuts") / FILE
+    for number, cut in enumerate([*cuts, len(history.events)]):
+        early = history.events[:cut]
+        cursor, anew = catch_up(path, past(early))
+        assert anew == (number == 0)
+        with closing(connect(path, read_only=True)) as connection:
+            assert rendered(connection, cursor) == rebuild(early, head_of(early))
+
+
+@settings(max_examples=20, deadline=None)
+@given(acts=st.lists(ACTS, min_size=1, max_size=5), others=st.lists(ACTS, max_size=5), data=st.data())
+def test_a_ledger_that_was_replaced_or_cut_off_forces_a_rebuild(acts, others, data, tmp_path_factory):
+    first, second = grown(acts), grown([*others, ("abandon", 98)])
+    cut = data.draw(st.integers(1, len(first.events) - 1))
+    path = tmp_path_factory.mktemp("replaced") / FILE
+    catch_up(path, past(first.events))
+    for events, ledger_id in ((first.events[:cut], LEDGER_ID), (second.events, LEDGER_ID), (second.events, "other")):
+        cursor, anew = catch_up(path, past(events, ledger_id))
+        forked = ledger_id != LEDGER_ID or len(events) < cut or events[cut - 1] != first.events[cut - 1]
+        assert anew or not forked
+        with closing(connect(path, read_only=True)) as connection:
+            assert rendered(connection, cursor) == rebuild(events, head_of(events), ledger_id)
+
+
+@settings(max_examples=30, deadline=None)
+@given(acts=st.lists(ACTS, max_size=8))
+def test_the_table_of_runs_says_what_the_phases_go_by(acts):
+    history = grown(acts)
+    folded = runs.fold(runs.EMPTY, history.events).runs.values()
+    shown = asked(history, "SELECT run_id, state, sealed, verify_attempts, last_seq FROM runs ORDER BY started_seq")
+    expected = [(run.run_id, run.state, run.sealed, run.attempts.verify, run.last_seq) for run in folded]
+    assert shown == expected
 
 
 @settings(max_examples=30, deadline=None)
@@ -108,67 +117,111 @@ def test_unrelated_families_leave_other_kernels_entries_equal(acts, others):
     assert len(after) == len(before) + others
 
 
-def test_a_fold_leaves_the_state_it_started_from_as_it_was():
+def test_a_broken_event_leaves_what_was_before_it(tmp_path):
     history = grown([("promote", 1)])
-    folds = catch_up(EMPTY, history.events)
-    head = history.head
-    before = render(folds, head, LEDGER_ID)
-    revoke(history, next(iter(folds.registry.kernels)))
-    grow(history, "fail", 3)
-    catch_up(folds, history.events[head.seq :])
-    assert render(folds, head, LEDGER_ID) == before
-
-
-def test_a_broken_event_leaves_the_state_before_it_usable():
-    history = grown([("promote", 1)])
-    folds = catch_up(EMPTY, history.events)
-    head = history.head
+    early = past(history.events)
+    catch_up(tmp_path / FILE, early)
     deprecate(history, "never_promoted_v1")
-    with pytest.raises(LedgerCorrupt):
-        catch_up(folds, history.events[head.seq :])
-    assert render(folds, head, LEDGER_ID) == rebuild(history.events[: head.seq], head, LEDGER_ID)
+    with pytest.raises(LedgerCorrupt, match="never_promoted_v1"):
+        catch_up(tmp_path / FILE, past(history.events))
+    cursor, anew = catch_up(tmp_path / FILE, early)
+    assert not anew
+    with closing(connect(tmp_path / FILE, read_only=True)) as connection:
+        assert rendered(connection, cursor) == rebuild(early.events, early.head)
 
 
 @pytest.mark.parametrize("skip", [0, 1])
-def test_a_missing_or_repeated_event_is_refused(skip):
+def test_a_missing_or_repeated_event_is_refused(skip, tmp_path):
     history = grown([("promote", 1)])
-    folds = catch_up(EMPTY, history.events[:3])
-    again = history.events[2:] if skip == 0 else history.events[4:]
+    catch_up(tmp_path / FILE, past(history.events[:3]))
+
+    class Odd(Past):
+        def lines(self, after_seq):
+            assert after_seq == 3
+            yield from super().lines(2 if skip == 0 else 4)
+
     with pytest.raises(LedgerCorrupt, match="expected 4"):
-        catch_up(folds, again)
+        catch_up(tmp_path / FILE, Odd(history.events, history.head))
 
 
-def test_nothing_is_rendered_unless_the_events_end_at_the_head():
-    history = grown([("promote", 1)])
-    folds = catch_up(EMPTY, history.events[:-1])
-    with pytest.raises(LedgerCorrupt, match="head"):
-        render(folds, history.head, LEDGER_ID)
-    head = history.head
-    with pytest.raises(LedgerCorrupt, match="head"):
-        rebuild(history.events, Head(head.seq, "0" * 64), LEDGER_ID)
-
-
-def test_what_was_appended_after_the_head_was_taken_is_left_for_next_time():
+def test_nothing_is_written_unless_the_events_end_at_the_head(tmp_path):
     history = grown([("promote", 1)])
     head = history.head
-    early = rebuild(history.events, head, LEDGER_ID)
+    for wrong in (Past(history.events[:-1], head), Past(history.events, Head(head.seq, "0" * 64))):
+        with pytest.raises(LedgerCorrupt, match="head"):
+            catch_up(tmp_path / FILE, wrong)
+        assert not (tmp_path / FILE).exists()
+
+
+def test_what_was_appended_after_the_head_was_taken_is_left_for_next_time(tmp_path):
+    history = grown([("promote", 1)])
+    head = history.head
+    early = rebuild(history.events, head)
     grow(history, "revoke", 0)
-    assert rebuild(history.events, head, LEDGER_ID) == early
-    folds = catch_up(EMPTY, history.events, head=head)
-    later = render(catch_up(folds, history.events[folds.seq :]), history.head, LEDGER_ID)
-    assert later == rebuild(history.events, history.head, LEDGER_ID)
+    assert rebuild(history.events, head) == early
+    catch_up(tmp_path / FILE, Past(history.events, head))
+    cursor, anew = catch_up(tmp_path / FILE, past(history.events))
+    assert not anew
+    with closing(connect(tmp_path / FILE, read_only=True)) as connection:
+        assert rendered(connection, cursor) == rebuild(history.events, history.head)
 
 
-def test_every_projection_of_the_index_renders_files_of_its_own():
-    history = grown([("promote", 1), ("fail", 2)])
-    files = rebuild(history.events, history.head, LEDGER_ID)
-    assert len(files) == len(PROJECTIONS) + 1  # the snapshot comes with its pointer
-    assert list(files)[-1] == "current.json"
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"not a database" * 1000),
+        lambda path: path.write_bytes(path.read_bytes()[: 9 * 4096]),
+        lambda path: _sql(path, "DELETE FROM cursor"),
+        lambda path: _sql(path, "UPDATE cursor SET projector_version = 0"),
+        lambda path: _sql(path, "UPDATE cursor SET event_hash = 'x'"),
+        lambda path: _sql(path, "DROP TABLE kernels"),
+    ],
+)
+def test_tables_that_cannot_be_gone_on_with_are_built_anew(spoil, tmp_path):
+    history = grown([("promote", 1)])
+    catch_up(tmp_path / FILE, past(history.events))
+    grow(history, "promote", 2)
+    spoil(tmp_path / FILE)
+    cursor, anew = catch_up(tmp_path / FILE, past(history.events))
+    assert anew
+    with closing(connect(tmp_path / FILE, read_only=True)) as connection:
+        assert rendered(connection, cursor) == rebuild(history.events, history.head)
+
+
+def _sql(path, statement):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_a_rebuild_leaves_nothing_beside_it(tmp_path):
+    history = grown([("promote", 1)])
+    with built(tmp_path, past(history.events)):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_row_held_at_a_time_or_all_of_them_give_the_same_bytes(monkeypatch):
+    history = grown([("promote", 1), ("fail", 2), ("invalidate", 0), ("promote", 6), ("revoke", 1)])
+    whole = rebuild(history.events, history.head)
+    monkeypatch.setattr("forge.projections.state.HELD_ROWS", 1)
+    assert rebuild(history.events, history.head) == whole
+
+
+def test_the_cursor_of_another_projector_is_none(tmp_path):
+    history = grown([("promote", 1)])
+    catch_up(tmp_path / FILE, past(history.events))
+    with closing(connect(tmp_path / FILE, read_only=True)) as connection:
+        assert read_cursor(connection).seq == history.head.seq
+    _sql(tmp_path / FILE, "UPDATE cursor SET schema_version = 1")
+    with closing(connect(tmp_path / FILE, read_only=True)) as connection:
+        assert read_cursor(connection) is None
 
 
 def test_kernels_are_listed_by_name_whatever_the_order_of_their_promotion():
     history = grown([("promote", 2), ("promote", 3), ("promote", 0)])
-    files = rebuild(history.events, history.head, LEDGER_ID)
+    files = rebuild(history.events, history.head)
     snapshot = next(content for name, content in files.items() if name.startswith("lookup-"))
     for content in (snapshot, files["verified_kernels.json"]):
         listed = [entry["kernel_id"] for entry in json.loads(content)["kernels"]]
@@ -178,9 +231,9 @@ def test_kernels_are_listed_by_name_whatever_the_order_of_their_promotion():
 
 def test_a_snapshot_keeps_its_name_while_the_registry_stays_the_same():
     history = grown([("promote", 1)])
-    before = rebuild(history.events, history.head, LEDGER_ID)
+    before = rebuild(history.events, history.head)
     grow(history, "abandon", 2)
-    after = rebuild(history.events, history.head, LEDGER_ID)
+    after = rebuild(history.events, history.head)
     assert {name for name in before if name.startswith("lookup-")} <= after.keys()
     assert before["current.json"] != after["current.json"]
 
@@ -188,11 +241,10 @@ def test_a_snapshot_keeps_its_name_while_the_registry_stays_the_same():
 SOME_ACTS = [("promote", 3), ("promote", 1), ("fail", 2), ("deprecate", 0), ("promote", 6), ("revoke", 2)]
 SCRIPT = """
 from hashlib import sha256
-from forge.projections.catch_up import rebuild
-from tests.projections.histories import LEDGER_ID
+from tests.projections.histories import rebuild
 from tests.projections.test_catch_up import SOME_ACTS, grown
 history = grown(SOME_ACTS)
-for name, content in sorted(rebuild(history.events, history.head, LEDGER_ID).items()):
+for name, content in sorted(rebuild(history.events, history.head).items()):
     print(name, sha256(content).hexdigest())
 """
 
@@ -211,6 +263,6 @@ def test_hash_seed_and_time_zone_change_no_byte():
     assert all(process.returncode == 0 for process in running)
     assert len(printed) == 1
     history = grown(SOME_ACTS)
-    files = rebuild(history.events, history.head, LEDGER_ID)
+    files = rebuild(history.events, history.head)
     here = [f"{name} {sha256(content).hexdigest()}" for name, content in sorted(files.items())]
     assert printed.pop().decode().split("\n")[:-1] == here

@@ -6,39 +6,40 @@ from contextlib import closing
 import pytest
 from sqlmodel import SQLModel
 
+from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
-from forge.projections import history, registry, tables
-from forge.projections.fold import Position
-from forge.projections.sqlite_file import sqlite_file
-from tests.projections.histories import History, Run, invalidate, opened, promoted
+from forge.projections import PROJECTOR_VERSION, tables
+from forge.projections.catch_up import FILE, catch_up
+from tests.projections.histories import (
+    LEDGER_ID,
+    History,
+    Run,
+    asked,
+    deprecate,
+    invalidate,
+    opened,
+    past,
+    promoted,
+    rebuild,
+    revoke,
+)
 from tests.projections.values import EDGES, digest, environment, task
-
-
-def rendered(past: History) -> bytes:
-    states = history.fold(history.EMPTY, past.events), registry.fold(registry.EMPTY, past.events)
-    return history.render(*states, Position("ledger", past.head.seq, past.head.event_hash))
-
-
-def asked(past: History, query: str) -> list[tuple]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.deserialize(rendered(past))
-        return connection.execute(query).fetchall()
 
 
 @pytest.fixture
 def eventful() -> History:
     """One of everything that leaves a row."""
-    past = opened()
-    promoted(past, also=(EDGES[0],))
-    run = Run(past, task(op="softmax"), "b").start().submit().claim(3.0, "overstated")
+    history = opened()
+    promoted(history, also=(EDGES[0],))
+    run = Run(history, task(op="softmax"), "b").start().submit().claim(3.0, "overstated")
     run.verify().fail("NOISE_TOO_HIGH", measured=False).fail("TOO_SLOW")
-    other = Run(past, task(op="softmax"), "c").start().submit().claim(1.5)
+    other = Run(history, task(op="softmax"), "c").start().submit().claim(1.5)
     reason = Reason(code="INCORRECT_NUMERICAL", message="row 3")
-    past.add(CandidateRejected(**other.ids, stage="verify", reason=reason))
-    past.add(RunAborted(run_id=other.run_id, reason="cancelled"))
-    return past
+    history.add(CandidateRejected(**other.ids, stage="verify", reason=reason))
+    history.add(RunAborted(run_id=other.run_id, reason="cancelled"))
+    return history
 
 
 def test_a_benchmark_leaves_one_row_per_workload_and_baseline(eventful):
@@ -100,19 +101,19 @@ def test_the_cursor_names_the_head_and_the_versions(eventful):
     rows = asked(eventful, "SELECT ledger_id, seq, event_hash, schema_version, projector_version FROM cursor")
     head = eventful.head
     assert rows == [
-        ("ledger", head.seq, head.event_hash, tables.SCHEMA_VERSION, history.PROJECTOR_VERSION),
+        (LEDGER_ID, head.seq, head.event_hash, tables.SCHEMA_VERSION, PROJECTOR_VERSION),
     ]
 
 
-def test_two_builds_have_equal_bytes_and_form_a_sound_database(eventful):
-    assert rendered(eventful) == rendered(eventful)
+def test_two_builds_have_equal_content_and_form_a_sound_database(eventful):
+    assert rebuild(eventful.events, eventful.head) == rebuild(eventful.events, eventful.head)
     assert asked(eventful, "PRAGMA integrity_check") == [("ok",)]
     assert asked(eventful, "PRAGMA user_version") == [(tables.SCHEMA_VERSION,)]
 
 
 def test_the_file_can_be_read_where_nothing_can_be_written(eventful, tmp_path):
-    path = tmp_path / "history.db"
-    path.write_bytes(rendered(eventful))
+    path = tmp_path / FILE
+    catch_up(path, past(eventful.events))
     with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
         assert connection.execute("SELECT count(*) FROM kernels").fetchone() == (1,)
 
@@ -122,37 +123,69 @@ def test_an_empty_history_has_every_table():
     assert names == set(tables.TABLES.metadata.tables)
 
 
-def test_every_row_has_exactly_the_columns_of_its_table(eventful):
-    states = history.fold(history.EMPTY, eventful.events), registry.fold(registry.EMPTY, eventful.events)
-    for name, rows in history.rows(*states).items():
-        columns = set(tables.TABLES.metadata.tables[name].columns.keys())
-        assert rows
-        assert all(set(row) == columns for row in rows), name
-
-
-def test_a_missing_column_or_table_is_a_loud_mistake():
-    with pytest.raises(KeyError):
-        sqlite_file(tables.TABLES.metadata, {}, version=1)
-    rows = {name: [] for name in tables.TABLES.metadata.tables} | {"cursor": [{"seq": 1}]}
-    with pytest.raises(sqlite3.Error):
-        sqlite_file(tables.TABLES.metadata, rows, version=1)
-
-
 def test_migrations_of_the_ledger_never_see_these_tables():
     assert not set(tables.TABLES.metadata.tables) & set(SQLModel.metadata.tables)
 
 
-def test_the_tables_are_loaded_only_when_the_file_is_written():
-    import subprocess
-    import sys
+def test_a_geometric_mean_follows_what_is_recorded_and_withdrawn():
+    history = opened()
+    first = promoted(history, name="a", ratio=1.5)
+    promoted(history, name="b", ratio=2.0, also=(EDGES[0],))
+    Run(history, task(), "c").start().submit().verify().fail("TOO_SLOW")
+    query = "SELECT op, gpu, dtype, measurements, round(geomean, 9) FROM speedups"
+    assert asked(history, query) == [("rmsnorm", "h200", "bf16", 3, round((1.5 * 2 * 2) ** (1 / 3), 9))]
+    invalidate(history, dict(asked(history, "SELECT kernel_id, benchmark_seq FROM kernels"))[first])
+    assert asked(history, query) == [("rmsnorm", "h200", "bf16", 2, 2.0)]
 
-    code = "import sys, forge.projections.catch_up, forge.projections.runs; print('sqlmodel' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
+
+def test_a_kernel_that_became_slower_on_its_machine_shows_as_a_regression():
+    history = opened()
+    run = Run(history, task(), "a").start().submit().verify().benchmark(median_ns=1000.0)
+    slowed = run.promote()
+    promoted(history, name="steady")
+    for number in range(19):
+        run.benchmark(median_ns=1000.0 if number < 9 else 1300.0)
+    assert asked(history, "SELECT kernel_id, earlier_ns, newest_ns, slower FROM regressions") == [
+        (slowed, 1000.0, 1300.0, 1.3)
+    ]
+
+
+def test_claims_are_counted_for_each_claimant(eventful):
+    rows = asked(eventful, "SELECT claimant, metric, claims, confirmed, overstated, refuted, open FROM claimants")
+    assert rows == [("author", "speedup", 2, 0, 1, 0, 1)]
+
+
+def test_the_trail_of_a_candidate_leads_to_every_event_about_it_and_its_kernel():
+    history = opened()
+    kernel_id = promoted(history)
+    promoted(history, name="other")
+    deprecate(history, kernel_id)
+    revoke(history, kernel_id)
+    query = "SELECT seq FROM trail JOIN kernels USING (candidate) WHERE kernel_id = '" + kernel_id + "' ORDER BY seq"
+    types = [history.events[seq - 1].event.TYPE for (seq,) in asked(history, query)]
+    assert types == [
+        *("CandidateSubmitted", "CandidateVerified", "BenchmarkRecorded", "KernelPromoted"),
+        *("KernelDeprecated", "KernelRevoked"),
+    ]
+
+
+def test_a_refusal_names_the_gate_that_failed_first():
+    history = opened()
+    run = Run(history, task(), "a").start().submit()
+    gates = tuple(
+        GateResult(name=name, verdict=verdict, observed="1", threshold="0")
+        for name, verdict in (("shape", "passed"), ("numerics", "failed"), ("bounds", "failed"))
+    )
+    reason = Reason(code="INCORRECT_NUMERICAL", message="row 3")
+    history.add(CandidateRejected(**run.ids, stage="verify", reason=reason, gates=gates))
+    assert asked(history, "SELECT gate, reason_code, op FROM rejections") == [
+        ("numerics", "INCORRECT_NUMERICAL", "rmsnorm")
+    ]
 
 
 def test_candidates_keep_their_author_and_place():
-    past = opened()
-    promoted(past)
-    rows = asked(past, "SELECT candidate, author, language, actor FROM candidates")
+    history = opened()
+    promoted(history)
+    rows = asked(history, "SELECT candidate, author, language, actor FROM candidates")
     assert [row[1:] for row in rows] == [("an author", "triton", "ci:test")]
     assert digest("x") not in rows[0]

@@ -2,10 +2,12 @@
 
 import json
 
-from forge.projections import leaderboard, registry
-from forge.projections.fold import Position
-from tests.projections.histories import deprecate, invalidate, opened, promoted, revoke
-from tests.projections.values import digest, task
+from tests.projections.histories import History, asked, deprecate, invalidate, opened, promoted, rebuild, revoke
+from tests.projections.values import task
+
+
+def slots(history: History) -> list[dict]:
+    return json.loads(rebuild(history.events, history.head)["leaderboard.json"])["slots"]
 
 
 def test_a_slot_ranks_by_the_lower_bound_of_the_speedup_over_all_languages():
@@ -13,13 +15,15 @@ def test_a_slot_ranks_by_the_lower_bound_of_the_speedup_over_all_languages():
     slow = promoted(history, name="a", ratio=1.2)
     fast = promoted(history, name="b", wanted=task(language="cpp"), ratio=2.0)
     near = promoted(history, name="c", ratio=1.98)
-    state = registry.fold(registry.EMPTY, history.events)
-    document = json.loads(leaderboard.render(state, Position("l", 1, digest("h"))))
-    (slot,) = document["slots"]
+    (slot,) = slots(history)
     assert [(line["kernel_id"], line["rank"], line["within_noise_of_first"]) for line in slot["kernels"]] == [
         (fast, 1, True),
         (near, 2, True),
         (slow, 3, False),
+    ]
+    assert asked(history, "SELECT kernel_id FROM leaderboard WHERE op = 'rmsnorm' ORDER BY rank LIMIT 2") == [
+        (fast,),
+        (near,),
     ]
 
 
@@ -28,9 +32,8 @@ def test_equal_bounds_go_by_median_time_then_by_name():
     slower = promoted(history, name="a", median_ns=2000.0)
     second = promoted(history, name="b", median_ns=1000.0)
     third = promoted(history, name="c", median_ns=1000.0)
-    state = registry.fold(registry.EMPTY, history.events)
-    (kernels,) = leaderboard.leaderboard(state).values()
-    assert [kernel.kernel_id for kernel in kernels] == [second, third, slower]
+    (slot,) = slots(history)
+    assert [line["kernel_id"] for line in slot["kernels"]] == [second, third, slower]
 
 
 def test_revoked_kernels_and_kernels_without_valid_evidence_have_no_rank():
@@ -38,11 +41,9 @@ def test_revoked_kernels_and_kernels_without_valid_evidence_have_no_rank():
     kept, revoked, invalid = (promoted(history, name=name) for name in "abc")
     deprecate(history, kept)
     revoke(history, revoked)
-    state = registry.fold(registry.EMPTY, history.events)
-    invalidate(history, state.kernels[invalid].benchmark.seq)
-    state = registry.fold(registry.EMPTY, history.events)
-    (kernels,) = leaderboard.leaderboard(state).values()
-    assert [kernel.kernel_id for kernel in kernels] == [kept]
+    invalidate(history, dict(asked(history, "SELECT kernel_id, benchmark_seq FROM kernels"))[invalid])
+    (slot,) = slots(history)
+    assert [line["kernel_id"] for line in slot["kernels"]] == [kept]
 
 
 def test_other_gpus_and_shapes_are_other_slots():
@@ -50,4 +51,4 @@ def test_other_gpus_and_shapes_are_other_slots():
     promoted(history)
     promoted(history, wanted=task(gpu="h100"))
     promoted(history, wanted=task(shape={"batch": 1, "hidden_size": 4096}))
-    assert len(leaderboard.leaderboard(registry.fold(registry.EMPTY, history.events))) == 3
+    assert len(slots(history)) == 3

@@ -5,16 +5,16 @@ import json
 import pytest
 
 from forge.errors import LedgerCorrupt
-from forge.projections import registry
-from forge.projections.fold import Position
 from tests.projections.histories import (
     LEDGER_ID,
     History,
+    asked,
     benchmarked,
     deprecate,
     invalidate,
     opened,
     promoted,
+    rebuild,
     revoke,
 )
 from tests.projections.values import digest, task
@@ -32,13 +32,16 @@ FAMILIAR_BENCHMARK = {
 }
 
 
-def folded(history: History) -> registry.RegistryState:
-    return registry.fold(registry.EMPTY, history.events)
-
-
 def rendered(history: History) -> dict:
-    head = history.head
-    return json.loads(registry.render(folded(history), Position(LEDGER_ID, head.seq, head.event_hash)))
+    return json.loads(rebuild(history.events, history.head)["verified_kernels.json"])
+
+
+def status_of(history: History, kernel_id: str) -> str:
+    return {entry["kernel_id"]: entry["status"] for entry in rendered(history)["kernels"]}[kernel_id]
+
+
+def benchmark_of(history: History, kernel_id: str) -> int:
+    return dict(asked(history, "SELECT kernel_id, benchmark_seq FROM kernels"))[kernel_id]
 
 
 def test_an_entry_has_every_field_that_readers_of_such_registries_know():
@@ -67,14 +70,16 @@ def test_every_number_of_an_entry_can_be_followed_to_its_event():
     assert measured.workloads[0].candidate.median_ns == entry["candidate_median_ns"]
 
 
-def test_the_file_names_the_head_it_was_derived_from():
+def test_the_file_names_the_newest_event_that_changed_it():
     history = opened()
-    promoted(history)
-    head = history.head
+    assert rendered(history)["ledger"]["seq"] == 1
+    kernel_id = promoted(history)
+    promotion = history.events[-2]
+    assert promotion.event.kernel_id == kernel_id
     assert rendered(history)["ledger"] == {
         "ledger_id": LEDGER_ID,
-        "seq": head.seq,
-        "event_hash": head.event_hash,
+        "seq": promotion.seq,
+        "event_hash": promotion.event_hash,
     }
 
 
@@ -106,8 +111,8 @@ def test_a_promotion_that_its_evidence_does_not_bear_out_is_a_broken_ledger(chan
     history = opened()
     run = benchmarked(history)
     history.add(run.promotion(**changes))
-    with pytest.raises(LedgerCorrupt):
-        folded(history)
+    with pytest.raises(LedgerCorrupt, match=f"event {len(history.events)} promotes"):
+        rendered(history)
 
 
 def test_a_simulated_verification_is_never_promoted():
@@ -116,7 +121,7 @@ def test_a_simulated_verification_is_never_promoted():
     simulated = run.verify(simulated=True).benchmark()
     history.add(simulated.promotion())
     with pytest.raises(LedgerCorrupt, match="simulated"):
-        folded(history)
+        rendered(history)
 
 
 def test_a_benchmark_that_stands_on_another_verification_is_refused():
@@ -126,7 +131,7 @@ def test_a_benchmark_that_stands_on_another_verification_is_refused():
     run.verify()
     history.add(run.promotion(benchmark_seq=earlier))
     with pytest.raises(LedgerCorrupt, match="another verification"):
-        folded(history)
+        rendered(history)
 
 
 def test_versions_count_on_after_a_revocation():
@@ -134,7 +139,7 @@ def test_versions_count_on_after_a_revocation():
     first = promoted(history)
     revoke(history, first)
     assert promoted(history, name="b").endswith("_v2")
-    assert folded(history).kernels[first].status == "revoked"
+    assert status_of(history, first) == "revoked"
 
 
 @pytest.mark.parametrize("act", [deprecate, revoke])
@@ -142,13 +147,13 @@ def test_a_word_about_a_kernel_that_was_never_promoted_is_a_broken_ledger(act):
     history = opened()
     act(history, f"{task().family}_v1")
     with pytest.raises(LedgerCorrupt, match="never promoted"):
-        folded(history)
+        rendered(history)
 
 
 def test_the_gravest_status_wins_and_a_revocation_is_final():
     history = opened()
     kernel_id = promoted(history)
-    benchmark_seq = folded(history).kernels[kernel_id].benchmark.seq
+    benchmark_seq = benchmark_of(history, kernel_id)
     seen = []
     for act in (
         lambda: deprecate(history, kernel_id, by="another"),
@@ -157,7 +162,7 @@ def test_the_gravest_status_wins_and_a_revocation_is_final():
         lambda: deprecate(history, kernel_id),
     ):
         act()
-        seen.append(folded(history).kernels[kernel_id].status)
+        seen.append(status_of(history, kernel_id))
     assert seen == ["deprecated", "evidence_invalid", "revoked", "revoked"]
     assert rendered(history)["kernels"][0]["status_reason"] == "wrong_result: off by one"
 
@@ -176,32 +181,37 @@ def test_evidence_withdrawn_before_the_promotion_does_not_count_either():
     run = benchmarked(history)
     invalidate(history, run.benchmark_seq)
     kernel_id = run.promote()
-    assert folded(history).kernels[kernel_id].status == "evidence_invalid"
+    assert status_of(history, kernel_id) == "evidence_invalid"
 
 
 def test_withdrawing_one_benchmark_leaves_kernels_on_others_alone():
     history = opened()
     first, second = promoted(history, name="a"), promoted(history, name="b")
-    invalidate(history, folded(history).kernels[first].benchmark.seq)
-    assert folded(history).kernels[second].status == "active"
-
-
-def test_applying_an_event_leaves_the_earlier_state_as_it_was():
-    history = opened()
-    kernel_id = promoted(history)
-    before = folded(history)
-    revoke(history, kernel_id)
-    after = registry.apply(before, history.events[-1])
-    assert before.kernels[kernel_id].status == "active"
-    assert after.kernels[kernel_id].status == "revoked"
+    invalidate(history, benchmark_of(history, first))
+    assert status_of(history, first) == "evidence_invalid"
+    assert status_of(history, second) == "active"
 
 
 def test_an_environment_that_was_never_captured_shows_as_unknown():
+    captured = opened()
+    promoted(captured)
     history = opened()
-    promoted(history)
-    events = [recorded for recorded in history.events if recorded.event.TYPE != "EnvironmentCaptured"]
-    (kernel,) = registry.ordered(registry.fold(registry.EMPTY, events))
-    assert kernel.environment is None
-    head = Position(LEDGER_ID, 1, digest("h"))
-    (entry,) = json.loads(registry.render(registry.fold(registry.EMPTY, events), head))["kernels"]
+    run = benchmarked(history)
+    history.events = [one for one in history.events if one.event.TYPE != "EnvironmentCaptured"]
+    history.events = renumbered(history)
+    run.verified_seq, run.benchmark_seq = run.verified_seq - 1, run.benchmark_seq - 1
+    run.promote()
+    assert rendered(captured)["kernels"][0]["environment"]["driver"] == "580.1"
+    (entry,) = rendered(history)["kernels"]
     assert entry["environment"]["driver"] is None
+
+
+def renumbered(history: History) -> list:
+    """The events as if the ones taken out had never been, with places and the evidence they name."""
+    other = History()
+    for recorded in history.events:
+        event = recorded.event
+        if event.TYPE == "BenchmarkRecorded":
+            event = event.model_copy(update={"verified_seq": event.verified_seq - 1})
+        other.add(event)
+    return other.events

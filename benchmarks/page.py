@@ -1,0 +1,130 @@
+"""Writes docs/performance.md and its plot from measured figures: python benchmarks/page.py docs/performance.json.
+
+The figures come from `python benchmarks/ledger.py --json`; `make performance` does both.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE, PLOT = "performance.md", "performance.svg"
+# Any: a JSON document, written by ledger.py
+Result = dict[str, Any]
+
+WIDTH, LEFT, RIGHT, BAR, GAP = 760, 200, 130, 20, 8
+INK, OURS, OTHERS, SPREAD = "#333333", "#2f6f9f", "#a9b8c4", "#1b1b1b"
+
+
+def number(value: float) -> str:
+    """Three digits that mean something, thousands apart."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def figures(result: Result) -> str:
+    rows = []
+    for one in result["figures"]:
+        said = "" if "goal" not in one else f"{one['goal']}: {'reached' if one['reached'] else '**missed**'}"
+        between = f"{number(one['low'])} to {number(one['high'])}"
+        rows.append((one["name"], f"{number(one['median'])} {one['unit']}", between, said))
+    return table(("figure", "median", "quartiles", "goal"), rows)
+
+
+def page(result: Result) -> str:
+    """The page as it stands in the documentation."""
+    machine = result["machine"]
+    return f"""# Performance of the ledger
+
+Written by `make performance`; don't edit.
+
+{machine["cpu"]}, Python {machine["python"]}, SQLite {machine["sqlite"]}; {result["rounds"]} rounds.
+Other work ran on the same machine: its load was {machine["load"][0]} before and {machine["load"][1]} after appending.
+
+All contenders are interleaved: each round runs a slice of every one of them in random order.
+A ratio is taken within a round, and says how many times as fast the first is as the second.
+On a machine that others use, believe ratios before rates, and `processor` ratios before others: those leave out the
+wait for the disk.
+
+## Recording events
+
+Each contender makes the same facts durable, in a file of its own on the same disk, with `synchronous=FULL`.
+`sqlite3 INSERT` gets finished values and a table without indexes.
+Forge starts from plain data: it validates, serialises, chains, guards by triggers, keeps the tree, and fsyncs.
+`x100` is a hundred events in one transaction.
+
+![Events a second, by contender]({PLOT})
+
+{rates(result)}
+
+## Figures
+
+Verifying, reading, proving and reopening are measured on a ledger of {result["events"]:,} events.
+
+{figures(result)}
+
+`hashlib's own speed` is what can't be saved: the digests of each payload, each envelope and one tree node an event.
+The audit also reads the rows, holds every payload against its canonical form with the standard library's JSON,
+compares every column, and lets SQLite check pages and indexes.
+
+## Measure it yourself
+
+```sh
+make performance
+```
+
+The comparison with `eventsourcing` is made if the library is there: `pip install eventsourcing`.
+"""
+
+
+def rates(result: Result) -> str:
+    rows = [
+        (one["name"], number(one["median"]), f"{number(one['low'])} to {number(one['high'])}")
+        for one in result["rates"]
+    ]
+    return table(("contender", "events/s", "quartiles"), rows)
+
+
+def plot(result: Result) -> str:
+    """Horizontal bars with their quartiles: single events above, hundreds below, each to its own scale."""
+    batched = [one for one in result["rates"] if one["name"].endswith("x100")]
+    single = [one for one in result["rates"] if one not in batched]
+    parts: list[str] = []
+    height = 10
+    for title, group in (("one event a transaction, events/s", single), ("a hundred a transaction", batched)):
+        height += 20
+        parts.append(f'<text x="8" y="{height}" font-weight="bold">{title}</text>')
+        height += 12
+        longest = max(one["high"] for one in group)
+        for one in group:
+            parts += bar(one, height, (WIDTH - LEFT - RIGHT) / longest)
+            height += BAR + GAP
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif"'
+    return "\n".join([f'{head} font-size="13" fill="{INK}">', *parts, "</svg>", ""])
+
+
+def bar(one: dict[str, Any], top: int, scale: float) -> list[str]:
+    """One contender's name, bar, quartiles and number."""
+    middle, colour = top + BAR / 2, OURS if one["name"].startswith("forge") else OTHERS
+    low, median, high = (LEFT + one[name] * scale for name in ("low", "median", "high"))
+    return [
+        f'<text x="{LEFT - 8}" y="{middle + 5:.1f}" text-anchor="end">{one["name"]}</text>',
+        f'<rect x="{LEFT}" y="{top}" width="{median - LEFT:.1f}" height="{BAR}" fill="{colour}"/>',
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}" stroke="{SPREAD}"/>',
+        f'<text x="{high + 8:.1f}" y="{middle + 5:.1f}">{number(one["median"])}</text>',
+    ]
+
+
+def main() -> None:
+    result = json.loads(Path(sys.argv[1]).read_text())
+    (DOCS / PAGE).write_text(page(result))
+    (DOCS / PLOT).write_text(plot(result))
+
+
+if __name__ == "__main__":
+    main()

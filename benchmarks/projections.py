@@ -1,0 +1,303 @@
+"""What the projections cost: python benchmarks/projections.py [--events N] [--rounds N] [rebuild|catch-up|audit ...].
+
+`rebuild`: one ledger of N events (a million by default), folded into `history.db` from the first event, against a
+raw cursor that decodes every payload with orjson and folds a dictionary, and against the raw cursor that also
+writes one narrow row for each event that leaves one; interleaved, each in a process of its own, with its peak
+resident memory. `catch-up`: one event after 1,000 and after 100,000, folded and published. `audit`: four questions
+to a `history.db` of N benchmarks of 2,000 kernels.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the histories are those of the tests
+
+KERNELS = 2000
+GPUS = ("h100", "h200", "rtx4070", "a100", "l4")
+OPS = ("rmsnorm", "softmax", "layernorm", "gelu", "rope", "swiglu", "topk", "cumsum", "argmax", "transpose")
+PROMOTED_EACH = 30
+"""One run in so many ends in a promotion."""
+PAGE = 1000
+QUESTIONS = {
+    "history of one kernel": "SELECT seq, recorded_at, candidate_median_ns, speedup, low, high FROM benchmarks"
+    " WHERE candidate = (SELECT candidate FROM kernels WHERE kernel_id = ?) ORDER BY seq",
+    "geometric mean of every slot": "SELECT op, gpu, dtype, measurements, geomean FROM speedups",
+    "leaderboard of a slot": "SELECT kernel_id, low FROM kernels WHERE op = 'rmsnorm' AND gpu = 'h100'"
+    " AND dtype = 'bf16' AND status = 'active' ORDER BY low DESC LIMIT 10",
+    "regressions": "SELECT kernel_id, slower FROM regressions WHERE slower > 1.05",
+}
+
+
+def events_of(count: int) -> Iterator[list[object]]:
+    """About `count` events, run by run: half are refused, half are measured, a few are promoted."""
+    from forge.events.plan import ChosenSkill, PlanAccepted
+    from forge.events.prompt import PromptRendered
+    from tests.projections.histories import History, Run
+    from tests.projections.values import digest, task
+
+    class Counting(History):
+        """Hands events on and keeps none."""
+
+        seq = 1
+
+        def add(self, event: object) -> int:
+            self.seq += 1
+            batch.append(event)
+            return self.seq
+
+    batch: list[object] = []
+    history = Counting()
+    skills = tuple(ChosenSkill(id=f"skill.{n}", sha256=digest(n), provider="forge", why="x" * 60) for n in range(4))
+    wanted = [task(op=op, gpu=gpu) for op in OPS for gpu in GPUS]
+    number = 0
+    while history.seq < count:
+        number += 1
+        run = Run(history, wanted[number % len(wanted)], f"run {number}").start()
+        ids = {"task_id": run.task.task_id, "run_id": run.run_id}
+        history.add(
+            PlanAccepted(**ids, skills=skills, queries=("q",), bottleneck_prior="memory", earlier_experiments=3)
+        )
+        digests = dict.fromkeys(("template_sha256", "rendered_sha256", "variables_sha256"), digest("t"))
+        history.add(PromptRendered(**ids, template="t", template_version=1, **digests))
+        run.submit().claim(2.0, "overstated").verify()
+        if number % 2:
+            run.fail("TOO_SLOW")
+        else:
+            run.benchmark(median_ns=1000.0 + number % 97, ratio=1.1 + number % 13 / 10)
+        if number % PROMOTED_EACH == 0:
+            run.promote()
+        if len(batch) >= PAGE:
+            yield batch
+            batch.clear()
+    if batch:
+        yield batch
+
+
+def write_ledger(path: Path, count: int) -> None:
+    """A ledger of `count` events and the rest of its last run."""
+    from forge.ledger.ids import uuid7
+    from forge.ledger.store import Ledger
+
+    with Ledger.create(
+        path,
+        ledger_id="bench",
+        origin="bench",
+        forge_version="0",
+        now=lambda: datetime.now(UTC),
+        new_id=lambda: uuid7(time.time_ns() // 10**6, os.urandom(10)),
+    ) as ledger:
+        for batch in events_of(count):
+            ledger.append(batch, actor="ci:bench", correlation_id="bench")
+
+
+def raw(path: Path, *, write: bool) -> int:
+    """The reference: a cursor, orjson, a dictionary; with `write`, also one narrow row of each leaving event."""
+    seen: dict[str, tuple[int, str]] = {}
+    leaving = {"CandidateSubmitted", "ClaimRecorded", "BenchmarkRecorded", "BenchmarkFailed", "CandidateVerified"}
+    aside = sqlite3.connect(path.with_suffix(".raw.db"), isolation_level=None)
+    aside.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; DROP TABLE IF EXISTS t; BEGIN")
+    aside.execute("CREATE TABLE t (seq INTEGER PRIMARY KEY, run TEXT, candidate TEXT, at TEXT, what TEXT)")
+    rows: list[tuple[object, ...]] = []
+    count = 0
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        for seq, kind, at, payload in connection.execute("SELECT seq, type, recorded_at, payload FROM event"):
+            event = orjson.loads(payload)
+            seen[event.get("candidate", "")] = (seq, kind)
+            count += 1
+            if write and kind in leaving:
+                rows.append((seq, event["run_id"], event["candidate"], at, kind))
+                if len(rows) == PAGE:
+                    aside.executemany("INSERT INTO t VALUES (?,?,?,?,?)", rows)
+                    rows.clear()
+    aside.execute("COMMIT")
+    return count
+
+
+def folded(path: Path) -> int:
+    """The whole of `history.db` from the first event."""
+    from forge.ledger.ids import uuid7
+    from forge.ledger.store import Ledger
+    from forge.projections.catch_up import built
+    from forge.projections.source import LedgerSource
+
+    with (
+        Ledger.open(path, now=lambda: datetime.now(UTC), new_id=lambda: uuid7(0, bytes(10)), read_only=True) as ledger,
+        built(path.parent, LedgerSource(ledger)) as (_, cursor),
+    ):
+        return cursor.seq
+
+
+WAYS: dict[str, Callable[[Path], int]] = {
+    "raw cursor + orjson": lambda path: raw(path, write=False),
+    "raw cursor + orjson + rows": lambda path: raw(path, write=True),
+    "history.db": folded,
+    "imports alone": lambda _: __import__("forge.projections.source") and 1,
+}
+
+
+def one_way(name: str, path: Path) -> None:
+    """In a process of its own: events, seconds of the work with its imports, peak memory."""
+    started = time.perf_counter()
+    count = WAYS[name](path)
+    seconds = time.perf_counter() - started
+    print(json.dumps([count, seconds, peak_mib()]))
+
+
+def peak_mib() -> float:
+    """The largest resident set so far; getrusage would count the parent's, from before the exec."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def rebuild(folder: Path, events: int, rounds: int) -> None:
+    path = folder / "large.db"
+    write_ledger(path, events)
+    taken: dict[str, list[tuple[int, float, float]]] = {name: [] for name in WAYS}
+    for _ in range(rounds):
+        for name in random.sample(list(WAYS), len(WAYS)):
+            command = [sys.executable, __file__, "--way", name, "--path", str(path)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            taken[name].append(tuple(json.loads(done.stdout)))
+    first = taken["raw cursor + orjson"]
+    print(f"{first[0][0]:,} events, {path.stat().st_size / 2**20:,.0f} MiB")
+    for name, ones in taken.items():
+        seconds = statistics.median(one[1] for one in ones)
+        ratio = statistics.median(base[1] / one[1] for base, one in zip(first, ones, strict=True))
+        peak = max(one[2] for one in ones)
+        print(f"  {name:28}{first[0][0] / seconds:10,.0f} events/s  {ratio:5.2f} of raw  peak {peak:5.0f} MiB")
+
+
+def one_more(folder: Path, rounds: int) -> None:
+    from forge.app.publication import Publication
+    from forge.domain.digest import sha256
+    from forge.events.candidate import CandidateDuplicated
+    from forge.ledger.blobs import BlobStore
+    from forge.ledger.ids import uuid7
+    from forge.ledger.store import Ledger
+    from forge.projections.catch_up import FILE, catch_up
+    from forge.projections.source import LedgerSource
+
+    for size in (1000, 100_000):
+        path = folder / f"{size}.db"
+        write_ledger(path, size)
+        root = folder / f"registry-{size}"
+        root.mkdir()
+        folds, publications, nothing = [], [], []
+        new_id = lambda: uuid7(time.time_ns() // 10**6, os.urandom(10))  # noqa: E731
+        with Ledger.open(path, now=lambda: datetime.now(UTC), new_id=new_id) as ledger:
+            publication = Publication(root, ledger, BlobStore(folder / "cas"))
+            catch_up(root / FILE, LedgerSource(ledger))
+            for number in range(rounds * 4):
+                event = CandidateDuplicated(run_id="r", task_id="t", candidate=sha256(b"c"), earlier_seq=number)
+                ledger.append((event,), actor="ci:bench", correlation_id="bench")
+                if number % 2:
+                    folds.append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
+                    nothing.append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
+                else:
+                    publication._kernel_files = lambda _: {}  # type: ignore[method-assign]
+                    publications.append(seconds(publication.bring_up))
+        for what, values in (("folded", folds), ("folded, published", publications), ("nothing new", nothing)):
+            print(f"  after {size:7,} events: {what:18} {milliseconds(values)}")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def milliseconds(values: list[float]) -> str:
+    low, middle, high = (1e3 * value for value in statistics.quantiles(values, n=4))
+    return f"{middle:8.3f} ms (quartiles {low:.3f} to {high:.3f})"
+
+
+def audit(folder: Path, events: int, rounds: int) -> None:
+    """The benchmarks are handed to the folds as the ledger would hand them out, without being stored first."""
+    from forge.ledger.replay import Line
+    from forge.projections.catch_up import FILE, catch_up
+    from forge.projections.sqlite_file import connect
+    from tests.projections.histories import Past, Run, head_of, opened
+    from tests.projections.values import task
+
+    history = opened()
+    for number in range(KERNELS):
+        wanted = task(op=OPS[number % len(OPS)], gpu=GPUS[number // len(OPS) % len(GPUS)])
+        ratio = 1.1 + number % 89 / 100
+        Run(history, wanted, f"kernel {number}").start().submit().verify().benchmark(ratio=ratio).promote()
+    stored = [one for one in history.events if one.event.TYPE == "BenchmarkRecorded"]
+    templates = [orjson.loads(one.event.model_dump_json()) for one in stored]
+
+    class Long(Past):
+        """The history, and then one benchmark after another."""
+
+        def lines(self, after_seq: int) -> Iterator[Line]:
+            yield from super().lines(after_seq)
+            first = len(self.events) + 1
+            for seq in range(first, self.head.seq + 1):
+                event = templates[seq % KERNELS]
+                slowed = 1.2 if seq % KERNELS < KERNELS // 3 and seq > self.head.seq - 8 * KERNELS else 1.0
+                event["workloads"][0]["candidate"]["median_ns"] = slowed * random.uniform(990, 1010)
+                yield Line(seq, "BenchmarkRecorded", "2026-01-02T03:04:05.000000Z", "ci:b", bytes(32), event)
+
+    head = type(head_of(history.events))(len(history.events) + events - KERNELS, bytes(32).hex())
+    made = seconds(lambda: catch_up(folder / FILE, Long(history.events, head)))
+    print(f"  {events:,} benchmarks of {KERNELS:,} kernels, folded in {made:.0f} s, "
+          f"{(folder / FILE).stat().st_size / 2**20:,.0f} MiB")  # fmt: skip
+    with closing(connect(folder / FILE, read_only=True)) as connection:
+        names = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels")]
+        for question, query in QUESTIONS.items():
+            values, found = [], 0
+            for _ in range(max(20, rounds * 10)):
+                given = (random.choice(names),) if "?" in query else ()
+                started = time.perf_counter()
+                found = len(connection.execute(query, given).fetchall())
+                values.append(time.perf_counter() - started)
+            print(f"  {question:30}{found:6} rows {milliseconds(values)}")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="What the projections cost.")
+    options.add_argument("sections", nargs="*", default=["rebuild", "catch-up", "audit"])
+    options.add_argument("--events", type=int, default=1_000_000)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--way", help=argparse.SUPPRESS)
+    options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.way:
+        one_way(chosen.way, chosen.path)
+        return
+    for section in chosen.sections:
+        print(section)
+        with tempfile.TemporaryDirectory(prefix="forge-projections-") as folder:
+            match section:
+                case "rebuild":
+                    rebuild(Path(folder), chosen.events, chosen.rounds)
+                case "catch-up":
+                    one_more(Path(folder), 25)
+                case "audit":
+                    audit(Path(folder), chosen.events, chosen.rounds)
+                case _:
+                    options.error(f"unknown section {section!r}: expected rebuild, catch-up or audit")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Copies of a whole workspace, made while others write in it, and checked before they count.
+
+A backup has the form of a workspace, so that `forge ledger verify --home BACKUP` checks it where it lies. It lacks
+what is derived (`kernel_registry/`) and, unless it is asked for, the private key.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forge.app.policy_file import POLICY_FILE
+from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, RUNS_FOLDER, Workspace
+from forge.domain.digest import Digest, Value, canonical
+from forge.errors import LedgerCorrupt, UsageError
+from forge.ledger.audit import audit
+from forge.ledger.copies import Progress, copy_blobs, copy_database, copy_run, make_durable, run_folder, runs_in
+from forge.ledger.durable import PART_PREFIX, write_durably
+from forge.ledger.failures import storage_errors
+from forge.ledger.keyring import FOLDER, PRIVATE, SignedHead
+from forge.ledger.runs import OPEN_PREFIX
+
+MANIFEST = "backup.json"
+Data = dict[str, object]
+
+
+class Backup(Value):
+    """What a backup says of itself; the audit says whether it's so."""
+
+    format: Literal["forge.backup.v1"] = "forge.backup.v1"
+    ledger_id: str
+    size: Annotated[int, Field(ge=1)]
+    """How many events it holds."""
+    root_hash: Digest
+    head_hash: Digest
+    with_key: bool
+    """Whether the private key is in it."""
+
+
+def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Progress) -> Data:
+    """Copy the ledger as it is at one moment, with all that its events name; nothing stays if that isn't whole.
+
+    Raises UsageError if `target` exists, LedgerCorrupt if the audit of the copy finds anything.
+    """
+    with _filled_aside(target) as aside:
+        signed = workspace.keyring.last  # before the copy: what is signed later isn't in it
+        with workspace.ledger.snapshot() as connection:
+            copy_database(connection, aside / LEDGER_FILE, progress=progress)
+        blobs = copy_blobs(workspace.runs_root, aside / RUNS_FOLDER, progress=progress)
+        runs = _copy_runs(workspace, aside)
+        if (workspace.home / POLICY_FILE).exists():
+            shutil.copyfile(workspace.home / POLICY_FILE, aside / POLICY_FILE)
+        if with_key:
+            _copy_keys(workspace, aside, signed)
+        progress("checking the copy")
+        made = _checked(aside, ledger_id=workspace.ledger.ledger_id, with_key=with_key)
+        write_durably(aside / MANIFEST, canonical(made), mode=0o444)
+        make_durable(aside)
+    return {"backup": str(target), **made.model_dump(mode="json"), "blobs": blobs, "runs": runs}
+
+
+@contextmanager
+def _filled_aside(target: Path) -> Iterator[Path]:
+    """A folder beside `target` that takes its name when the block ends well, and goes away otherwise."""
+    target = Path(os.path.abspath(target))
+    if os.path.lexists(target):
+        raise UsageError(f"{str(target)!r} exists: a backup gets a folder of its own; give a name that is free")
+    if not target.parent.is_dir():
+        raise UsageError(f"no folder {str(target.parent)!r}: make it first")
+    with storage_errors(target):
+        aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
+        try:
+            yield aside
+            os.rename(aside, target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _copy_runs(workspace: Workspace, aside: Path) -> int:
+    """Copy the folder of each run that the copied ledger knows, as that ledger knows it: sealed or open."""
+    count = 0
+    for run_id, sealed in runs_in(aside / LEDGER_FILE).items():
+        folder = run_folder(workspace.runs_root, run_id)
+        if folder is not None:
+            name = run_id if sealed else f"{OPEN_PREFIX}{run_id}"
+            copy_run(folder, aside / RUNS_FOLDER / name, sealed=sealed)
+            count += 1
+    return count
+
+
+def _copy_keys(workspace: Workspace, aside: Path, signed: SignedHead | None) -> None:
+    keys = aside / KEYS_FOLDER
+    keys.mkdir(mode=FOLDER)
+    for key in sorted(workspace.keyring.folder.glob("*.key")):
+        write_durably(keys / key.name, key.read_bytes(), mode=PRIVATE)
+    if signed is not None:
+        workspace.keyring.in_folder(keys).remember(signed.note)
+
+
+def _checked(aside: Path, *, ledger_id: str, with_key: bool) -> Backup:
+    report = audit(aside / LEDGER_FILE, runs=aside / RUNS_FOLDER)
+    if not report.ok or report.root is None or report.head is None:
+        first = report.problems[0]
+        raise LedgerCorrupt(
+            f"this workspace isn't whole, and a backup of it wouldn't be: {first.what}: expected {first.expected}, "
+            f"found {first.found}; no backup was made",
+            hint="forge ledger verify",
+        )
+    return Backup(
+        ledger_id=ledger_id, size=report.events, root_hash=report.root, head_hash=report.head, with_key=with_key
+    )

@@ -1,0 +1,191 @@
+"""What a person takes back: a kernel, or a benchmark that kernels stand on. Each is an event; nothing is removed.
+
+A decision is made on a stream as it stands and appended only if it still does, then signed and published: when the
+command has ended, no lookup of the published registry answers with what was taken back.
+"""
+
+import sqlite3
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import get_args
+
+from forge.app.kernels import require_kernel
+from forge.app.workspace import Workspace
+from forge.errors import AlreadyDecided, UnknownName, UsageError
+from forge.events import BenchmarkInvalidated, BenchmarkRecorded, KernelDeprecated, KernelRevoked
+from forge.events.promote import Severity
+
+Data = dict[str, object]
+REASON_LIMIT = 1000
+EVIDENCE_LIMIT = 32
+EVIDENCE_BYTES = 64 * 1024 * 1024
+KERNEL = """
+    SELECT family, op, gpu, dtype, status, status_seq, superseded_by, revoked_seq FROM kernels WHERE kernel_id = ?
+"""
+STOOD_ON = "SELECT kernel_id, status FROM kernels WHERE benchmark_seq = ? ORDER BY kernel_id"
+WITHDRAWN = "SELECT seq, why FROM invalidations WHERE benchmark_seq = ?"
+
+
+def revoke(
+    workspace: Workspace, kernel_id: str, *, reason: str, severity: str, evidence: tuple[str, ...] = ()
+) -> Data:
+    """Take a kernel back for good; raise AlreadyDecided if it was, UnknownName if there is none."""
+    _require_reason(reason)
+    known: dict[str, Severity] = {name: name for name in get_args(Severity)}
+    if severity not in known:
+        raise UnknownName("severity", severity, list(known))
+    row, version = _kernel(workspace, kernel_id)
+    _require_not_revoked(row, kernel_id)
+    event = KernelRevoked(
+        kernel_id=kernel_id,
+        family=str(row["family"]),
+        reason=reason,
+        severity=known[severity],
+        evidence=_evidence(workspace, evidence),
+    )
+    return _decide(workspace, event, expected=version) | {"kernel_id": kernel_id, "status": "revoked"}
+
+
+def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None) -> Data:
+    """Say that a kernel is no longer the one to use; raise AlreadyDecided if that adds nothing."""
+    _require_reason(reason)
+    row, version = _kernel(workspace, kernel_id)
+    _require_not_revoked(row, kernel_id)
+    if row["status"] == "deprecated" and superseded_by in (None, row["superseded_by"]):
+        raise AlreadyDecided(
+            f"kernel {kernel_id!r} is deprecated already (event {row['status_seq']}): nothing was recorded",
+            hint=f"forge kernel history {kernel_id}",
+        )
+    if superseded_by is not None:
+        _require_successor(workspace, row, kernel_id, superseded_by)
+    event = KernelDeprecated(
+        kernel_id=kernel_id, family=str(row["family"]), reason=reason, superseded_by=superseded_by
+    )
+    decided = _decide(workspace, event, expected=version)
+    return decided | {"kernel_id": kernel_id, "status": "deprecated", "superseded_by": superseded_by}
+
+
+def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data:
+    """Withdraw a recorded benchmark; every kernel that stands on it stops answering. Gives those kernels."""
+    _require_reason(reason)
+    event = _benchmark(workspace, benchmark_seq)
+    stream = event.stream()
+    version = workspace.ledger.stream_version(stream)
+    with _caught_up(workspace) as connection:
+        withdrawn = connection.execute(WITHDRAWN, (benchmark_seq,)).fetchone()
+    if withdrawn is not None:
+        raise AlreadyDecided(
+            f"benchmark {benchmark_seq} was invalidated already (event {withdrawn[0]}: {withdrawn[1]}): "
+            "nothing was recorded",
+            hint=f"forge ledger log --after {withdrawn[0] - 1} --limit 1",
+        )
+    decided = BenchmarkInvalidated(
+        candidate=event.candidate, benchmark_seq=benchmark_seq, why=reason, by=workspace.actor
+    )
+    answer = _decide(workspace, decided, expected=version)
+    with _caught_up(workspace) as connection:
+        stood = [
+            {"kernel_id": name, "status": status} for name, status in connection.execute(STOOD_ON, (benchmark_seq,))
+        ]
+    return answer | {"benchmark_seq": benchmark_seq, "candidate": event.candidate, "kernels": stood}
+
+
+def _kernel(workspace: Workspace, kernel_id: str) -> tuple[dict[str, object], int]:
+    """A kernel's row, and the version of its family's stream, read before it."""
+    version = workspace.ledger.stream_version(f"kernel:{kernel_id.rpartition('_v')[0]}")
+    with _caught_up(workspace) as connection:
+        require_kernel(connection, kernel_id)
+        cursor = connection.execute(KERNEL, (kernel_id,))
+        names = [column[0] for column in cursor.description]
+        return dict(zip(names, cursor.fetchone(), strict=True)), version
+
+
+def _caught_up(workspace: Workspace) -> AbstractContextManager[sqlite3.Connection]:
+    """The tables, with whatever a killed command left undone signed and published first."""
+    workspace.catch_up()
+    return workspace.publication.tables()
+
+
+def _decide(
+    workspace: Workspace, event: BenchmarkInvalidated | KernelDeprecated | KernelRevoked, *, expected: int
+) -> Data:
+    """Record the decision if the stream still stands where it was read, sign it and publish it."""
+    stream = event.stream()
+    appended = workspace.ledger.append(
+        (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
+    )
+    workspace.catch_up()
+    return {
+        "seq": appended.first_seq,
+        "event_hash": appended.head_hash,
+        "actor": workspace.actor,
+        "signed_size": last.size if (last := workspace.keyring.last) else None,
+    }
+
+
+def _require_reason(reason: str) -> None:
+    if not (reason.strip() and len(reason) <= REASON_LIMIT and reason.isprintable()):
+        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
+
+
+def _require_not_revoked(row: Data, kernel_id: str) -> None:
+    if row["revoked_seq"] is not None:
+        raise AlreadyDecided(
+            f"kernel {kernel_id!r} was revoked already (event {row['revoked_seq']}), which is final: "
+            "nothing was recorded",
+            hint=f"forge kernel history {kernel_id}",
+        )
+
+
+def _require_successor(workspace: Workspace, row: Data, kernel_id: str, successor: str) -> None:
+    """A successor answers the same question, and does so today."""
+    found, _ = _kernel(workspace, successor)
+    slot = ("op", "gpu", "dtype")
+    if successor == kernel_id or found["status"] != "active" or any(found[name] != row[name] for name in slot):
+        wanted = " ".join(str(row[name]) for name in slot)
+        raise UsageError(
+            f"{successor!r} can't supersede {kernel_id!r}: expected another kernel for {wanted} that is active, "
+            f"this one is for {' '.join(str(found[name]) for name in slot)} and {found['status']}",
+            hint="forge kernel list",
+        )
+
+
+def _evidence(workspace: Workspace, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Evidence as the event names it: `event:<seq>:<hash>`, or `sha256:<digest>` of a file that is kept."""
+    if len(given) > EVIDENCE_LIMIT:
+        raise UsageError(f"{len(given)} pieces of evidence: expected at most {EVIDENCE_LIMIT}")
+    return tuple(_piece(workspace, one) for one in given)
+
+
+def _piece(workspace: Workspace, given: str) -> str:
+    if given.isascii() and given.isdecimal():
+        head = workspace.ledger.head.seq
+        if not 1 <= int(given) <= head:
+            raise UsageError(f"no event {given}: expected 1 to {head}, or a file", hint="forge ledger log")
+        return f"event:{int(given)}:{next(workspace.ledger.rows(after_seq=int(given) - 1, limit=1)).event_hash.hex()}"
+    path = Path(given)
+    try:
+        if not path.is_file() or path.stat().st_size > EVIDENCE_BYTES:
+            raise UsageError(
+                f"bad evidence {given!r}: expected an event's number or a file of at most {EVIDENCE_BYTES} bytes"
+            )
+        return f"sha256:{workspace.blobs.put(path.read_bytes())}"
+    except OSError as error:
+        raise UsageError(f"evidence {given!r} can't be read: {error}") from error
+
+
+def _benchmark(workspace: Workspace, seq: int) -> BenchmarkRecorded:
+    """The benchmark at `seq`; raise UsageError if that is no event, or another one."""
+    head = workspace.ledger.head.seq
+    if not 1 <= seq <= head:
+        raise UsageError(
+            f"no event {seq}: expected the number of a BenchmarkRecorded, 1 to {head}",
+            hint="forge ledger log --type BenchmarkRecorded",
+        )
+    event = next(workspace.ledger.read(after_seq=seq - 1, limit=1)).event
+    if not isinstance(event, BenchmarkRecorded):
+        raise UsageError(
+            f"event {seq} is {event.TYPE}: expected a BenchmarkRecorded",
+            hint="forge ledger log --type BenchmarkRecorded",
+        )
+    return event

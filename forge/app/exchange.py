@@ -1,0 +1,98 @@
+"""Bundles between machines: an export ends at a signed checkpoint, an import is evidence and no more."""
+
+from pathlib import Path
+
+import orjson
+
+from forge.app.workspace import SIGNER, Workspace
+from forge.ledger.exporting import Progress
+from forge.ledger.exporting import export as write
+from forge.ledger.importing import imports
+from forge.ledger.importing import take_in as read
+from forge.ledger.table import SELECT_FOREIGN_OF_TYPE
+from forge.proof.files import key_of
+
+Data = dict[str, object]
+
+
+def export(workspace: Workspace, target: Path, *, since: int, progress: Progress) -> Data:
+    """Write the events after `since`, up to a checkpoint that is issued now, with all that they name."""
+    made = write(
+        workspace.ledger,
+        workspace.keyring,
+        workspace.blobs,
+        target,
+        since=since,
+        actor=SIGNER,
+        progress=progress,
+    )
+    return {
+        "bundle": str(target),
+        "ledger_id": made.header.ledger_id,
+        "first_seq": made.header.first_seq,
+        "size": made.header.size,
+        "root": made.root_hash,
+        "blobs": made.header.blobs,
+        "key": made.header.verifier_key,
+        "sha256": made.sha256,
+    }
+
+
+def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Progress) -> Data:
+    """Check a bundle, then keep its events beside our own; importing it again changes nothing."""
+    done = read(
+        workspace.ledger,
+        workspace.blobs,
+        source,
+        trusted=None if key is None else key_of(key),
+        actor=workspace.actor,
+        progress=progress,
+    )
+    return {
+        "ledger_id": done.header.ledger_id,
+        "origin": done.header.origin,
+        "size": max(done.header.size, done.held),
+        "new_events": done.new,
+        "root": done.root.hex(),
+        "key": done.header.verifier_key,
+    }
+
+
+def imported(workspace: Workspace) -> list[Data]:
+    """Every other ledger that was imported, with the promotions in it: evidence, not kernels of this workspace."""
+    return [
+        {
+            "ledger_id": one.foreign_ledger_id,
+            "origin": one.origin,
+            "size": one.size,
+            "root": one.root_hash,
+            "key": one.verifier_key,
+            "promotions": _promotions(workspace, one.foreign_ledger_id),
+        }
+        for one in imports(workspace.ledger).values()
+    ]
+
+
+def _promotions(workspace: Workspace, ledger_id: str) -> list[Data]:
+    ended = {
+        str(payload.get("kernel_id")): state
+        for kind, state in (("KernelDeprecated", "deprecated"), ("KernelRevoked", "revoked"))
+        for _, _, payload in _foreign(workspace, ledger_id, kind)
+    }
+    return [
+        {
+            "seq": seq,
+            "recorded_at": recorded_at,
+            "kernel_id": str(payload.get("kernel_id")),
+            "candidate": payload.get("candidate"),
+            "status": ended.get(str(payload.get("kernel_id")), "promoted"),
+        }
+        for seq, recorded_at, payload in _foreign(workspace, ledger_id, "KernelPromoted")
+    ]
+
+
+def _foreign(workspace: Workspace, ledger_id: str, kind: str) -> list[tuple[int, str, Data]]:
+    """Place, time and payload of another ledger's events of one type; it may be a newer Forge's."""
+    with workspace.ledger.snapshot() as connection:
+        rows = connection.execute(SELECT_FOREIGN_OF_TYPE, (ledger_id, kind)).fetchall()
+    return [(seq, recorded_at, orjson.loads(payload)) for seq, recorded_at, payload in rows]

@@ -1,0 +1,198 @@
+"""What the projections say about kernels and refusals: plain data for a table or for JSON."""
+
+import difflib
+import sqlite3
+from collections.abc import Iterable
+from typing import Literal
+
+import orjson
+
+from forge.app.workspace import Workspace
+from forge.domain.verdict import REASON_CODES
+from forge.errors import UnknownName, UsageError
+from forge.events import (
+    BenchmarkFailed,
+    BenchmarkInvalidated,
+    BenchmarkRecorded,
+    CandidateRejected,
+    CandidateVerified,
+    ClaimAssessed,
+    ClaimRecorded,
+    Event,
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
+    PromotionDenied,
+    Recorded,
+    RunAborted,
+    RunSealed,
+    TaskCreated,
+)
+from forge.projections import documents
+
+Data = dict[str, object]
+By = Literal["code", "gate", "task"]
+NEAR = 5
+STATUS = """
+    SELECT status, status_reason, status_seq, superseded_by, candidate, task_id FROM kernels WHERE kernel_id = ?
+"""
+RUN_PLACES = "SELECT started_seq, plan_seq, prompt_seq, ended_seq FROM runs WHERE run_id = ?"
+REFUSED = """
+    SELECT CASE :by WHEN 'code' THEN reason_code WHEN 'gate' THEN gate ELSE task_id END AS name,
+           count(*) AS refused, sum(verdict = 'inconclusive') FROM rejections
+    WHERE (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
+      AND (:task IS NULL OR task_id = :task)
+    GROUP BY name ORDER BY refused DESC, name
+"""
+NEWEST = """
+    SELECT seq, recorded_at, stage, verdict, reason_code, gate, message, task_id, run_id, candidate FROM rejections
+    WHERE (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
+      AND (:task IS NULL OR task_id = :task)
+    ORDER BY seq DESC LIMIT :limit
+"""
+
+
+def kernels(workspace: Workspace) -> list[Data]:
+    """The registry's entries, as published."""
+    with workspace.publication.tables() as connection:
+        return [orjson.loads(text) for (text,) in connection.execute(documents.ENTRIES)]
+
+
+def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
+    """One registry entry; raise UnknownName."""
+    with workspace.publication.tables() as connection:
+        require_kernel(connection, kernel_id)
+        entry: Data = orjson.loads(connection.execute(documents.ENTRY, (kernel_id,)).fetchone()[0])
+    return entry
+
+
+def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
+    """Raise UnknownName, with the names that come nearest, unless there is such a kernel."""
+    known = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels ORDER BY kernel_id")]
+    if kernel_id in known:
+        return
+    if not known:
+        raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
+    near = difflib.get_close_matches(kernel_id, known, n=NEAR, cutoff=0.5)
+    error = UnknownName("kernel", kernel_id, near or known[:NEAR])
+    error.hint = "forge kernel list"
+    raise error
+
+
+def kernel_history(workspace: Workspace, kernel_id: str) -> Data:
+    """Everything that led to a kernel and happened since, in order, each with its place and hash."""
+    with workspace.publication.tables() as connection:
+        require_kernel(connection, kernel_id)
+        places, status = _places(connection, kernel_id)
+    events = [_event_at(workspace, seq) for seq in sorted(places)]
+    baselines = {
+        seq
+        for recorded in events
+        if isinstance(recorded.event, BenchmarkRecorded)
+        for seq in recorded.event.baseline_seqs
+    }
+    events += [_event_at(workspace, seq) for seq in baselines - places]
+    return {
+        "kernel_id": kernel_id,
+        **status,
+        "events": [_told(recorded) for recorded in sorted(events, key=lambda one: one.seq)],
+    }
+
+
+def _places(connection: sqlite3.Connection, kernel_id: str) -> tuple[set[int], Data]:
+    """Where the events about a kernel, its candidate, its task and its runs stand; and what became of it."""
+    cursor = connection.execute(STATUS, (kernel_id,))
+    status: Data = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+    candidate, task_id = status["candidate"], status["task_id"]
+    trail = _numbers(connection.execute("SELECT seq FROM trail WHERE candidate = ?", (candidate,)))
+    task = _numbers(connection.execute("SELECT seq FROM tasks WHERE task_id = ?", (task_id,)))
+    submitted = "SELECT DISTINCT run_id FROM candidates WHERE candidate = ?"
+    runs = [run_id for (run_id,) in connection.execute(submitted, (candidate,))]
+    return trail.union(task, *(_numbers(connection.execute(RUN_PLACES, (run_id,))) for run_id in runs)), status
+
+
+def _numbers(rows: Iterable[tuple[int | None, ...]]) -> set[int]:
+    return {number for row in rows for number in row if number is not None}
+
+
+def _event_at(workspace: Workspace, seq: int) -> Recorded[Event]:
+    return next(workspace.ledger.read(after_seq=seq - 1, limit=1))
+
+
+def _told(recorded: Recorded[Event]) -> Data:
+    event = recorded.event
+    return {
+        "seq": recorded.seq,
+        "type": event.TYPE,
+        "what": told(event),
+        "recorded_at": recorded.recorded_at,
+        "actor": recorded.actor,
+        "run": getattr(event, "run_id", None),
+        "event_id": recorded.event_id,
+        "causation_id": recorded.causation_id,
+        "event_hash": recorded.event_hash,
+    }
+
+
+def told(event: Event) -> str | None:
+    """What an event says, in a line; None where its type says it."""
+    match event:
+        case TaskCreated():
+            return event.task_id
+        case CandidateVerified():
+            return f"{len(event.gates)} gates passed at {len(event.shapes_verified)} shapes"
+        case CandidateRejected() | BenchmarkFailed() | PromotionDenied():
+            return f"{event.reason.code}: {event.reason.message}"
+        case BenchmarkRecorded():
+            ratios = [one.interval.ratio for timing in event.workloads for one in timing.speedups]
+            return f"{min(ratios):.3g}x to {max(ratios):.3g}x" if ratios else None
+        case RunSealed():
+            return event.outcome
+        case RunAborted():
+            return event.reason
+        case _:
+            return _claimed(event) or _decided(event)
+
+
+def _claimed(event: Event) -> str | None:
+    match event:
+        case ClaimRecorded():
+            return f"{event.claimant} said {event.metric} {event.value:.4g} {event.unit}"
+        case ClaimAssessed():
+            return event.verdict
+        case _:
+            return None
+
+
+def _decided(event: Event) -> str | None:
+    match event:
+        case BenchmarkInvalidated():
+            return f"benchmark {event.benchmark_seq}: {event.why}"
+        case KernelPromoted():
+            return f"{event.kernel_id}: {event.speedup.ratio:.3g}x over {event.baseline}"
+        case KernelDeprecated():
+            return f"{event.kernel_id}: {event.reason}"
+        case KernelRevoked():
+            return f"{event.kernel_id}: {event.severity}: {event.reason}"
+        case _:
+            return None
+
+
+def rejections(
+    workspace: Workspace, *, by: By, code: str | None, gate: str | None, task: str | None, limit: int
+) -> Data:
+    """Why candidates were refused: how often by `by`, and the newest `limit`, of those that the filters leave."""
+    if code is not None and code not in REASON_CODES:
+        raise UnknownName("reason code", code, list(REASON_CODES))
+    wanted = {"code": code, "gate": gate, "task": task}
+    with workspace.publication.tables() as connection:
+        counted = connection.execute(REFUSED, {**wanted, "by": by}).fetchall()
+        cursor = connection.execute(NEWEST, {**wanted, "limit": limit})
+        names = [column[0] for column in cursor.description]
+        listed: list[Data] = [dict(zip(names, row, strict=True)) for row in cursor]
+    return {
+        "by": by,
+        "refused": sum(count for _, count, _ in counted),
+        "counts": [{by: name, "refused": count, "inconclusive": undecided} for name, count, undecided in counted],
+        "newest": listed,
+    }

@@ -1,0 +1,85 @@
+"""The published registry of one workspace: brought up to the ledger, built anew, and read."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from forge.events import CheckpointPublished, KernelPromoted
+from forge.ledger.blobs import BlobStore
+from forge.ledger.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
+from forge.ledger.store import Ledger
+from forge.projections.catch_up import FILE, Cursor, read_cursor
+from forge.projections.publish import Compared, publish, read_pointer, republish
+from forge.projections.source import LedgerSource
+from forge.projections.sqlite_file import connect
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published of `ledger` under `root`."""
+
+    root: Path
+    ledger: Ledger
+    blobs: BlobStore
+
+    @property
+    def seq(self) -> int:
+        """The event up to which it stands; 0 if there is none that can be read."""
+        shown = read_pointer(self.root)
+        return shown.position.seq if shown and shown.position.ledger_id == self.ledger.ledger_id else 0
+
+    def is_current(self) -> bool:
+        """Whether it stands at the ledger's head; not if the ledger was replaced by an older or another one."""
+        shown, head = read_pointer(self.root), self.ledger.head
+        found = shown and (shown.position.ledger_id, shown.position.seq, shown.position.event_hash)
+        return found == (self.ledger.ledger_id, head.seq, head.event_hash)
+
+    def bring_up(self) -> None:
+        """Publish what came since."""
+        publish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files)
+
+    def build_anew(self) -> list[Compared]:
+        """Fold everything from the first event, publish it, and say what differed."""
+        return republish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files)
+
+    @contextmanager
+    def tables(self) -> Iterator[sqlite3.Connection]:
+        """`history.db` at the ledger's head, for reading."""
+        if not (self.is_current() and self._tables_stand()):
+            self.bring_up()
+        with closing(connect(self.root / FILE, read_only=True)) as connection:
+            yield connection
+
+    def _tables_stand(self) -> bool:
+        try:
+            with closing(connect(self.root / FILE, read_only=True)) as connection:
+                cursor = read_cursor(connection)
+        except sqlite3.DatabaseError:
+            return False
+        return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.stands_in(self._source())
+
+    def _source(self) -> LedgerSource:
+        return LedgerSource(self.ledger)
+
+    def _kernel_files(self, kernel: KernelPromoted) -> Mapping[str, bytes]:
+        folder = f"kernels/{kernel.kernel_id}"
+        files = {f"{folder}/{file.path}": self.blobs.get(file.sha256) for file in kernel.files}
+        if kernel.artifact_sha256 is not None:
+            listing = orjson.loads(self.blobs.get(kernel.artifact_sha256))
+            files |= {f"{folder}/{file['path']}": self.blobs.get(file["sha256"]) for file in listing["files"]}
+        return files
+
+    def _signed_files(self, cursor: Cursor) -> Mapping[str, bytes]:
+        """For those who check: the key in force and the newest checkpoint; none where there never was a key."""
+        verifier, files = signing_state(self.ledger).verifier, dict[str, bytes]()
+        if verifier is not None:
+            files[VERIFIER_FILE] = f"{verifier}\n".encode()
+        if cursor.checkpoint_seq is not None:
+            newest = next(self.ledger.read(after_seq=cursor.checkpoint_seq - 1, limit=1)).event
+            assert isinstance(newest, CheckpointPublished)
+            files[CHECKPOINT_FILE] = newest.note.encode()
+        return files

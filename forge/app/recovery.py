@@ -1,0 +1,110 @@
+"""What is put right after somebody was killed: on its own where that is safe, the rest by `forge ledger recover`.
+
+A run that is open isn't an orphan: each phase is a command of its own, and a run waits for the next one as long
+as it takes. An orphan is a run that can't be taken up any more, because its folder is gone.
+"""
+
+from dataclasses import dataclass
+
+from forge.app.runs import ENDS, take_up
+from forge.app.workspace import Workspace
+from forge.errors import StorageFailed
+from forge.events import RunAborted, RunSealed, RunStarted
+from forge.ledger.debris import sweep, unknown_runs
+from forge.ledger.runs import RunDirectory
+from forge.projections import runs
+from forge.projections.runs import RunState
+
+RECOVERY = "system:recovery"
+FOLDER_GONE = "its folder is gone: who worked on it was killed, or it was removed"
+NOBODY = "nobody works on it: closed by forge ledger recover"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was found and put right."""
+
+    alone: bool
+    """Nobody else was at work. If somebody was, nothing was touched."""
+    after_a_crash: bool
+    """Somebody had been killed, or was cut off, since the last time."""
+    swept: tuple[str, ...] = ()
+    """Half-written files that were removed."""
+    sealed: tuple[str, ...] = ()
+    """Runs that had come to their end and weren't sealed yet."""
+    aborted: tuple[str, ...] = ()
+    """Runs that were closed."""
+    unknown: tuple[str, ...] = ()
+    """Runs on the disk that the ledger doesn't know; left as they are."""
+    published: bool = False
+    """The published registry was behind the ledger."""
+
+    @property
+    def did_nothing(self) -> bool:
+        """There was nothing to put right."""
+        return not (self.swept or self.sealed or self.aborted or self.published)
+
+
+def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
+    """Put right what the dead left behind; again, or by two at once, it does nothing more.
+
+    `abort_open` closes every run that is still open as well. Raises StorageFailed if it was opened for reading.
+    """
+    presence = workspace.presence
+    if presence is None:
+        raise StorageFailed(f"{str(workspace.home)!r} was opened for reading only; nothing was changed")
+    crashed = presence.after_a_crash
+    with presence.alone() as alone:
+        if not alone:
+            return Recovery(alone=False, after_a_crash=crashed)
+        begun, ended = _begun_and_ended(workspace)
+        swept = sweep(workspace.home, workspace.runs_root, known_runs=begun)
+        sealed, aborted = [], []
+        for run_id in sorted(begun - ended):
+            run = _state(workspace, run_id)
+            if run.state in ENDS:
+                take_up(workspace, run)
+                sealed.append(run_id)
+            elif abort_open or _is_orphan(workspace, run):
+                _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else NOBODY)
+                aborted.append(run_id)
+        published = workspace.catch_up()
+        presence.settle()
+    return Recovery(
+        alone=True,
+        after_a_crash=crashed,
+        swept=tuple(swept),
+        sealed=tuple(sealed),
+        aborted=tuple(aborted),
+        unknown=tuple(unknown_runs(workspace.runs_root, begun)),
+        published=published,
+    )
+
+
+def _begun_and_ended(workspace: Workspace) -> tuple[set[str], set[str]]:
+    begun, ended = set(), set()
+    for recorded in workspace.ledger.read(types=("RunStarted", "RunSealed", "RunAborted")):
+        match recorded.event:
+            case RunStarted(run_id=run_id):
+                begun.add(run_id)
+            case RunSealed(run_id=run_id) | RunAborted(run_id=run_id):
+                ended.add(run_id)
+            case _:
+                raise AssertionError(f"{recorded.event.TYPE} neither begins nor ends a run")
+    return begun, ended
+
+
+def _state(workspace: Workspace, run_id: str) -> RunState:
+    """One run, without what isn't its own: a long ledger isn't read for it."""
+    return runs.fold(runs.EMPTY, workspace.ledger.read(correlation_id=run_id)).runs[run_id]
+
+
+def _is_orphan(workspace: Workspace, run: RunState) -> bool:
+    """Whether files were put into the run's folder, and there is no folder."""
+    had_files = run.plan is not None or run.prompt is not None or run.submitted is not None
+    return had_files and not RunDirectory(workspace.runs_root, run.run_id).path.exists()
+
+
+def _abort(workspace: Workspace, run_id: str, reason: str) -> None:
+    event = RunAborted(run_id=run_id, reason=reason)
+    workspace.append((event,), run_id=run_id, key=f"abort:{run_id}", actor=RECOVERY)

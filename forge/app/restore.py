@@ -1,0 +1,194 @@
+"""A workspace that goes on from a backup, as an epoch of its own.
+
+The backup is checked before anything is made, and it is held against what the signer of this folder signed last:
+a backup that is older than that would take signed events back.
+"""
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from forge.app.backup import MANIFEST, Backup, Data
+from forge.app.policy_file import POLICY_FILE, load_policy
+from forge.app.recovery import RECOVERY
+from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, new_id, now
+from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
+from forge.events.ledger import LedgerRestored
+from forge.ledger.audit import audit
+from forge.ledger.audit_report import AuditReport
+from forge.ledger.checkpoints import adopt, signing_state
+from forge.ledger.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
+from forge.ledger.create import built_aside
+from forge.ledger.durable import make_folder, write_durably
+from forge.ledger.failures import storage_errors
+from forge.ledger.keyring import FOLDER, PRIVATE, Keyring
+from forge.ledger.runs import OPEN_PREFIX, make_read_only
+from forge.ledger.signing import SEED_BYTES
+from forge.ledger.store import Ledger
+
+EPOCH_BYTES = 6
+
+
+def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> Data:
+    """Make a workspace at `home` of the backup at `source`, and record that it goes on from there.
+
+    `accept_loss` restores a backup that lacks signed events: a new key signs from there on. Raises UsageError if
+    there is a workspace already, LedgerCorrupt if the backup isn't whole, CheckpointRefused if events that were
+    signed aren't in it.
+    """
+    if os.path.lexists(home / LEDGER_FILE):
+        raise UsageError(
+            f"{str(home)!r} is a workspace already: its ledger is never replaced; restore into an empty folder, or "
+            f"move {LEDGER_FILE} and what begins with its name away first"
+        )
+    progress("checking the backup")
+    report = _whole(source)
+    load_policy(source)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
+    event, lost = _build(source, home, accept_loss=accept_loss, progress=progress)
+    return {
+        "home": str(home),
+        "ledger_id": event.ledger_id,
+        "from_size": report.events,
+        "root": report.root,
+        "epoch": event.epoch,
+        "lost_signed_events": lost,
+        "signs": _go_on(home),
+    }
+
+
+def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> tuple[LedgerRestored, int]:
+    """Copy what there is, database last; where the new epoch begins, and how many signed events it lacks."""
+    with storage_errors(home), built_aside(home / LEDGER_FILE) as aside:
+        with closing(open_copy(source / LEDGER_FILE)) as connection:
+            copy_database(connection, aside, progress=progress)
+        with Ledger.open(aside, now=now, new_id=new_id) as ledger:
+            keyring = Keyring(home / KEYS_FOLDER, signing_state(ledger).name)
+            theirs = None if _has_keys(keyring) else keyring.in_folder(source / KEYS_FOLDER)
+            lost = _require_extension(ledger, theirs or keyring, accept_loss=accept_loss)
+            _copy_files(source, home, progress=progress)
+            _require_whole(audit(source / LEDGER_FILE, runs=home / RUNS_FOLDER), home)
+            if theirs is not None:
+                _copy_keys(theirs, keyring)
+            event = _restored(ledger, keyring)
+            if lost:
+                keyring.set_aside()
+                adopt(ledger, keyring, os.urandom(SEED_BYTES), actor=RECOVERY)
+    return event, lost
+
+
+def _whole(source: Path) -> AuditReport:
+    """The audit of a backup that is whole, and is the one that it says it is."""
+    if not (source / LEDGER_FILE).is_file():
+        raise WorkspaceNotFound(
+            f"no {LEDGER_FILE} in {str(source)!r}: expected a folder that `forge ledger backup` made",
+            hint="forge ledger backup --help",
+        )
+    report = audit(source / LEDGER_FILE, runs=source / RUNS_FOLDER)
+    _require_whole(report, source)
+    if (source / MANIFEST).exists():
+        try:
+            said = Backup.model_validate_json((source / MANIFEST).read_bytes())
+        except (ValidationError, OSError) as error:
+            raise LedgerCorrupt(f"{source / MANIFEST} can't be read ({error}): take another backup") from error
+        if (said.size, said.root_hash, said.head_hash) != (report.events, report.root, report.head):
+            raise LedgerCorrupt(
+                f"{str(source)!r} was made with {said.size} events and root {said.root_hash}, it has {report.events} "
+                f"and {report.root}: it was changed since; take another backup",
+            )
+    return report
+
+
+def _require_whole(report: AuditReport, folder: Path) -> None:
+    if not report.ok:
+        first = report.problems[0]
+        raise LedgerCorrupt(
+            f"{str(folder)!r} isn't whole: event {first.seq}, {first.what}: expected {first.expected}, found "
+            f"{first.found}; nothing was restored: take another backup",
+            hint="forge ledger verify --help",
+        )
+
+
+def _has_keys(keyring: Keyring) -> bool:
+    return keyring.last is not None or any(keyring.folder.glob("*.key"))
+
+
+def _copy_keys(theirs: Keyring, mine: Keyring) -> None:
+    """Take over the backup's private keys and what they signed last, if it has any."""
+    keys = sorted(theirs.folder.glob("*.key"))
+    if not keys:
+        return
+    with storage_errors(mine.folder):
+        make_folder(mine.folder)
+        mine.folder.chmod(FOLDER)
+        for key in keys:
+            write_durably(mine.folder / key.name, key.read_bytes(), mode=PRIVATE)
+    if theirs.last is not None:
+        mine.remember(theirs.last.note)
+
+
+def _require_extension(ledger: Ledger, keyring: Keyring, *, accept_loss: bool) -> int:
+    """How many signed events the backup lacks; raise CheckpointRefused unless that is none, or accepted."""
+    last = keyring.last
+    if last is None:
+        return 0
+    with ledger.tree() as tree:
+        size = tree.size
+        same = last.size > size or tree.root(last.size) == last.root
+    if not same:
+        raise CheckpointRefused(
+            f"the first {last.size} events of this backup aren't those that {str(keyring.folder)!r} signed: it is of "
+            "another continuation of this ledger; take another backup, or restore into an empty folder",
+            hint="forge ledger restore --help",
+        )
+    if last.size > size and not accept_loss:
+        raise CheckpointRefused(
+            f"this backup has {size} events, {last.size} were signed here: {last.size - size} that others may hold a "
+            "checkpoint of would be lost; take a newer backup, or accept the loss, and a new key signs from there on",
+            hint="forge ledger restore --help",
+        )
+    return max(0, last.size - size)
+
+
+def _copy_files(source: Path, home: Path, *, progress: Progress) -> None:
+    """Blobs, run folders and the policy; what is there already stays, and the audit looks at all of it."""
+    copy_blobs(source / RUNS_FOLDER, home / RUNS_FOLDER, progress=progress)
+    for run_id, sealed in runs_in(source / LEDGER_FILE).items():
+        folder = run_folder(source / RUNS_FOLDER, run_id)
+        if folder is not None and run_folder(home / RUNS_FOLDER, run_id) is None:
+            target = home / RUNS_FOLDER / (run_id if sealed else f"{OPEN_PREFIX}{run_id}")
+            copy_run(folder, target, sealed=sealed)
+            if sealed:
+                make_read_only(target)
+    if (source / POLICY_FILE).exists() and not (home / POLICY_FILE).exists():
+        write_durably(home / POLICY_FILE, (source / POLICY_FILE).read_bytes(), mode=0o644)
+
+
+def _restored(ledger: Ledger, keyring: Keyring) -> LedgerRestored:
+    """Record where this continuation begins; its name is what tells it from any other."""
+    last = keyring.last
+    with ledger.tree() as tree:
+        event = LedgerRestored(
+            ledger_id=ledger.ledger_id,
+            from_size=tree.size,
+            root_hash=tree.root().hex(),
+            epoch=os.urandom(EPOCH_BYTES).hex(),
+            signed_size=last.size if last else 0,
+        )
+    ledger.append((event,), actor=RECOVERY, correlation_id=event.stream(), idempotency_key=f"epoch:{event.epoch}")
+    return event
+
+
+def _go_on(home: Path) -> bool:
+    """Sign and publish what was restored; whether this workspace can sign."""
+    shutil.rmtree(home / REGISTRY_FOLDER, ignore_errors=True)  # of the ledger that was here before, and derived
+    with Workspace.open(home) as workspace:
+        workspace.catch_up()
+        public = signing_state(workspace.ledger).public
+        return public is not None and workspace.keyring.has(public)

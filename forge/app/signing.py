@@ -1,0 +1,103 @@
+"""Checkpoints, keys and proofs of a workspace's ledger."""
+
+import os
+from pathlib import Path
+
+from forge.app.workspace import KEYS_FOLDER, Workspace
+from forge.errors import UnknownName, UsageError
+from forge.events import KernelPromoted, KernelRevoked
+from forge.events.ledger import CheckpointPublished
+from forge.ledger.chain import StoredRow
+from forge.ledger.checkpoints import (
+    CHECKPOINT_FILE,
+    VERIFIER_FILE,
+    adopt,
+    issue,
+    newest_checkpoint,
+    rotate,
+    signing_state,
+)
+from forge.ledger.durable import write_durably
+from forge.ledger.proving import Signed, prove
+from forge.ledger.signing import SEED_BYTES
+
+Data = dict[str, object]
+PUBLIC = 0o644
+
+
+def checkpoint(workspace: Workspace, *, new_key: bool, copy: Path | None) -> Data:
+    """Sign the ledger as it stands, publish the note, and put a copy where it is wanted."""
+    if new_key:
+        issued = adopt(workspace.ledger, workspace.keyring, os.urandom(SEED_BYTES), actor=workspace.actor)
+    else:
+        issued = issue(workspace.ledger, workspace.keyring, actor=workspace.actor)
+    workspace.publish()
+    if copy is not None:
+        _write(copy, issued.note)
+    return _shown(workspace, issued) | {"copy": str(copy) if copy else None}
+
+
+def rotate_key(workspace: Workspace) -> Data:
+    """Let the key in force name its successor, and publish both."""
+    issued = rotate(workspace.ledger, workspace.keyring, os.urandom(SEED_BYTES), actor=workspace.actor)
+    workspace.publish()
+    return _shown(workspace, issued)
+
+
+def prove_promotion(workspace: Workspace, kernel_id: str, *, out: Path | None) -> Data:
+    """Write the proof that a kernel's promotion is in the ledger, against the newest checkpoint that covers it."""
+    row = _promotion(workspace, kernel_id)
+    newest = newest_checkpoint(workspace.ledger)
+    if newest is None or newest.size < row.seq:
+        newest = issue(workspace.ledger, workspace.keyring, actor=workspace.actor)
+        workspace.publish()
+    event = next(workspace.ledger.read(after_seq=row.seq - 1, limit=1)).event
+    assert isinstance(event, KernelPromoted)
+    listing = workspace.blobs.get(event.artifact_sha256).decode() if event.artifact_sha256 else None
+    target = out or Path(f"{kernel_id}.tlog-proof")
+    _write(target, prove(workspace.ledger, row, Signed(newest.size, newest.note), listing=listing))
+    return {
+        "kernel_id": kernel_id,
+        "proof": str(target),
+        "seq": row.seq,
+        "size": newest.size,
+        "root": newest.root_hash,
+        "key": signing_state(workspace.ledger).verifier,
+        "revoked": _revoked(workspace, event),
+    }
+
+
+def _promotion(workspace: Workspace, kernel_id: str) -> StoredRow:
+    known = []
+    for recorded in workspace.ledger.read(types=("KernelPromoted",)):
+        assert isinstance(recorded.event, KernelPromoted)
+        known.append(recorded.event.kernel_id)
+        if recorded.event.kernel_id == kernel_id:
+            return next(workspace.ledger.rows(after_seq=recorded.seq - 1, limit=1))
+    if not known:
+        raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
+    raise UnknownName("kernel", kernel_id, known)
+
+
+def _revoked(workspace: Workspace, promoted: KernelPromoted) -> bool:
+    later = workspace.ledger.read(stream=promoted.stream())
+    return any(isinstance(one.event, KernelRevoked) and one.event.kernel_id == promoted.kernel_id for one in later)
+
+
+def _shown(workspace: Workspace, issued: CheckpointPublished) -> Data:
+    state = signing_state(workspace.ledger)
+    return {
+        "origin": state.name,
+        "size": issued.size,
+        "root": issued.root_hash,
+        "key": state.verifier,
+        "checkpoint": str(workspace.registry_root / CHECKPOINT_FILE),
+        "key_file": str(workspace.registry_root / VERIFIER_FILE),
+        "private_keys": str(workspace.home / KEYS_FOLDER),
+    }
+
+
+def _write(target: Path, text: str) -> None:
+    if not target.parent.is_dir() or target.is_dir():
+        raise UsageError(f"can't write {str(target)!r}: expected a file's name in a folder that exists")
+    write_durably(target.resolve(), text.encode(), mode=PUBLIC)

@@ -1,0 +1,45 @@
+"""Benchmarks: what becomes of a measurement that turns out to be wrong."""
+
+from typing import Annotated, Any
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table, say
+
+app = typer.Typer(help="Benchmarks: what was measured.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def benchmarks() -> None:
+    """Benchmarks: what was measured."""
+
+
+@app.command()
+def invalidate(
+    seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1)],
+    reason: Annotated[str, typer.Option(help="Why; it is recorded, with who says so.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Withdraw a benchmark: every kernel that stands on it stops answering at once.
+
+    Example: forge benchmark invalidate 42 --reason "another job held the GPU"
+    """
+    from forge.app import decisions
+
+    with open_workspace(home) as workspace:
+        decided: dict[str, Any] = decisions.invalidate(workspace, seq, reason=reason)  # Any: a JSON document
+    stood = decided["kernels"]
+    if as_json:
+        emit_json(decided)
+    else:
+        rows = [(name, value) for name, value in decided.items() if name != "kernels" and value is not None]
+        emit_table("Invalidated", ("", ""), rows)
+        emit_table("Kernels that stood on it", ("kernel", "status"), [(k["kernel_id"], k["status"]) for k in stood])
+    if stood:
+        command = f"forge kernel revoke {stood[0]['kernel_id']} --severity evidence_invalid --reason TEXT"
+        say(f"next, to take it back for good: {command}")
+    else:
+        say("next: forge kernel list")

@@ -1,0 +1,59 @@
+"""A verdict's evidence for people: what the sources showed, the failing case in full, an earlier judgement."""
+
+from typing import Any
+
+from forge.cli.output import emit_table, say, shape_text
+
+Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
+WIDEST = 12
+"""A grid with more columns isn't drawn."""
+
+
+def show_evidence(answer: Answer) -> None:
+    """Tables for what an answer has of these."""
+    reused = answer.get("reused")
+    if reused:
+        say(
+            f"already judged: {answer['verdict']} at {reused['recorded_at']} (event {reused['seq']}); "
+            "--again in another run judges it anew"
+        )
+    if answer.get("findings"):
+        rows = [_finding_row(one) for one in answer["findings"]]
+        emit_table("Worth a look in the sources", ("kind", "where", "source", "why"), rows)
+    if answer.get("counterexample"):
+        _show_counterexample(answer["counterexample"])
+
+
+def _finding_row(finding: Answer) -> tuple[str, str, str, str]:
+    more = f" (and {finding['further']} more places)" if finding.get("further") else ""
+    place = f"{finding['file']}:{finding['line']}:{finding['column']}"
+    return finding["kind"], place, finding["untrusted_excerpt"], finding["why"] + more
+
+
+def _show_counterexample(case: Answer) -> None:
+    at = f"{case['output']}[{', '.join(map(str, case['index']))}]"
+    found = f"{shape_text(case['shape'])}, {case['inputs']}"
+    if case.get("shrunk_from"):
+        found += f" (shrunk from {shape_text(case['shrunk_from'])})"
+    row = (at, case["expected"], case["got"], _error(case), case["allowed_error"])
+    emit_table(f"Counterexample: {found}", ("where", "expected", "got", "error", "allowed"), [row])
+    for operand in case.get("operands") or ():
+        _show_values(operand["name"], operand["sizes"], operand["values"])
+    expected, got = case.get("expected_values"), case.get("got_values")
+    if expected and got:
+        pairs = zip(expected["values"], got["values"], strict=True)
+        cells = [want if want == have else f"{want} / {have}" for want, have in pairs]
+        _show_values(f"{got['name']}: expected / got", got["sizes"], cells)
+
+
+def _show_values(name: str, sizes: list[int], cells: list[str]) -> None:
+    """A grid of one or two axes; more are told as a list of rows."""
+    width = sizes[-1] if sizes else 1
+    if not 1 <= width <= WIDEST:
+        return
+    rows = [cells[start : start + width] for start in range(0, len(cells), width)]
+    emit_table(name, ("", *map(str, range(width))), [(number, *row) for number, row in enumerate(rows)])
+
+
+def _error(case: Answer) -> str:
+    return f"{abs(float(case['got']) - float(case['expected'])):.3g}"

@@ -1,0 +1,171 @@
+"""Commands of the ledger that make copies, take other ledgers in, and put right what a crash left."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forge.cli.opening import open_workspace, told
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table, reporting, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the ledger's."""
+    app.command()(recover)
+    app.command()(backup)
+    app.command()(restore)
+    app.command()(export)
+    app.command("import")(import_)
+    app.command()(imported)
+
+
+def recover(
+    abort_open: Annotated[
+        bool, typer.Option("--abort-open", help="Also close every run that is still open, whatever it waits for.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Put right what killed processes left: half-written files, runs to seal or to close, projections behind.
+
+    Example: forge ledger recover
+    """
+    from dataclasses import asdict
+
+    from forge.app.recovery import recover as put_right
+    from forge.app.workspace import Workspace, find_home
+
+    with Workspace.open(find_home(home)) as workspace:
+        found = put_right(workspace, abort_open=abort_open)
+    if as_json:
+        emit_json(asdict(found))
+    else:
+        rows = [(line,) for line in told(found)] or [("nothing to put right",)]
+        emit_table("Recovery", ("",), rows if found.alone else [("nothing was touched",)])
+        for run_id in found.unknown:
+            say(f"note: the ledger knows nothing of the open run {run_id}; its folder was left as it is")
+    if not found.alone:
+        say("another process works here: nothing of it is taken for dead; run this again when it has ended")
+        say("try: forge ledger recover")
+        raise typer.Exit(1)
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="DEST", help="A folder to make; it must not exist.")],
+    with_key: Annotated[
+        bool, typer.Option("--with-key", help="Put the private key in too: who has the backup can sign then.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the whole workspace as it is at one moment, while others go on writing; the copy is checked.
+
+    Example: forge ledger backup ../backups/monday
+    """
+    from forge.app.backup import back_up
+    from forge.app.workspace import Workspace, find_home
+
+    with Workspace.open(find_home(home), read_only=True) as workspace, reporting("backup") as progress:
+        made = back_up(workspace, target, with_key=with_key, progress=progress)
+    _show(made, "Backup", as_json=as_json)
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A folder that `forge ledger backup` made.")],
+    directory: Annotated[Path, typer.Argument(help="The folder to make a workspace of.")] = Path(),
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Restore even if it lacks events that were signed here; a new key signs from then on.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a backup, make a workspace of it, and record that a new epoch of its ledger begins.
+
+    Example: forge ledger restore ../backups/monday my-kernels
+    """
+    from forge.app.restore import restore as go_on_from
+
+    with reporting("restore") as progress:
+        done = go_on_from(source, directory.resolve(), accept_loss=accept_loss, progress=progress)
+    _show(done, "Workspace", as_json=as_json)
+    if not done["signs"]:
+        say("note: the private key isn't here, so nothing is signed: forge ledger checkpoint --new-key makes another")
+
+
+def export(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle to write; replaced if it exists.")],
+    since: Annotated[int, typer.Option(help="Only events behind this sequence number.", min=0)] = 0,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Write events, the blobs they name and a signed checkpoint into one file, for another machine.
+
+    Example: forge ledger export kernels.bundle
+    """
+    from forge.app import exchange
+
+    with open_workspace(home) as workspace, reporting("export") as progress:
+        made = exchange.export(workspace, target, since=since, progress=progress)
+    _show(made, "Bundle", as_json=as_json)
+    say("next: forge ledger import --help")
+
+
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle that `forge ledger export` wrote.")],
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="The verifier key that must vouch for it, or a file with it; got by another way.", show_default=False
+        ),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Check a bundle completely, then keep its events as evidence; they become no part of this ledger's history.
+
+    Example: forge ledger import kernels.bundle --key ledger.vkey
+    """
+    from forge.app import exchange
+
+    with open_workspace(home) as workspace, reporting("import") as progress:
+        done = exchange.take_in(workspace, source, key=key, progress=progress)
+    _show(done, "Imported", as_json=as_json)
+    say("next: forge ledger imported")
+
+
+def imported(home: Home = None, as_json: Json = False) -> None:
+    """List the ledgers that were imported, and what was promoted there. Lookup never answers with these.
+
+    Example: forge ledger imported
+    """
+    from forge.app import exchange
+
+    with open_workspace(home) as workspace:
+        ledgers: list[dict[str, Any]] = exchange.imported(workspace)  # Any: JSON
+    if as_json:
+        emit_json(ledgers)
+        return
+    emit_table(
+        "Imported ledgers", ("origin", "ledger", "events", "root"), [_row(one, "size", "root") for one in ledgers]
+    )
+    promoted = [(one["origin"], *_values(kernel)) for one in ledgers for kernel in one["promotions"]]
+    emit_table("Promoted there", ("origin", "seq", "recorded at", "kernel", "status"), promoted)
+
+
+def _row(ledger: dict[str, Any], *names: str) -> tuple[object, ...]:  # Any: a JSON document
+    return (ledger["origin"], ledger["ledger_id"], *(ledger[name] for name in names))
+
+
+def _values(kernel: dict[str, Any]) -> tuple[object, ...]:  # Any: a JSON document
+    return (kernel["seq"], kernel["recorded_at"][:19], kernel["kernel_id"], kernel["status"])
+
+
+def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # Any: a JSON document
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])

@@ -1,0 +1,43 @@
+"""verify-proof: what a stranger runs, with no workspace."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forge.cli.options import Json
+from forge.cli.output import emit_json, emit_table
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the top level."""
+    app.command("verify-proof")(verify_proof)
+
+
+def verify_proof(
+    proof: Annotated[Path, typer.Argument(help="The .tlog-proof file.")],
+    artifact: Annotated[Path, typer.Option(help="The kernel's kernel.py, or what was built of it.")],
+    key: Annotated[str, typer.Option(help="The log's verifier key, or a file with it; got by another way.")],
+    kernel: Annotated[
+        str | None, typer.Option(help="The kernel id that the proof must be about.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a kernel's promotion with the artifact, the proof and the public key alone.
+
+    Example: forge verify-proof kernel.tlog-proof --artifact kernel.py --key ledger.vkey
+    """
+    from dataclasses import asdict
+
+    from forge.errors import ProofRefused
+    from forge.proof.files import check_files
+
+    try:
+        checked = asdict(check_files(proof, artifact, key, kernel_id=kernel))
+    except ProofRefused as error:
+        error.hint = "forge verify-proof --help"
+        raise
+    if as_json:
+        emit_json(checked)
+    else:
+        emit_table("Promotion", ("", ""), list(checked.items()))

@@ -1,0 +1,250 @@
+"""One file with a ledger's events, the blobs that they name, and the signed checkpoint that they end at.
+
+    forge.bundle.v1
+    {"blobs":2,"first_seq":1,"format":"forge.bundle.v1",...}     the header: canonical JSON
+    {"actor":"cli:ada@lab",...,"seq":1,...}                      an event a line: every column, digests in hex
+    blob <sha256> <bytes>                                        then the bytes and a newline; by digest, ascending
+    end <sha256 of everything before this line>
+
+The same events give the same bytes. What comes from outside is read a line or a megabyte at a time; a size that is
+declared is held against the file before anything is read for it.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, BinaryIO, Literal, Self
+
+import orjson
+from pydantic import Field, ValidationError
+
+from forge.domain.digest import Digest, Value, canonical
+from forge.errors import BundleRefused, UsageError
+from forge.ledger.batch import STREAM_LIMIT
+from forge.ledger.blobs import BlobStore
+from forge.ledger.chain import StoredRow
+from forge.ledger.failures import storage_errors
+from forge.ledger.table import PAYLOAD_LIMIT_BYTES
+
+FIRST_LINE = b"forge.bundle.v1\n"
+HEADER_LIMIT_BYTES = 1 << 20
+EVENT_LIMIT_BYTES = 128 * 1024
+"""A payload of control characters is six times as long in JSON."""
+NUMBER_LIMIT = 1 << 53
+CHUNK_BYTES = 1 << 20
+_DIGESTS = ("payload_sha256", "prev_hash", "event_hash")
+_NUMBERS = ("seq", "stream_version", "schema_version")
+_MAY_BE_NULL = ("causation_id", "idempotency_key")
+_HEX = re.compile(r"[0-9a-f]{64}")
+_BLOB = re.compile(rb"blob ([0-9a-f]{64}) (0|[1-9][0-9]{0,15})\n")
+_END = re.compile(rb"end ([0-9a-f]{64})\n")
+
+
+class BundleHeader(Value):
+    """What a bundle says of itself."""
+
+    format: Literal["forge.bundle.v1"] = "forge.bundle.v1"
+    ledger_id: Annotated[str, Field(min_length=1, max_length=100)]
+    origin: Annotated[str, Field(min_length=1, max_length=200)]
+    first_seq: Annotated[int, Field(ge=1, lt=NUMBER_LIMIT)]
+    """The first event in it."""
+    size: Annotated[int, Field(ge=1, lt=NUMBER_LIMIT)]
+    """The last event in it, which is what the checkpoint covers."""
+    blobs: Annotated[int, Field(ge=0, lt=NUMBER_LIMIT)]
+    note: str
+    """The signed checkpoint of that size."""
+    verifier_key: str
+    """The key that signed it, as the ledger names it."""
+
+
+def write_bundle(
+    stream: BinaryIO, header: BundleHeader, rows: Iterable[StoredRow], digests: Iterable[Digest], blobs: BlobStore
+) -> Digest:
+    """Write a whole bundle; the digest on its last line."""
+    whole = hashlib.sha256()
+
+    def put(content: bytes) -> None:
+        whole.update(content)
+        stream.write(content)
+
+    put(FIRST_LINE)
+    put(canonical(header) + b"\n")
+    for row in rows:
+        put(event_line(row) + b"\n")
+    for digest in sorted(digests):
+        content = blobs.get(digest)
+        put(f"blob {digest} {len(content)}\n".encode())
+        put(content)
+        put(b"\n")
+    stream.write(f"end {whole.hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def event_line(row: StoredRow) -> bytes:
+    """A row as canonical JSON, digests in hex."""
+    columns: dict[str, object] = row._asdict()
+    for name in _DIGESTS:
+        columns[name] = getattr(row, name).hex()
+    return orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
+
+
+class UntrustedBundle:
+    """A stranger's file, read in order: header, events, blobs, end. Every number and name in it is a claim."""
+
+    def __init__(self, path: Path) -> None:
+        with storage_errors(path):
+            if not path.is_file():
+                raise UsageError(f"no bundle at {str(path)!r}: expected a file that `forge ledger export` wrote")
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.path = path
+        self.stream = os.fdopen(descriptor, "rb", buffering=CHUNK_BYTES)
+        found = os.fstat(descriptor)
+        self.size_bytes = found.st_size if stat.S_ISREG(found.st_mode) else 0
+        self._whole = hashlib.sha256()
+        try:
+            self.header = self._header()
+        except BaseException:
+            self.stream.close()
+            raise
+        self._events_at = self.stream.tell()
+        self._before_events = self._whole.copy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stream.close()
+
+    def rewind(self) -> None:
+        """Go back to the first event."""
+        self.stream.seek(self._events_at)
+        self._whole = self._before_events.copy()
+
+    def event_lines(self) -> Iterator[bytes]:
+        """The lines of the events, as they are, without their newlines."""
+        for number in range(self.header.first_seq, self.header.size + 1):
+            yield self._line(EVENT_LIMIT_BYTES, f"event {number}")
+
+    def rows(self) -> Iterator[StoredRow]:
+        """The events; raise BundleRefused at the first line that no writer of ours could have written."""
+        for number, line in enumerate(self.event_lines(), start=self.header.first_seq):
+            yield self._row(line, number)
+
+    def blobs(self) -> Iterator[tuple[Digest, Iterator[bytes]]]:
+        """Each blob's digest and its bytes in chunks, which are to be used up before the next; they are hashed."""
+        before = b""
+        for number in range(1, self.header.blobs + 1):
+            line = self._line(100, f"blob {number}")
+            match = _BLOB.fullmatch(line + b"\n")
+            if not match:
+                raise self._refused(f"blob {number} begins with {line[:100]!r}, expected blob <sha256> <bytes>")
+            if match[1] <= before:
+                raise self._refused(f"blob {match[1].decode()} is out of order, or there twice")
+            before = match[1]
+            yield match[1].decode(), self._chunks(match[1].decode(), int(match[2]))
+
+    def finish(self) -> Digest:
+        """Read the end; raise BundleRefused unless it is there, right, and the last thing."""
+        found = self._whole.hexdigest()
+        line = self._line(100, "the last line", hashed=False)
+        match = _END.fullmatch(line + b"\n")
+        if not match or match[1].decode() != found:
+            raise self._refused(f"it ends with {line[:100]!r}, expected 'end {found}': it was changed on the way")
+        if self.stream.read(1):
+            raise self._refused("something follows its last line")
+        return found
+
+    def _header(self) -> BundleHeader:
+        if self.stream.readline(len(FIRST_LINE)) != FIRST_LINE:
+            self.stream.seek(0)
+            begins = self.stream.read(20)
+            newer = " (this one is of another version: upgrade Forge)" if begins.startswith(b"forge.bundle.") else ""
+            raise UsageError(
+                f"{str(self.path)!r} is no bundle: it begins with {begins!r}, expected "
+                f"{FIRST_LINE.decode().strip()!r}{newer}"
+            )
+        self._whole.update(FIRST_LINE)
+        line = self._line(HEADER_LIMIT_BYTES, "the header")
+        try:
+            header = BundleHeader.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise self._refused(f"its header can't be read: {first['loc']}: {first['msg']}") from error
+        if canonical(header) != line or header.first_seq > header.size:
+            raise self._refused("its header isn't in the one form that it has")
+        return header
+
+    def _line(self, limit: int, what: str, *, hashed: bool = True) -> bytes:
+        line = self.stream.readline(limit + 1)
+        if len(line) > limit:
+            raise self._refused(f"{what} is longer than {limit} bytes")
+        if not line.endswith(b"\n"):
+            raise self._refused(f"{what} is missing or cut off: the file has {self.size_bytes} bytes")
+        if hashed:
+            self._whole.update(line)
+        return line[:-1]
+
+    def _row(self, line: bytes, number: int) -> StoredRow:
+        try:
+            columns = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise self._refused(f"event {number} can't be read ({error})") from error
+        fault = _fault(columns)
+        if fault is not None:
+            raise self._refused(f"event {number}: {fault}")
+        row = StoredRow(**columns | {name: bytes.fromhex(columns[name]) for name in _DIGESTS})
+        if row.seq != number or event_line(row) != line:
+            raise self._refused(f"event {number} isn't in the one form that it has, or is event {row.seq}")
+        return row
+
+    def _chunks(self, digest: Digest, size_bytes: int) -> Iterator[bytes]:
+        left = size_bytes
+        if left > self.size_bytes - self.stream.tell():
+            raise self._refused(f"blob {digest} says that it has {size_bytes} bytes, which the file doesn't have")
+        hashed = hashlib.sha256()
+        while left:
+            chunk = self.stream.read(min(left, CHUNK_BYTES))
+            if not chunk:
+                raise self._refused(f"blob {digest} is cut off")
+            left -= len(chunk)
+            hashed.update(chunk)
+            self._whole.update(chunk)
+            yield chunk
+        if hashed.hexdigest() != digest:
+            raise self._refused(f"blob {digest} has content {hashed.hexdigest()}")
+        if self._line(1, f"the end of blob {digest}"):
+            raise self._refused(f"blob {digest} is longer than it says")
+
+    def _refused(self, what: str) -> BundleRefused:
+        return BundleRefused(
+            f"{str(self.path)!r}: {what}; nothing was imported: get the bundle again",
+            hint="forge ledger import --help",
+        )
+
+
+def _fault(columns: object) -> str | None:
+    """Why a line is no row; None if it's one."""
+    if not isinstance(columns, dict) or set(columns) != set(StoredRow._fields):
+        return f"expected exactly the columns {', '.join(StoredRow._fields)}"
+    for name, value in columns.items():
+        if name in _NUMBERS:
+            fine = type(value) is int and 1 <= value < NUMBER_LIMIT
+        elif name in _DIGESTS:
+            fine = isinstance(value, str) and bool(_HEX.fullmatch(value))
+        elif name == "payload":
+            fine = isinstance(value, str) and 2 <= len(value.encode()) <= PAYLOAD_LIMIT_BYTES
+        else:
+            fine = _is_text(value) or (value is None and name in _MAY_BE_NULL)
+        if not fine:
+            return f"{name} is {str(value)[:80]!r}, which it can't be"
+    return None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= STREAM_LIMIT + 20 and value.isprintable()

@@ -1,0 +1,101 @@
+"""The Merkle tree of RFC 6962, section 2.1, over leaf hashes: its root, and proofs about it, at any size.
+
+Everything asks a `SubtreeHash` for the hash of a complete subtree, so that it's the same whether the hashes are
+computed or stored. `level` is the subtree's height, `place` its number from the left: it covers the leaves
+`place << level` up to `(place + 1) << level`.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+NODE = b"\x01"
+SubtreeHash = Callable[[int, int], bytes]
+"""(level, place) -> hash of that complete subtree."""
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of an inner node."""
+    return hashlib.sha256(NODE + left + right).digest()
+
+
+def complete_root(hashes: Sequence[bytes]) -> bytes:
+    """The root over a power of two of neighbouring hashes."""
+    row = list(hashes)
+    while len(row) > 1:
+        row = [node_hash(row[place], row[place + 1]) for place in range(0, len(row), 2)]
+    return row[0]
+
+
+def tree_root(size: int, subtree: SubtreeHash) -> bytes:
+    """The root of the tree over the first `size` leaves."""
+    return _range_root(0, size, subtree) if size else hashlib.sha256().digest()
+
+
+def inclusion_proof(index: int, size: int, subtree: SubtreeHash) -> list[bytes]:
+    """The audit path of the leaf `index` (from 0) in the tree of `size` leaves, the leaf's sibling first."""
+    if not 0 <= index < size:
+        raise ValueError(f"leaf {index} isn't in a tree of {size}")
+    path: list[bytes] = []
+    begin, end = 0, size
+    while end - begin > 1:
+        middle = begin + _left_width(end - begin)
+        if index < middle:
+            path.append(_range_root(middle, end, subtree))
+            end = middle
+        else:
+            path.append(_range_root(begin, middle, subtree))
+            begin = middle
+    return path[::-1]
+
+
+def consistency_proof(old_size: int, size: int, subtree: SubtreeHash) -> list[bytes]:
+    """What shows that the tree of `old_size` leaves is the beginning of that of `size` (section 2.1.2)."""
+    if not 0 < old_size <= size:
+        raise ValueError(f"a tree of {old_size} can't be the beginning of one of {size}")
+    path: list[bytes] = []
+    begin, end = 0, size
+    while end != old_size:
+        middle = begin + _left_width(end - begin)
+        if old_size <= middle:
+            path.append(_range_root(middle, end, subtree))
+            end = middle
+        else:
+            path.append(_range_root(begin, middle, subtree))
+            begin = middle
+    if begin:  # otherwise it's the old root, which the other side has
+        path.append(_range_root(begin, end, subtree))
+    return path[::-1]
+
+
+def roots_of_consistency(old_size: int, size: int, path: Sequence[bytes], old_root: bytes) -> tuple[bytes, bytes]:
+    """The two roots that a consistency proof leads to; the old one must then be the one that was given."""
+    steps = iter(path)
+
+    def climb(old: int, new: int, known: bool) -> tuple[bytes, bytes]:
+        if old == new:
+            same = old_root if known else next(steps)
+            return same, same
+        left = _left_width(new)
+        if old <= left:
+            before, after = climb(old, left, known)
+            return before, node_hash(after, next(steps))
+        before, after = climb(old - left, new - left, False)
+        beside = next(steps)
+        return node_hash(beside, before), node_hash(beside, after)
+
+    return climb(old_size, size, True)
+
+
+def _range_root(begin: int, end: int, subtree: SubtreeHash) -> bytes:
+    """The root over the leaves `begin` to `end`, where `begin` is a multiple of the widest part."""
+    width = end - begin
+    left = _left_width(width)
+    if left * 2 == width or width == 1:
+        level = width.bit_length() - 1
+        return subtree(level, begin >> level)
+    return node_hash(_range_root(begin, begin + left, subtree), _range_root(begin + left, end, subtree))
+
+
+def _left_width(width: int) -> int:
+    """The largest power of two below `width`."""
+    return 1 << ((width - 1).bit_length() - 1) if width > 1 else 0

@@ -1,0 +1,55 @@
+"""Which stored bytes an event stands on: the blobs that it names, and those that they name in turn."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from forge.domain.digest import Digest
+from forge.ledger.blobs import BlobStore
+
+READ_LIMIT_BYTES = 1 << 20
+"""A blob that is larger is data: nothing is looked for in it."""
+_SUFFIX = "sha256"
+
+
+class NamedBlobs:
+    """The blobs that a sequence of events stands on, among those that are stored."""
+
+    def __init__(self, blobs: BlobStore) -> None:
+        self.digests: set[Digest] = set()
+        self._blobs = blobs
+
+    def add(self, payload: str) -> None:
+        """Take the blobs that a payload names, and what these name; raise BlobCorrupt if one is damaged."""
+        pending = list(_named(orjson.loads(payload)))
+        while pending:
+            digest = pending.pop()
+            if digest in self.digests or not self._blobs.has(digest):
+                continue
+            self.digests.add(digest)
+            pending += _named(self._document(digest))
+
+    def _document(self, digest: Digest) -> object:
+        if self._blobs.path(digest).stat().st_size > READ_LIMIT_BYTES:
+            return None
+        try:
+            return orjson.loads(self._blobs.get(digest))
+        except orjson.JSONDecodeError:
+            return None
+
+
+def _named(node: object, name: str = "") -> Iterator[Digest]:
+    """Values of fields called `*sha256` that look like one."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from _named(value, key)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _named(value, name)
+    elif (
+        isinstance(node, str)
+        and name.endswith(_SUFFIX)
+        and len(node) == 64
+        and not set(node) - set("0123456789abcdef")
+    ):
+        yield node

@@ -1,0 +1,30 @@
+"""Writes the proof of one event in the form of c2sp.org/tlog-proof, with what the event was made of."""
+
+import base64
+from dataclasses import dataclass
+
+import orjson
+
+from forge.ledger.chain import StoredRow, envelope
+from forge.ledger.store import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A checkpoint to prove against."""
+
+    size: int
+    note: str
+
+
+def prove(ledger: Ledger, row: StoredRow, checkpoint: Signed, *, listing: str | None) -> str:
+    """The proof that `row` stands among the events of `checkpoint`; `listing` names what was built, if anything."""
+    with ledger.tree() as tree:
+        path = tree.inclusion(row.seq - 1, checkpoint.size)
+    extra = orjson.dumps({"envelope": envelope(row).decode(), "payload": row.payload, "listing": listing})
+    lines = ["c2sp.org/tlog-proof@v1", f"extra {_text(extra)}", f"index {row.seq - 1}", *map(_text, path)]
+    return "\n".join(lines) + "\n\n" + checkpoint.note
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,0 +1,100 @@
+"""Events as projections fold them: narrow rows in order, decoded where somebody asks for that type.
+
+A payload was validated when it was recorded; here it is held against its digest and decoded, no more, for a fold
+over a long history must not cost more than reading it.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import bindparam, case, null, select
+
+from forge.errors import LedgerCorrupt
+from forge.events import EVENT_TYPES
+from forge.events.upcast import upcast
+from forge.ledger.failures import storage_errors
+from forge.ledger.table import EVENT, Statement
+
+PAGE_ROWS = 1000
+"""Rows fetched at a time: no transaction stays open between pages."""
+SCHEMA_VERSIONS = {name: kind.SCHEMA_VERSION for name, kind in EVENT_TYPES.items()}
+
+
+class Line(NamedTuple):
+    """One event, as far as a fold needs it."""
+
+    seq: int
+    type: str
+    recorded_at: str
+    actor: str
+    event_hash: bytes
+    # Any: a JSON document, validated when it was recorded
+    event: dict[str, Any]
+    """The payload in today's form; empty for a type that nobody asked for."""
+
+
+_Row = tuple[int, str, int, str, str, bytes, str | None, bytes | None]
+
+
+@lru_cache(maxsize=8)
+def _select(types: tuple[str, ...]) -> Statement:
+    wanted = EVENT.c.type.in_([bindparam(f"type{place}", name) for place, name in enumerate(types)])
+    columns = (EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.recorded_at, EVENT.c.actor)
+    payloads = (case((wanted, column), else_=null()) for column in (EVENT.c.payload, EVENT.c.payload_sha256))
+    return Statement(
+        select(*columns, EVENT.c.event_hash, *payloads)
+        .where(EVENT.c.seq > bindparam("after"), EVENT.c.seq <= bindparam("until"))
+        .order_by(EVENT.c.seq)
+        .limit(bindparam("page"))
+    )
+
+
+def replay(
+    connection: sqlite3.Connection, path: Path, *, after_seq: int, until_seq: int, types: Collection[str]
+) -> Iterator[Line]:
+    """Yield every event in `after_seq < seq <= until_seq`; raise LedgerCorrupt where one is missing or unsound."""
+    statement = _select(tuple(sorted(types)))
+    while after_seq < until_seq:
+        with storage_errors(path):
+            values = statement.values({"after": after_seq, "until": until_seq, "page": PAGE_ROWS})
+            found: list[_Row] = connection.execute(statement.sql, values).fetchall()
+        for row in found:
+            after_seq += 1
+            if row[0] != after_seq:
+                raise _gap(path, after_seq)
+            yield _line(row, path)
+        if not found:
+            raise _gap(path, after_seq + 1)
+
+
+def _gap(path: Path, seq: int) -> LedgerCorrupt:
+    return LedgerCorrupt(f"{path}: event {seq} is missing: history was edited or damaged", hint="forge ledger verify")
+
+
+def _line(row: _Row, path: Path) -> Line:
+    seq, kind, version, recorded_at, actor, event_hash, payload, digest = row
+    current = SCHEMA_VERSIONS.get(kind, 0)
+    if not 1 <= version <= current:
+        raise LedgerCorrupt(
+            f"{path}: event {seq} is {kind!r} v{version}: this Forge reads v1 to v{current}; upgrade",
+            hint="forge ledger verify",
+        )
+    if payload is None:
+        return Line(seq, kind, recorded_at, actor, event_hash, {})
+    content = payload.encode()
+    if hashlib.sha256(content).digest() != digest:
+        raise LedgerCorrupt(
+            f"{path}: the payload of event {seq} ({kind}) isn't the one that was recorded", hint="forge ledger verify"
+        )
+    try:
+        event = orjson.loads(content)
+        if version < current:
+            event = upcast(kind, version, event, to_version=current)
+    except (orjson.JSONDecodeError, KeyError) as error:
+        raise LedgerCorrupt(f"{path}: payload of event {seq} ({kind}) can't be read: {error}") from error
+    return Line(seq, kind, recorded_at, actor, event_hash, event)

@@ -1,0 +1,105 @@
+"""Keys and signed notes on the signing side: C2SP signed-note and tlog-checkpoint, with Ed25519.
+
+A log's name is the origin line of its checkpoints and the name of its key: `<origin>/<ledger_id>`, where the
+origin is the one for people. The ledger's id makes it unique; what a key's name can't hold becomes a dash.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from forge.errors import UsageError
+
+SEED_BYTES = 32
+_ED25519 = b"\x01"
+_PRIVATE = "PRIVATE+KEY+"
+ROTATION = "forge.ledger.v1/rotation"
+"""First line of a rotation's text; no log is called so, hence it can't pass for a checkpoint."""
+
+
+def log_name(origin: str, ledger_id: str) -> str:
+    """The origin line of a ledger's checkpoints."""
+    return "".join("-" if letter.isspace() or letter == "+" else letter for letter in f"{origin}/{ledger_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A private key and the name it signs under; its `repr` keeps the secret."""
+
+    name: str
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.name!r}, id {self.key_id.hex()})"
+
+    @property
+    def public(self) -> bytes:
+        """The public key's 32 bytes."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw()
+
+    @property
+    def key_id(self) -> bytes:
+        """Four bytes by which a signature names its key."""
+        return _key_id(self.name, self.public)
+
+    @property
+    def verifier(self) -> str:
+        """What others need: `<name>+<id>+<base64>`."""
+        return verifier_key(self.name, self.public)
+
+    @property
+    def private_text(self) -> str:
+        """The private key as golang.org/x/mod/sumdb/note writes it."""
+        encoded = base64.b64encode(_ED25519 + self.seed).decode()
+        return f"{_PRIVATE}{self.name}+{self.key_id.hex()}+{encoded}"
+
+    def signature_line(self, text: str) -> str:
+        """The line that signs a note's text."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        signature = Ed25519PrivateKey.from_private_bytes(self.seed).sign(text.encode())
+        return f"\u2014 {self.name} {base64.b64encode(self.key_id + signature).decode()}\n"
+
+
+def parse_signing_key(text: str) -> SigningKey:
+    """Read `private_text`; raise UsageError, which never shows the text."""
+    match = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)", text.strip().removeprefix(_PRIVATE))
+    raw = base64.b64decode(match[3]) if match and len(match[3]) % 4 == 0 else b""
+    if not match or not text.startswith(_PRIVATE) or len(raw) != 1 + SEED_BYTES or raw[:1] != _ED25519:
+        raise UsageError(
+            "this is no private key: expected one line as `forge init` writes it; restore it from a copy"
+        )
+    key = SigningKey(match[1], raw[1:])
+    if key.key_id.hex() != match[2]:
+        raise UsageError("this private key was altered: its id doesn't follow from its name and bytes; restore it")
+    return key
+
+
+def verifier_key(name: str, public: bytes) -> str:
+    """A public key under its name."""
+    return f"{name}+{_key_id(name, public).hex()}+{base64.b64encode(_ED25519 + public).decode()}"
+
+
+def signed_note(text: str, keys: Sequence[SigningKey]) -> str:
+    """The text with one signature for each key, in their order."""
+    if not text.endswith("\n") or any(letter < " " and letter != "\n" for letter in text):
+        raise ValueError(f"a note's text ends in a newline and holds no control characters: {text!r}")
+    return text + "\n" + "".join(key.signature_line(text) for key in keys)
+
+
+def checkpoint_text(name: str, size: int, root: bytes) -> str:
+    """Origin, size and root: what a checkpoint signs."""
+    return f"{name}\n{size}\n{base64.b64encode(root).decode()}\n"
+
+
+def rotation_text(name: str, old: str, new: str) -> str:
+    """What the old key signs to name its successor."""
+    return f"{ROTATION}\n{name}\n{old}\n{new}\n"
+
+
+def _key_id(name: str, public: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:4]

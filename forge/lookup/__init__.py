@@ -1,0 +1,21 @@
+"""Which kernel to use, and why not the others: the read side for other programs, standard library only.
+
+Two questions are kept apart. *May it run here*: only inside the domain it was verified in. *How fast is it*:
+what was measured, at the nearest measured shape, with the distance. The answer's `match` says how they met:
+
+- `exact`: the asked shape was verified and measured
+- `covered`: it was verified, and measured at another shape
+- `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones; if the policy allows
+- `family`: one of the above on another GPU of the same architecture; if the policy allows
+- `none`: nothing may run here; `rejected` says why
+
+In this order the better match wins; within one, the smaller distance to a measured shape, then the lower
+median time there, then the kernel id. Deprecated kernels answer only if allowed and if nothing else does;
+revoked ones and those without valid evidence never. Nothing is imported before a registry is opened.
+"""
+
+from forge.lookup.answer import Evidence, Kernel, Result
+from forge.lookup.question import FITS, STRICT, Policy
+from forge.lookup.registry import Health, Registry
+
+__all__ = ["FITS", "STRICT", "Evidence", "Health", "Kernel", "Policy", "Registry", "Result"]

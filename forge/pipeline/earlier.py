@@ -1,0 +1,89 @@
+"""Judged once: what an earlier judgement of the same candidate, or of a twin, may stand for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from forge.domain.digest import Digest
+from forge.domain.verdict import ReasonCode
+from forge.events import CandidateRejected, CandidateSubmitted, CandidateVerified, Event, Recorded
+from forge.lab.twins import gates_sha256
+from forge.pipeline.job import Evidence, simulated
+from forge.pipeline.outcome import Outcome
+
+PASSING: frozenset[ReasonCode] = frozenset({"TIMEOUT", "OUT_OF_MEMORY", "RESOURCE_ABUSE", "INFRASTRUCTURE"})
+"""Reasons that a busy machine can cause: such a refusal is never inherited."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A judgement that stands."""
+
+    recorded: Recorded[CandidateVerified] | Recorded[CandidateRejected]
+    likeness: Literal["the same bytes", "the same program"]
+
+
+def judged_earlier(evidence: Evidence, history: Iterable[Recorded[Event]]) -> Earlier | None:
+    """What was found before on the same terms: a refusal of the same program, or a verdict on the same bytes.
+
+    The same terms are the same task, gates, policy, machine and wall. A refusal weighs more than an acceptance, and
+    only what was really judged counts, not what was taken over.
+    """
+    gates = gates_sha256(evidence.policy)
+    programs: dict[Digest, Digest | None] = {}
+    accepted: Earlier | None = None
+    refused: Earlier | None = None
+    for recorded in history:
+        event = recorded.event
+        if isinstance(event, CandidateSubmitted) and event.task_id == evidence.task.task_id:
+            programs[event.candidate] = event.normalised_sha256
+        elif isinstance(event, CandidateVerified) and _same_terms(event, evidence, gates):
+            if _same_bytes(event, evidence) and _same_wall(event, evidence):
+                accepted = Earlier(recorded, "the same bytes")  # type: ignore[arg-type]  # matched by its event
+        elif isinstance(event, CandidateRejected) and _same_terms(event, evidence, gates):
+            same_bytes = _same_bytes(event, evidence)
+            if same_bytes or (_is_program(event, evidence, programs) and not _own_tests_failed(event)):
+                likeness: Literal["the same bytes", "the same program"] = (
+                    "the same bytes" if same_bytes else "the same program"
+                )
+                refused = Earlier(recorded, likeness)  # type: ignore[arg-type]  # matched by its event
+    return refused or accepted
+
+
+def _same_terms(event: CandidateVerified | CandidateRejected, evidence: Evidence, gates: Digest) -> bool:
+    passing = isinstance(event, CandidateRejected) and (event.reason.code in PASSING or event.stage == "submit")
+    named = (event.task_id, event.gates_sha256, event.env_sha256)
+    wanted = (evidence.task.task_id, gates, evidence.environment.env_sha256)
+    return named == wanted and event.reused_seq is None and not passing
+
+
+def _same_bytes(event: CandidateVerified | CandidateRejected, evidence: Evidence) -> bool:
+    return event.candidate == evidence.submitted.candidate
+
+
+def _same_wall(event: CandidateVerified, evidence: Evidence) -> bool:
+    return event.isolation == evidence.isolation and event.simulated == simulated(evidence)
+
+
+def _is_program(event: CandidateRejected, evidence: Evidence, programs: dict[Digest, Digest | None]) -> bool:
+    own = evidence.submitted.normalised_sha256
+    return own is not None and programs.get(event.candidate) == own
+
+
+def _own_tests_failed(event: CandidateRejected) -> bool:
+    """Whether the author's own tests sank it: a twin's may be other ones."""
+    return bool(event.gates) and event.gates[-1].name == "own_tests"
+
+
+def take_over(evidence: Evidence, earlier: Earlier, report: bytes | None) -> Outcome:
+    """The earlier judgement as this run's, with the event that it comes from."""
+    recorded = earlier.recorded
+    own: dict[str, object] = {
+        "run_id": evidence.run_id,
+        "candidate": evidence.submitted.candidate,
+        "reused_seq": recorded.seq,
+    }
+    if isinstance(recorded.event, CandidateVerified):
+        own["attempt"] = evidence.attempt
+    event = recorded.event.model_copy(update=own)
+    return Outcome(events=(event,), files={"verification_report.json": report} if report is not None else {})

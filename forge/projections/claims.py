@@ -1,0 +1,23 @@
+"""What was said about candidates, and what was measured: claimed against measured, per claimant."""
+
+from forge.ledger.replay import Line
+from forge.projections.fold import Source
+from forge.projections.rows import claim_row
+from forge.projections.state import State
+
+TYPES = frozenset({"ClaimRecorded", "ClaimAssessed"})
+
+
+def take(state: State, line: Line, _: Source) -> None:
+    """A claim stands as it was first made in its run; the latest assessment counts."""
+    key = (line.event["run_id"], line.event["claim_id"])
+    row = state.get("claims", *key)
+    if line.type == "ClaimRecorded":
+        if row is None:
+            state.put("claims", claim_row(line), *key)
+    elif row is not None:
+        row["measured"] = line.event["measured_value"]
+        row["verdict"] = line.event["verdict"]
+        row["assessed_seq"] = line.seq
+        row["measured_by_seq"] = line.event["measured_by_seq"]
+        state.put("claims", row, *key)

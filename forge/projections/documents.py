@@ -1,0 +1,52 @@
+"""The published JSON files, rendered from the tables of `history.db`: whole, canonical, and only when they change."""
+
+import sqlite3
+
+import orjson
+
+from forge.projections import PROJECTOR_VERSION, leaderboard, snapshot, versions
+from forge.projections.catch_up import Cursor
+from forge.projections.fold import Position
+
+FILE = "verified_kernels.json"
+SCHEMA_VERSION = 1
+"""Of `verified_kernels.json`."""
+ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
+ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
+LOOKUPS = "SELECT lookup FROM kernel_documents ORDER BY kernel_id"
+SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NULL"
+
+
+def render(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
+    """Every document of the registry, relative to kernel_registry/, the pointer last.
+
+    All but the pointer say that they were derived from the newest event that changed them, so their bytes stay
+    the same while nothing happens to a kernel.
+    """
+    lookup = snapshot.render(_fragments(connection, LOOKUPS), snapshot.architectures(connection.execute(SEEN_GPUS)))
+    name, digest = snapshot.named(lookup)
+    ranked = [leaderboard.Ranked(*row) for row in connection.execute(leaderboard.RANKED)]
+    lines = [versions.Version(*row) for row in connection.execute(versions.VERSIONS)]
+    return {
+        leaderboard.FILE: leaderboard.render(ranked, cursor.registry),
+        versions.FILE: versions.render(lines, cursor.registry),
+        FILE: _verified_kernels(connection, cursor.registry),
+        name: lookup,
+        snapshot.POINTER: snapshot.pointer_to(digest, cursor.head),
+    }
+
+
+def _verified_kernels(connection: sqlite3.Connection, position: Position) -> bytes:
+    return orjson.dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "projector_version": PROJECTOR_VERSION,
+            "ledger": position.document(),
+            "kernels": _fragments(connection, ENTRIES),
+        },
+        option=orjson.OPT_SORT_KEYS,
+    )
+
+
+def _fragments(connection: sqlite3.Connection, query: str) -> list[orjson.Fragment]:
+    return [orjson.Fragment(text) for (text,) in connection.execute(query)]

@@ -1,0 +1,108 @@
+"""Putting rendered files where readers find them: whole, on the disk, and the pointer last.
+
+A reader sees each file as it was or as it is, never in between; a snapshot is on the disk before the pointer
+names it; after a crash or a full disk the pointer names what it named before.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from forge.errors import UsageError
+from forge.projections.catch_up import ASIDE
+from forge.projections.snapshot import POINTER
+
+SNAPSHOTS = "lookup-*.json"
+
+
+def put(directory: Path, files: Mapping[str, bytes], *, keep: int = 5) -> None:
+    """Write `files` (name relative to `directory` -> content), the pointer last; keep the `keep` newest snapshots.
+
+    Raises UsageError for a name that leaves the directory, OSError if the disk refuses.
+    """
+    for name in files:
+        _check_name(name)
+    directory.mkdir(parents=True, exist_ok=True)
+    _replace(directory, {name: content for name, content in files.items() if name != POINTER})
+    _replace(directory, {name: content for name, content in files.items() if name == POINTER})
+    _prune(directory, keep=keep)
+
+
+def _check_name(name: str) -> None:
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts or path.name.startswith(ASIDE):
+        raise UsageError(f"bad name {name!r} to publish: expected a path inside the directory")
+
+
+def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write every file aside, then rename them all; nothing is left aside if one can't be written."""
+    written: list[tuple[str, Path]] = []
+    try:
+        for name, content in files.items():
+            target = directory / name
+            if not holds(target, content):
+                written.append((_write_aside(directory, content, mode=_mode(name)), target))
+            elif PurePosixPath(name).match(SNAPSHOTS):
+                os.utime(target)  # it is the newest generation again
+        for aside, target in written:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(aside, target)
+    finally:
+        for aside, _ in written:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside)
+    if written:
+        for folder in {directory.parent, directory} | {target.parent for _, target in written}:
+            _sync(folder)
+
+
+def holds(target: Path, content: bytes) -> bool:
+    """Whether the file is there with this content."""
+    try:
+        return target.read_bytes() == content
+    except FileNotFoundError:
+        return False
+
+
+def _mode(name: str) -> int:
+    """A snapshot is named by its content: nobody edits it."""
+    return 0o444 if PurePosixPath(name).match(SNAPSHOTS) else 0o644
+
+
+def _write_aside(directory: Path, content: bytes, *, mode: int) -> str:
+    descriptor, aside = tempfile.mkstemp(prefix=ASIDE, dir=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(aside)
+        raise
+    return aside
+
+
+def _sync(folder: Path) -> None:
+    """Make renames in `folder` last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _prune(directory: Path, *, keep: int) -> None:
+    """Remove all but the `keep` newest snapshots; what the pointer names always stays."""
+    try:
+        named = orjson.loads((directory / POINTER).read_bytes())["snapshot"]
+    except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
+        return
+    snapshots = sorted(directory.glob(SNAPSHOTS), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    for snapshot in snapshots[: max(0, len(snapshots) - keep)]:
+        if snapshot.name != named:
+            snapshot.unlink()

@@ -1,0 +1,135 @@
+"""Tables about what was asked for, on which machines, and which kernels came of it."""
+
+from sqlalchemy import Index, Text
+from sqlmodel import Field
+
+from forge.projections.history_table import CLUSTERED, HistoryTable
+
+
+class TaskRow(HistoryTable, table=True):
+    """One task, as it was first recorded."""
+
+    __tablename__ = "tasks"
+    __table_args__ = CLUSTERED
+    task_id: str = Field(primary_key=True)
+    op: str
+    gpu: str
+    dtype: str
+    language: str
+    shape: str
+    """Canonical JSON."""
+    seq: int
+    recorded_at: str
+
+
+class EnvironmentRow(HistoryTable, table=True):
+    """One machine, as it was first described."""
+
+    __tablename__ = "environments"
+    __table_args__ = CLUSTERED
+    env_sha256: str = Field(primary_key=True)
+    perf_key: str
+    abi_key: str
+    gpu: str | None
+    """Its slug; none for a machine without."""
+    gpu_arch: str | None
+    driver: str | None
+    torch: str | None
+    triton: str | None
+    seq: int
+
+
+class KernelRow(HistoryTable, table=True):
+    """One promoted kernel version as it stands now."""
+
+    __tablename__ = "kernels"
+    __table_args__ = (
+        Index("kernels_by_slot", "op", "gpu", "dtype", "low"),
+        Index("kernels_by_benchmark", "benchmark_seq"),
+        CLUSTERED,
+    )
+    kernel_id: str = Field(primary_key=True)
+    family: str
+    version: int
+    status: str
+    status_reason: str | None
+    status_seq: int
+    superseded_by: str | None
+    deprecated_seq: int | None
+    """The latest deprecation."""
+    invalidated_seq: int | None
+    """The first withdrawal of the benchmark it stands on."""
+    revoked_seq: int | None
+    """The first revocation; it is final."""
+    op: str
+    language: str
+    gpu: str
+    dtype: str
+    shape: str
+    candidate: str = Field(index=True)
+    task_id: str
+    run_id: str
+    author: str
+    entry_point: str
+    artifact_sha256: str | None
+    baseline: str
+    candidate_median_ns: float
+    baseline_median_ns: float
+    speedup: float
+    low: float
+    high: float
+    policy_sha256: str
+    env_sha256: str
+    perf_key: str
+    abi_key: str
+    environment_seq: int | None
+    verified_seq: int
+    benchmark_seq: int
+    promoted_seq: int = Field(index=True)
+    recorded_at: str
+
+
+class FamilyRow(HistoryTable, table=True):
+    """How many versions a family has had; no number is ever used again."""
+
+    __tablename__ = "families"
+    __table_args__ = CLUSTERED
+    family: str = Field(primary_key=True)
+    versions: int
+
+
+class KernelDocumentRow(HistoryTable, table=True):
+    """What the published documents show of one kernel, as canonical JSON."""
+
+    __tablename__ = "kernel_documents"
+    __table_args__ = CLUSTERED
+    kernel_id: str = Field(primary_key=True)
+    entry: str = Field(sa_type=Text)
+    """In `verified_kernels.json`."""
+    lookup: str = Field(sa_type=Text)
+    """In the lookup snapshot."""
+    rank: str = Field(sa_type=Text)
+    """In `leaderboard.json`, without its place."""
+
+
+class InvalidationRow(HistoryTable, table=True):
+    """One benchmark that no longer counts, and the first event that said so."""
+
+    __tablename__ = "invalidations"
+    benchmark_seq: int = Field(primary_key=True)
+    seq: int
+    why: str = Field(sa_type=Text)
+
+
+class SpeedupRow(HistoryTable, table=True):
+    """The sum behind a slot's geometric mean, over accepted measurements that still count."""
+
+    __tablename__ = "speedups"
+    __table_args__ = CLUSTERED
+    op: str = Field(primary_key=True)
+    gpu: str = Field(primary_key=True)
+    dtype: str = Field(primary_key=True)
+    measurements: int
+    log_sum: float
+    """Of natural logarithms."""
+    geomean: float | None

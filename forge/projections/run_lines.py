@@ -1,0 +1,79 @@
+"""How far each run came: the fold behind the table `runs`. What a phase may build on, `runs` says in full."""
+
+from forge.domain.verdict import UNDECIDED
+from forge.ledger.replay import Line
+from forge.projections.fold import Source
+from forge.projections.rows import slot
+from forge.projections.runs import PHASE_OF, STAGE_AFTER
+from forge.projections.state import Row, State
+
+STAGES = {kind.TYPE: stage for kind, stage in STAGE_AFTER.items()}
+PHASES = {kind.TYPE: phase for kind, phase in PHASE_OF.items()}
+PLACES = {
+    "PlanAccepted": "plan_seq",
+    "PromptRendered": "prompt_seq",
+    "RunSealed": "ended_seq",
+    "RunAborted": "ended_seq",
+}
+"""Event -> the column that says where it stands."""
+TYPES = frozenset(
+    {*STAGES, *PHASES, *PLACES, "BaselineRecorded", "ClaimRecorded", "ClaimAssessed", "ProfileCaptured"}
+)
+
+
+def take(state: State, line: Line, _: Source) -> None:
+    """Move the event's run on; events of a run that never started leave no row."""
+    run_id = line.event["run_id"]
+    if line.type == "RunStarted":
+        state.put("runs", _started(line, state.get("tasks", line.event["task_id"])), run_id)
+        return
+    run = state.get("runs", run_id)
+    if run is None:
+        return
+    at_the_door = line.type == "CandidateRejected" and line.event["stage"] == "submit"
+    if not run["sealed"] and run["state"] != "aborted" and not at_the_door:
+        run["state"] = _stage(line) or run["state"]
+    phase = "submit" if at_the_door else PHASES.get(line.type)
+    if phase is not None:
+        attempts = run[f"{phase}_attempts"]
+        assert isinstance(attempts, int)
+        run[f"{phase}_attempts"] = attempts + 1
+    if line.type in PLACES:
+        run[PLACES[line.type]] = line.seq
+    if line.type == "RunSealed":
+        run["sealed"], run["outcome"] = True, line.event["outcome"]
+    elif line.type == "RunAborted":
+        run["outcome"] = line.event["reason"]
+    run["last_seq"] = line.seq
+    state.put("runs", run, run_id)
+
+
+def _stage(line: Line) -> str | None:
+    """Where a run stands after the event; None where that doesn't change."""
+    if line.type == "BenchmarkFailed" and line.event["reason"]["code"] in UNDECIDED:
+        return "verified"
+    return STAGES.get(line.type)
+
+
+def _started(line: Line, task: Row | None) -> Row:
+    return {
+        "run_id": line.event["run_id"],
+        "task_id": line.event["task_id"],
+        **slot(task),
+        "language": task["language"] if task else None,
+        "command": line.event["command"],
+        "actor": line.actor,
+        "state": "planned",
+        "sealed": False,
+        "outcome": None,
+        "submit_attempts": 0,
+        "verify_attempts": 0,
+        "benchmark_attempts": 0,
+        "promote_attempts": 0,
+        "started_seq": line.seq,
+        "plan_seq": None,
+        "prompt_seq": None,
+        "ended_seq": None,
+        "last_seq": line.seq,
+        "recorded_at": line.recorded_at,
+    }

@@ -1,0 +1,39 @@
+"""A ledger as the folds see it: what it holds now, and nothing that is appended later."""
+
+from collections.abc import Iterator
+
+from forge.domain.digest import Digest
+from forge.events import Event, Recorded
+from forge.ledger.replay import Line
+from forge.ledger.store import Ledger
+from forge.ledger.writing import Head
+from forge.projections import TAKERS
+
+
+class LedgerSource:
+    """The events up to the head at the time it is made."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.head: Head = ledger.head
+
+    @property
+    def ledger_id(self) -> str:
+        """Which ledger it is."""
+        return self._ledger.ledger_id
+
+    def hash_at(self, seq: int) -> Digest | None:
+        """The hash of the event at `seq`; None beyond the head."""
+        if not 1 <= seq <= self.head.seq:
+            return None
+        return next(self._ledger.rows(after_seq=seq - 1, limit=1)).event_hash.hex()
+
+    def lines(self, after_seq: int) -> Iterator[Line]:
+        """The events that follow `after_seq`, with the payloads that a fold reads."""
+        return self._ledger.replay(after_seq=after_seq, until_seq=self.head.seq, types=TAKERS)
+
+    def event_at(self, seq: int) -> Recorded[Event] | None:
+        """The event at `seq`, held against its digest; None if there is none."""
+        if not 1 <= seq <= self.head.seq:
+            return None
+        return next(self._ledger.read(after_seq=seq - 1, limit=1))

@@ -1,0 +1,35 @@
+"""Reads what a check is given: files, and a key that is given itself or in a file."""
+
+from pathlib import Path
+
+from forge.errors import UsageError
+from forge.proof.check import Checked, check_proof
+from forge.proof.note import VerifierKey, parse_key
+
+FILE_LIMIT_BYTES = 1 << 30
+
+
+def check_files(proof: Path, artifact: Path, key: str, *, kernel_id: str | None) -> Checked:
+    """Read what is named and check it; `key` is a verifier key or a file with one."""
+    untrusted, content = read(proof), read(artifact)
+    return check_proof(untrusted, content, key_of(key), kernel_id=kernel_id)
+
+
+def key_of(named: str) -> VerifierKey:
+    """The verifier key that is meant: given itself, or in a file; raise UsageError."""
+    if "+" in named and "\n" not in named and not Path(named).is_file():
+        return parse_key(named)
+    try:
+        return parse_key(read(Path(named)).decode())
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{named!r} holds no verifier key: it isn't text") from error
+
+
+def read(path: Path) -> bytes:
+    """A file's bytes; raise UsageError if there is no such file or it is far too large."""
+    try:
+        if path.stat().st_size > FILE_LIMIT_BYTES:
+            raise UsageError(f"{str(path)!r} is larger than {FILE_LIMIT_BYTES} bytes")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can't read {str(path)!r}: {error}") from error
