@@ -89,19 +89,21 @@ def events_of(count: int) -> Iterator[list[object]]:
         yield batch
 
 
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    from forge.ledger.ids import uuid7
+
+    return uuid7(time.time_ns() // 10**6, os.urandom(10))
+
+
 def write_ledger(path: Path, count: int) -> None:
     """A ledger of `count` events and the rest of its last run."""
-    from forge.ledger.ids import uuid7
     from forge.ledger.store import Ledger
 
-    with Ledger.create(
-        path,
-        ledger_id="bench",
-        origin="bench",
-        forge_version="0",
-        now=lambda: datetime.now(UTC),
-        new_id=lambda: uuid7(time.time_ns() // 10**6, os.urandom(10)),
-    ) as ledger:
+    with Ledger.create(path, ledger_id="bench", origin="bench", forge_version="0", now=now, new_id=new_id) as ledger:
         for batch in events_of(count):
             ledger.append(batch, actor="ci:bench", correlation_id="bench")
 
@@ -131,13 +133,12 @@ def raw(path: Path, *, write: bool) -> int:
 
 def folded(path: Path) -> int:
     """The whole of `history.db` from the first event."""
-    from forge.ledger.ids import uuid7
     from forge.ledger.store import Ledger
     from forge.projections.catch_up import built
     from forge.projections.source import LedgerSource
 
     with (
-        Ledger.open(path, now=lambda: datetime.now(UTC), new_id=lambda: uuid7(0, bytes(10)), read_only=True) as ledger,
+        Ledger.open(path, now=now, new_id=new_id, read_only=True) as ledger,
         built(path.parent, LedgerSource(ledger)) as (_, cursor),
     ):
         return cursor.seq
@@ -186,37 +187,36 @@ def rebuild(folder: Path, events: int, rounds: int) -> None:
         print(f"  {name:28}{first[0][0] / seconds:10,.0f} events/s  {ratio:5.2f} of raw  peak {peak:5.0f} MiB")
 
 
-def one_more(folder: Path, rounds: int) -> None:
-    from forge.app.publication import Publication
+def catch_ups(folder: Path, rounds: int) -> None:
+    for size in (1000, 100_000):
+        path, root = folder / f"{size}.db", folder / f"registry-{size}"
+        write_ledger(path, size)
+        root.mkdir()
+        for what, values in one_more(path, root, rounds).items():
+            print(f"  after {size:7,} events: {what:18} {milliseconds(values)}")
+
+
+def one_more(path: Path, root: Path, rounds: int) -> dict[str, list[float]]:
+    """One event appended, again and again: folded, folded and published, and asked for when there is nothing new."""
     from forge.domain.digest import sha256
     from forge.events.candidate import CandidateDuplicated
-    from forge.ledger.blobs import BlobStore
-    from forge.ledger.ids import uuid7
     from forge.ledger.store import Ledger
     from forge.projections.catch_up import FILE, catch_up
+    from forge.projections.publish import publish
     from forge.projections.source import LedgerSource
 
-    for size in (1000, 100_000):
-        path = folder / f"{size}.db"
-        write_ledger(path, size)
-        root = folder / f"registry-{size}"
-        root.mkdir()
-        folds, publications, nothing = [], [], []
-        new_id = lambda: uuid7(time.time_ns() // 10**6, os.urandom(10))  # noqa: E731
-        with Ledger.open(path, now=lambda: datetime.now(UTC), new_id=new_id) as ledger:
-            publication = Publication(root, ledger, BlobStore(folder / "cas"))
-            catch_up(root / FILE, LedgerSource(ledger))
-            for number in range(rounds * 4):
-                event = CandidateDuplicated(run_id="r", task_id="t", candidate=sha256(b"c"), earlier_seq=number)
-                ledger.append((event,), actor="ci:bench", correlation_id="bench")
-                if number % 2:
-                    folds.append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
-                    nothing.append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
-                else:
-                    publication._kernel_files = lambda _: {}  # type: ignore[method-assign]
-                    publications.append(seconds(publication.bring_up))
-        for what, values in (("folded", folds), ("folded, published", publications), ("nothing new", nothing)):
-            print(f"  after {size:7,} events: {what:18} {milliseconds(values)}")
+    taken: dict[str, list[float]] = {"folded": [], "folded, published": [], "nothing new": []}
+    with Ledger.open(path, now=now, new_id=new_id) as ledger:
+        publish(root, lambda: LedgerSource(ledger))
+        for number in range(rounds * 2):
+            event = CandidateDuplicated(run_id="r", task_id="t", candidate=sha256(b"c"), earlier_seq=number)
+            ledger.append((event,), actor="ci:bench", correlation_id="bench")
+            if number % 2:
+                taken["folded"].append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
+                taken["nothing new"].append(seconds(lambda: catch_up(root / FILE, LedgerSource(ledger))))
+            else:
+                taken["folded, published"].append(seconds(lambda: publish(root, lambda: LedgerSource(ledger))))
+    return taken
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -292,7 +292,7 @@ def main() -> None:
                 case "rebuild":
                     rebuild(Path(folder), chosen.events, chosen.rounds)
                 case "catch-up":
-                    one_more(Path(folder), 25)
+                    catch_ups(Path(folder), 50)
                 case "audit":
                     audit(Path(folder), chosen.events, chosen.rounds)
                 case _:

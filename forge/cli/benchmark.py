@@ -38,8 +38,9 @@ def invalidate(
         rows = [(name, value) for name, value in decided.items() if name != "kernels" and value is not None]
         emit_table("Invalidated", ("", ""), rows)
         emit_table("Kernels that stood on it", ("kernel", "status"), [(k["kernel_id"], k["status"]) for k in stood])
-    if stood:
-        command = f"forge kernel revoke {stood[0]['kernel_id']} --severity evidence_invalid --reason TEXT"
+    open_cases = [one["kernel_id"] for one in stood if one["status"] != "revoked"]
+    if open_cases:
+        command = f"forge kernel revoke {open_cases[0]} --severity evidence_invalid --reason TEXT"
         say(f"next, to take it back for good: {command}")
     else:
         say("next: forge kernel list")

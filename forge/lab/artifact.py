@@ -11,6 +11,10 @@ from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.stage import Program, Stage
 
 THRESHOLD = "at least one shared object"
+_NOTHING_BUILT = (
+    "the build made no shared object: importing kernel.py is all that a build does, "
+    "so call load_inline at module level, not on first use"
+)
 
 
 def build_artifact(
@@ -35,7 +39,7 @@ def finding(built: Built | Refused) -> Finding:
     if isinstance(built, Refused):
         return Failed(reason=built.reason, observed=built.reason.message, threshold=THRESHOLD, log=built.log)
     if not built.files:
-        reason = Reason(code="COMPILE_ERROR", message="the build made no shared object")
+        reason = Reason(code="COMPILE_ERROR", message=_NOTHING_BUILT)
         return Failed(reason=reason, observed="none", threshold=THRESHOLD)
     names = ", ".join(f"{file.name} ({len(file.content)} bytes)" for file in built.files)
     return Passed(observed=names, threshold=THRESHOLD)

@@ -80,7 +80,7 @@ def _gap(path: Path, expected: int, found: int) -> LedgerCorrupt:
 
 def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
     """The event in a row; raise LedgerCorrupt if its payload isn't what was hashed, or names another."""
-    payload = row.payload.encode()
+    payload = row.payload.encode() if isinstance(row.payload, str) else b""  # a damaged page may hold another kind
     if hashlib.sha256(payload).digest() != row.payload_sha256:
         raise LedgerCorrupt(
             f"{path}: the payload of event {row.seq} ({row.type}) isn't the one that was recorded",

@@ -31,7 +31,7 @@ def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: f
     h = x.double() + residual.double()
     y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
     return (
-        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=3, on_integers="exact_sums"),
+        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=4, on_integers="exact_sums"),
         Expectation(value=h, scale=h.abs(), terms=1, on_integers="exact"),
     )
 
@@ -102,9 +102,12 @@ FUSED_ADD_RMSNORM = Operation(
     reference=fused_add_rmsnorm,
     oracle=oracle,
     numerics=(
-        "new_residual is one correctly rounded addition: its error is at most u_out |h|. For y the bound is that "
-        "of rmsnorm, with one more u_out: y may be computed from h before or after its rounding to the "
-        "output's dtype, and a relative error of h moves y by the same relative error."
+        "new_residual is one correctly rounded addition: its error is at most u_out |h|. "
+        "y sums n = hidden_size positive squares: an error of at most about u_acc (sqrt(n) + 8) (blocked "
+        "summation) relative to y, so S = |y|. y may be computed from h before or after its rounding to the output's "
+        "dtype, which moves y by up to two u_out (one with the element, one with the mean); it may be rounded "
+        "once, or twice (normalised value rounded before it is multiplied by the weight): four u_out in all. The "
+        "mean and the root stay in fp32: a root rounded to a smaller type is one rounding too many."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -67,6 +67,7 @@ class BenchmarkRow(HistoryTable, table=True):
         Index(
             "benchmarks_by_candidate",
             *("candidate", "perf_key", "shape", "baseline_used", "invalidated_seq", "seq", "candidate_median_ns"),
+            *("speedup", "low", "high", "recorded_at"),
         ),
         CLUSTERED,
     )

@@ -19,6 +19,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 PAGE_BYTES = 4096
 CACHE_KIB = 2048
+MAPPED_BYTES = 2**30
+"""A reader maps so much of the file: many small reads of a large history then cost no copies."""
 APPLICATION_ID = 0x46524748
 """`FRGH`: a Forge history, as `file` and `PRAGMA application_id` show it."""
 BUSY_TIMEOUT_S = 30.0
@@ -59,8 +61,11 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
     )
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    if read_only:
+        connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+    else:
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
 

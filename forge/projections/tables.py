@@ -37,7 +37,7 @@ VIEWS = {
         FROM claims GROUP BY claimant, metric
     """,
     "regressions": """
-        SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, newest_ns / earlier_ns AS slower FROM (
+        WITH compared AS MATERIALIZED (
             SELECT kernel_id, shape, perf_key, (
                 SELECT avg(candidate_median_ns) FROM (
                     SELECT candidate_median_ns FROM benchmarks AS timed
@@ -54,7 +54,9 @@ VIEWS = {
                 )
             ) AS earlier_ns
             FROM kernels AS kernel
-        ) WHERE earlier_ns IS NOT NULL
+        )
+        SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, newest_ns / earlier_ns AS slower
+        FROM compared WHERE earlier_ns IS NOT NULL
     """,
 }
 """View -> its query."""

@@ -139,9 +139,9 @@ def _search(controller: Controller) -> Place | Unavailable:
         if directory is None:
             continue
         own = own or directory
-        for place in (directory,) if version == 1 else (directory, *directory.parents):
-            if _usable(place, controller, version):
-                return Place(place, version)
+        place = _unified(directory) if version == 2 else directory
+        if place is not None and _usable(place, controller, version):
+            return Place(place, version)
     if own is None:
         return Unavailable(f"the {controller} controller isn't mounted", "mount cgroup2 at /sys/fs/cgroup")
     return Unavailable(
@@ -161,6 +161,16 @@ def _directory(mounts: list[str], path: str, kind: str) -> Path | None:
         if file_system == "cgroup2" if kind == "cgroup2" else file_system == "cgroup" and kind in options.split(","):
             inside = os.path.relpath(path, root)
             return None if inside.startswith("..") else Path(os.path.normpath(f"{point}/{inside}"))
+    return None
+
+
+def _unified(directory: Path) -> Path | None:
+    """The one place for all controllers of version 2, where a process is in one group: else memory's is the one."""
+    above = (directory, *directory.parents)
+    for wanted in (CONTROLLERS, ("memory",)):
+        for place in above:
+            if all(_usable(place, controller, 2) for controller in wanted):
+                return place
     return None
 
 

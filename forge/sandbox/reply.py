@@ -36,7 +36,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the call ran out of memory"),
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
-        "the call didn't return exactly torch.Tensor values, one for each output",
+        "the call didn't return a plain tuple (no list, no named tuple) of exactly torch.Tensor values, one for each "
+        "output; where there is one output, that tensor alone will do",
     ),
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),

@@ -124,7 +124,7 @@ def test_rows_of_zeros_stand_between_others() -> None:
     assert not bool(zero.all())
 
 
-OTHER_WEIGHTS = ("integers", "special_weights", "weights_near_one")
+OTHER_WEIGHTS = ("integers", "large", "special_weights", "weights_near_one")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OTHER_WEIGHTS])

@@ -24,8 +24,8 @@ def prepare(body: dict[str, object]) -> None:
         return
     from torch.utils import cpp_extension
 
-    def load_prebuilt(name: str, *_: object, **__: object) -> ModuleType:
-        module: ModuleType = cpp_extension._import_module_from_library(name, str(directory), True)
+    def load_prebuilt(name: str, *_: object, is_python_module: bool = True, **__: object) -> ModuleType:
+        module: ModuleType = cpp_extension._import_module_from_library(name, str(directory), is_python_module)
         return module
 
     cpp_extension.load_inline = load_prebuilt

@@ -83,7 +83,7 @@ def test_every_flipped_bit_is_refused_or_found_or_means_nothing(filled: Path, tm
     rng = random.Random(SEED)
     found = Counter[str]()
     path = tmp_path / "flipped.db"
-    for number in range(rounds(250, long=10_000)):
+    for number in range(rounds(200, long=10_000)):
         place = rng.randrange(100) if number % 25 == 0 else rng.randrange(len(original))
         bit = rng.randrange(8)
         changed = bytearray(original)
@@ -104,3 +104,46 @@ def test_every_flipped_bit_is_refused_or_found_or_means_nothing(filled: Path, tm
     print(dict(found))
     assert found["found"] > found["unreadable"]
     assert found["free space"]
+
+
+WITHOUT_STRICT = "UPDATE sqlite_master SET sql = replace(sql, ') STRICT', ')') WHERE name = 'event'"
+STRICT_AGAIN = "UPDATE sqlite_master SET sql = sql || ' STRICT' WHERE name = 'event'"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [WITHOUT_STRICT, "UPDATE event SET schema_version = x'61' WHERE seq = 30", STRICT_AGAIN],
+        [WITHOUT_STRICT, "UPDATE event SET stream_version = 'many' WHERE seq = 30", STRICT_AGAIN],
+        [WITHOUT_STRICT, "UPDATE event SET correlation_id = x'6162' WHERE seq = 30", STRICT_AGAIN],
+        ["UPDATE sqlite_master SET type = CAST(type AS BLOB) WHERE name = 'ix_event_type_seq'"],
+        ["UPDATE sqlite_master SET sql = CAST(x'43524541544520ce20ce' AS TEXT) WHERE name = 'event_refuses_update'"],
+        ["UPDATE sqlite_master SET name = CAST(x'ce' AS TEXT) WHERE name = 'ix_event_type_seq'"],
+        ["UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'event'"],
+    ],
+    ids=[
+        *("a number is a blob", "a number is text", "a text is a blob", "a kind is a blob"),
+        *("SQL is no text", "a name is no text", "a table is nowhere"),
+    ],
+)
+def test_values_of_another_kind_are_found_and_never_a_traceback(
+    steps: list[str], filled: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(filled, tmp_path / "k.db"))
+    for sql in steps:  # each on a connection of its own: the schema is read anew
+        with closing(sqlite3.connect(path)) as connection:
+            guard = "DROP TRIGGER event_refuses_update" if sql.startswith("UPDATE event ") else "SELECT 1"
+            (made,) = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE name = 'event_refuses_update'"
+            ).fetchone()
+            connection.execute(guard)
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute(sql)
+            connection.commit()
+            if guard.startswith("DROP"):
+                connection.execute(made)
+    report = audit(path)
+    assert not report.ok
+    with pytest.raises(ForgeError), opened(path) as ledger:
+        for _ in ledger.read():
+            pass

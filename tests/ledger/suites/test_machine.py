@@ -198,7 +198,7 @@ def test_whatever_an_owner_does_the_ledger_keeps_its_promises() -> None:
         run_state_machine_as_test(
             Owner,
             settings=settings(
-                max_examples=rounds(5, long=60),
+                max_examples=rounds(4, long=60),
                 stateful_step_count=rounds(10, long=40),
                 deadline=None,
                 derandomize=rounds(1, long=0) == 1,

@@ -1,0 +1,39 @@
+"""Ends the process's first thread and serves the harness from another one: the process looks dead, and answers.
+
+Accepted: what answers is stopped and judged like any other thread
+Catalogue: G4 J4
+"""
+
+import ctypes
+import os
+import sys
+import threading
+
+EXIT_OF_ONE_THREAD = 60
+frames = []
+
+
+def right(x, residual, weight, eps):
+    h = x.float() + residual.float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
+
+
+def serve_from_here(run, call, serve):
+    channel, wire, call_one = (serve.f_globals[name] for name in ("channel", "wire", "_call"))
+    layout = run.f_locals["layout"]
+    call_one(call.f_locals["function"], layout, call.f_locals["command"])
+    while (command := channel.read_command()) is not None:
+        if isinstance(command, channel.Setup):
+            layout = run.f_globals["lay_out"](serve.f_locals["arena"], command.body, "cpu")
+            channel.reply(0, wire.DONE)
+        else:
+            call_one(call.f_locals["function"], layout, command)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    if not frames and os.uname().machine == "x86_64":
+        frames.extend((sys._getframe(1), sys._getframe(2), sys._getframe(3)))
+        threading.Thread(target=serve_from_here, args=frames).start()
+        ctypes.CDLL(None).syscall(EXIT_OF_ONE_THREAD, 0)
+    return right(x, residual, weight, eps)
