@@ -6,6 +6,9 @@ from hypothesis import settings
 from forge.sandbox.isolation import Isolation
 from forge.sandbox.probe import probe
 
+# Before torch is first imported, as in the workspace: idle workers sleep instead of taking a guest's processor.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 settings.register_profile("forge", deadline=None)  # a busy machine is no failure
 settings.load_profile("forge")
 

@@ -85,8 +85,10 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
         outputs = returned if type(returned) is tuple else (returned,)
         destinations = layout.destinations[index]
         status = _form_status(outputs, destinations, layout.device)
-        if status == wire.DONE and command.retain and _alias(outputs, layout.operands[index]):
-            status = wire.ALIASES_AN_INPUT
+        if status == wire.DONE and command.retain:
+            status = _memory_status(
+                outputs, layout.operands[index], [output for _, kept in retained for output in kept]
+            )
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
             return
@@ -142,9 +144,16 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
     return wire.DONE
 
 
-def _alias(outputs: tuple[object, ...], operands: tuple[Operand, ...]) -> bool:
-    """Whether an output begins inside an input's storage."""
-    spans = [(one.storage.data_ptr(), one.storage.data_ptr() + one.storage.nbytes) for one in operands]
+def _memory_status(outputs: tuple[object, ...], operands: tuple[Operand, ...], earlier: list[object]) -> int:
+    if _begin_in(outputs, [one.storage for one in operands]):
+        return wire.ALIASES_AN_INPUT
+    kept = [output for output in earlier if isinstance(output, torch.Tensor)]
+    return wire.ALIASES_AN_OUTPUT if _begin_in(outputs, kept) else wire.DONE
+
+
+def _begin_in(outputs: tuple[object, ...], others: list[torch.Tensor]) -> bool:
+    """Whether an output begins inside the memory of another tensor."""
+    spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for one in others]
     begins = [output.data_ptr() for output in outputs if isinstance(output, torch.Tensor) and output.numel()]
     return any(start <= begin < end for begin in begins for start, end in spans)
 

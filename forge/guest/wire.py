@@ -46,6 +46,8 @@ ALIASES_AN_INPUT = 9
 """An output is an input's memory; looked for where outputs are retained."""
 WRONG_DEVICE = 10
 """An output lies in another device's memory than the inputs."""
+ALIASES_AN_OUTPUT = 11
+"""An output is the memory of an earlier call's; looked for where outputs are retained."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -97,7 +99,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > WRONG_DEVICE:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > ALIASES_AN_OUTPUT:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)

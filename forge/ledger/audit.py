@@ -45,11 +45,7 @@ def audit(
         with closing(_connect(path)) as connection:
             of_file += file_problems(connection)
             reading.begin(connection, asked=given.size if given else None)
-            for found in reading.rows(connection):
-                of_rows += found
-                if len(of_rows) >= PROBLEM_LIMIT and not full:
-                    break
-            else:
+            if _read_rows(reading, connection, of_rows, full=full):
                 of_file += reading.left_over()
                 of_file += imported.problems(connection, reading.imports)
             of_file += page_problems(connection)
@@ -62,6 +58,15 @@ def audit(
     return reading.report(
         (*of_rows, *of_file, *_against(verdict), *reading.key_problems(key)), verdict, imported=imported.events
     )
+
+
+def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[Problem], *, full: bool) -> bool:
+    """Add the rows' problems, which stay where the file ends reading; whether all rows were read."""
+    for found in reading.rows(connection):
+        problems += found
+        if len(problems) >= PROBLEM_LIMIT and not full:
+            return False
+    return True
 
 
 def _connect(path: Path) -> sqlite3.Connection:

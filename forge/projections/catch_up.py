@@ -178,4 +178,4 @@ def _write(connection: sqlite3.Connection, cursor: Cursor) -> None:
     table = TABLES.metadata.tables["cursor"]
     row = {name: getattr(cursor, name) for name in Cursor.__slots__}
     row |= {"schema_version": SCHEMA_VERSION, "projector_version": PROJECTOR_VERSION}
-    connection.execute(upsert(table), [row[name] for name in table.columns.keys()])
+    connection.execute(upsert(table), [row[column.name] for column in table.columns])

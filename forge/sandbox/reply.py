@@ -40,6 +40,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "output; where there is one output, that tensor alone will do",
     ),
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
+    wire.ALIASES_AN_OUTPUT: (
+        "STATE_CARRIED",
+        "an output is an earlier call's memory: who changes one changes the other",
+    ),
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }

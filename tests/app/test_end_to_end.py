@@ -222,7 +222,9 @@ def test_rebuilding_gives_the_same_bytes_even_from_nothing(promoted: Path) -> No
     assert [one["sha256"] for one in rebuilt] == [one["sha256"] for one in compared]
     named = {Path(one["file"]) for one in compared}
     tables = Path("history.db")  # caught up event by event, its rows are the same and its pages aren't
-    assert {path: before[path] for path in named - {tables}} == {path: after[path] for path in after if path != tables}
+    assert {path: before[path] for path in named - {tables}} == {
+        path: after[path] for path in after if path != tables
+    }
 
 
 def test_a_published_file_that_was_edited_is_named_and_replaced(promoted: Path) -> None:

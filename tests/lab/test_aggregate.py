@@ -77,3 +77,15 @@ def test_a_nan_is_not_within() -> None:
     found = aggregate([sample(errors)], dtype="fp32")
     assert found is not None
     assert not found.within
+
+
+def test_columns_that_err_to_opposite_sides_do_not_cancel() -> None:
+    generator = torch.Generator().manual_seed(7)
+    chance = torch.rand(64, 500, generator=generator, dtype=torch.float64) * UNIT_ROUNDOFF["bf16"]
+    to_either_side = torch.where(torch.arange(500) % 2 == 0, chance, -chance)
+    mixed = torch.where(torch.rand(64, 500, generator=generator) < 0.5, chance, -chance)
+    biased, unbiased = (aggregate([sample(errors)], dtype="bf16") for errors in (to_either_side, mixed))
+    assert biased is not None
+    assert unbiased is not None
+    assert biased.bias > biased.bias_allowed
+    assert unbiased.bias == 0

@@ -1,5 +1,7 @@
 """Screening reads any text without running it, and without falling over it."""
 
+import ast
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from forge.domain.candidate import Metadata
 from forge.domain.task import LanguageName
 from forge.lab.finding import Failed, Passed
-from forge.lab.sources import cpp_source, examine_sources
+from forge.lab.sources import cpp_source, examine_sources, parse_kernel
 
 LANGUAGES: tuple[LanguageName, ...] = ("cpp", "triton", "torch")
 DEF = "\ndef f():\n    pass\n"
@@ -88,3 +90,15 @@ def test_cpp_is_used_by_a_named_constant_or_a_call() -> None:
 def test_the_constant_is_read_as_python_would_read_it(text: str) -> None:
     assert cpp_source(f"CPP_SOURCE = {text!r}", "CPP_SOURCE") == text
     assert cpp_source(f"OTHER = {text!r}", "CPP_SOURCE") is None
+
+
+def test_text_nested_too_deeply_for_this_caller_has_no_cpp_source() -> None:
+    deepest = 1
+    while isinstance(parse_kernel(_nested(2 * deepest)), ast.Module):
+        deepest *= 2
+    assert cpp_source(_nested(deepest), "CPP_SOURCE") == "int x;"
+    assert cpp_source(_nested(2 * deepest), "CPP_SOURCE") is None
+
+
+def _nested(depth: int) -> str:
+    return f"CPP_SOURCE = 'int x;'\nnegated = {'-' * depth}1\n"

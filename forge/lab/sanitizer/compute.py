@@ -83,19 +83,19 @@ def _under(tool: str, code: ReasonCode, job: Job) -> Failed | None:
         for shape in watched_shapes(probe):
             checked = probe.check([probe.case(shape)])
             if isinstance(checked, Failed):
-                return _found(tool, code, checked.log) if _report(checked.log) else checked
+                return _found(tool, code, checked.log) if report(checked.log) else checked
         ended, log = probe.finish(_GOODBYE_S)
     if ended is not None and ended.returncode == 0:
         return None
     return _found(tool, code, log)
 
 
-def _report(log: str) -> str | None:
+def report(log: str) -> str | None:
     """The first thing that the tool says it found; the log is the candidate's too, but it is refused in any case."""
     found = _REPORT.search(log)
     return found[1][:160] if found else None
 
 
 def _found(tool: str, code: ReasonCode, log: str) -> Failed:
-    message = f"compute-sanitizer's {tool} found: {_report(log) or 'see the log'}"
+    message = f"compute-sanitizer's {tool} found: {report(log) or 'see the log'}"
     return Failed(reason=Reason(code=code, message=message), observed=message, threshold=THRESHOLD, log=log)

@@ -1,0 +1,69 @@
+"""What the memory tools say is read right: on reports recorded from an H200, and on AddressSanitizer's own."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge.domain.policy import Policy
+from forge.lab.finding import Failed, Passed
+from forge.lab.sanitizer import address, applies, compute, examine
+from tests.candidates import EXAMPLES, job_for
+from tests.evil.described import described
+
+GPU = Path(__file__).parents[1] / "gpu"
+RECORDED = json.loads((GPU / "recorded" / "h200.json").read_text())
+BY_NAME = {one["candidate"]: one for one in RECORDED["results"]}
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at _fused_add_rmsnorm+0x130 in kernel.py:23
+=========     by thread (9,0,0) in block (2,0,0)
+=========     Access to 0x7f577a800624 is out of bounds
+"""
+
+
+@pytest.mark.parametrize("path", sorted((GPU / "candidates").glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_gpu_candidate_promises_is_what_was_seen_on_the_device(path: Path) -> None:
+    said, seen = described(path), BY_NAME[path.stem]
+    assert seen["verdict"]["reason"]["code"] in said.codes
+    assert said.gate in (seen["gates"][-1]["name"], "any")
+    assert all(gate["verdict"] == "passed" for gate in seen["gates"][:-1])
+
+
+@pytest.mark.parametrize("dtype", ["honest", "honest:fp16", "honest:bf16"])
+def test_an_honest_kernel_went_through_every_tool_on_the_device(dtype: str) -> None:
+    seen = BY_NAME[dtype]
+    assert seen["verdict"] == {"verdict": "accepted"}
+    observed = {gate["name"]: gate["observed"] for gate in seen["gates"]}
+    assert observed["sanitizer"] == f"{', '.join(compute.TOOLS)} silent"
+    assert "past 2^31 bytes, right around the boundary" in observed["sizes"]
+
+
+def test_the_first_report_is_what_is_told() -> None:
+    assert compute.report(MEMCHECK) == "Invalid __global__ read of size 4 bytes"
+    assert compute.report(BY_NAME["adds_to_what_was_there"]["log_tail"]) == (
+        "Uninitialized __global__ memory read of size 4 bytes"
+    )
+    assert compute.report("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") is None
+    assert compute.report("the candidate says: Invalid read") is None
+
+
+def test_it_applies_to_what_is_compiled_and_only_if_the_policy_asks() -> None:
+    kernel = (EXAMPLES / "honest_cpp" / "kernel.py").read_text()
+    assert applies(job_for(kernel, language="cpp"))
+    assert not applies(job_for("", language="torch"))
+    assert not applies(job_for("", language="triton"))
+    assert not applies(replace(job_for(kernel, language="cpp"), policy=Policy(sanitizer=False)))
+
+
+@pytest.mark.usefixtures("walls")
+def test_an_honest_build_is_silent_and_a_stray_one_is_named() -> None:
+    honest = (EXAMPLES / "honest_cpp" / "kernel.py").read_text()
+    assert isinstance(examine(job_for(honest, language="cpp")), Passed)
+    stray = Path(__file__).parents[1] / "evil" / "candidates" / "overruns_its_own_output.py"
+    failed = address.examine(job_for(stray.read_text(), language="cpp"))
+    assert isinstance(failed, Failed)
+    assert failed.observed == "heap-buffer-overflow"
+    assert address.REPORT in failed.log
