@@ -77,7 +77,7 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """Call the function once for each set of the command, copy the outputs out, and reply."""
     scalars = command.scalars[: layout.scalars]
-    retained = []
+    retained: list[tuple[tuple[torch.Tensor, ...], tuple[object, ...]]] = []
     outputs: tuple[object, ...] = ()
     for done in range(command.count):
         index = command.first + done

@@ -207,6 +207,18 @@ def kernel_row(kernel: Kernel) -> dict[str, Cell]:
         "entry_point": event.entry_point,
         "artifact_sha256": event.artifact_sha256,
         "baseline": event.baseline,
+        **_figures(kernel),
+        "environment_seq": kernel.environment.seq if kernel.environment else None,
+        "verified_seq": event.verified_seq,
+        "benchmark_seq": event.benchmark_seq,
+        "promoted_seq": kernel.promoted.seq,
+        "recorded_at": kernel.promoted.recorded_at,
+    }
+
+
+def _figures(kernel: Kernel) -> Row:
+    event = kernel.promoted.event
+    return {
         "candidate_median_ns": event.candidate_median_ns,
         "baseline_median_ns": event.baseline_median_ns,
         "speedup": event.speedup.ratio,
@@ -216,9 +228,4 @@ def kernel_row(kernel: Kernel) -> dict[str, Cell]:
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,
         "abi_key": event.abi_key,
-        "environment_seq": kernel.environment.seq if kernel.environment else None,
-        "verified_seq": event.verified_seq,
-        "benchmark_seq": event.benchmark_seq,
-        "promoted_seq": kernel.promoted.seq,
-        "recorded_at": kernel.promoted.recorded_at,
     }
