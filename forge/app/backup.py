@@ -19,7 +19,16 @@ from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, RUNS_FOLDER, Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
 from forge.ledger.audit import audit
-from forge.ledger.copies import Progress, copy_blobs, copy_database, copy_run, make_durable, run_folder, runs_in
+from forge.ledger.copies import (
+    Progress,
+    copy_blobs,
+    copy_database,
+    copy_run,
+    first_naming,
+    make_durable,
+    run_folder,
+    runs_in,
+)
 from forge.ledger.durable import PART_PREFIX, write_durably
 from forge.ledger.failures import storage_errors
 from forge.ledger.keyring import FOLDER, PRIVATE, SignedHead
@@ -51,7 +60,8 @@ def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Pro
         signed = workspace.keyring.last  # before the copy: what is signed later isn't in it
         with workspace.ledger.snapshot() as connection:
             copy_database(connection, aside / LEDGER_FILE, progress=progress)
-        blobs = copy_blobs(workspace.runs_root, aside / RUNS_FOLDER, progress=progress)
+        blobs, damaged = copy_blobs(workspace.runs_root, aside / RUNS_FOLDER, progress=progress)
+        _require_unneeded(damaged, aside / LEDGER_FILE)
         runs = _copy_runs(workspace, aside)
         if (workspace.home / POLICY_FILE).exists():
             shutil.copyfile(workspace.home / POLICY_FILE, aside / POLICY_FILE)
@@ -100,6 +110,16 @@ def _copy_keys(workspace: Workspace, aside: Path, signed: SignedHead | None) -> 
         write_durably(keys / key.name, key.read_bytes(), mode=PRIVATE)
     if signed is not None:
         workspace.keyring.in_folder(keys).remember(signed.note)
+
+
+def _require_unneeded(damaged: list[str], database: Path) -> None:
+    for digest in damaged:
+        seq = first_naming(database, digest)
+        if seq is not None:
+            raise LedgerCorrupt(
+                f"this workspace isn't whole: the blob {digest}, named by event {seq}, is damaged; nothing was made",
+                hint="forge ledger verify",
+            )
 
 
 def _checked(aside: Path, *, ledger_id: str, with_key: bool) -> Backup:

@@ -74,7 +74,7 @@ class LedgerKeyRotated(Fact):
 
 
 class LedgerRestored(Fact):
-    """This copy of the ledger goes on from a backup: a new epoch begins.
+    """A copy of the ledger goes on from a backup: a new epoch begins.
 
     The same backup may be restored twice, or its ledger may go on elsewhere: each continuation has its own event
     here, so that from this place on no two of them have the same hashes.

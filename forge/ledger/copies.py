@@ -50,12 +50,12 @@ def open_copy(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=30)
 
 
-def copy_blobs(source: Path, target: Path, *, progress: Progress) -> int:
-    """Copy every blob that is what its name says and isn't there yet; how many there are.
+def copy_blobs(source: Path, target: Path, *, progress: Progress) -> tuple[int, list[str]]:
+    """Copy every blob that is what its name says and isn't there yet; how many there are, and those that aren't.
 
-    Half-written and damaged ones stay behind: an audit of the copy says whether one of them was needed.
+    Half-written and damaged ones stay behind; `first_naming` says whether one of them was needed.
     """
-    count = 0
+    count, damaged = 0, []
     for path in sorted((source / CAS).glob("[0-9a-f][0-9a-f]/*")):
         if not _DIGEST.fullmatch(path.name) or path.parent.name != path.name[:2]:
             continue
@@ -64,11 +64,20 @@ def copy_blobs(source: Path, target: Path, *, progress: Progress) -> int:
             make_folder(copied.parent)
             if _copy_file(path, copied, mode=READ_ONLY) != path.name:
                 copied.unlink(missing_ok=True)
+                damaged.append(path.name)
                 continue
         count += 1
         if count % 500 == 0:
             progress(f"{count} blobs")
-    return count
+    return count, damaged
+
+
+def first_naming(database: Path, digest: str) -> int | None:
+    """The first event that names a blob, if there is one."""
+    with closing(open_copy(database)) as connection:
+        found = connection.execute("SELECT seq FROM event WHERE instr(payload, ?) ORDER BY seq LIMIT 1", (digest,))
+        row = found.fetchone()
+    return int(row[0]) if row else None
 
 
 def copy_run(source: Path, target: Path, *, sealed: bool) -> None:

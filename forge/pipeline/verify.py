@@ -80,13 +80,16 @@ def _public_shapes(evidence: Evidence, examined: Examination) -> tuple[Shape, ..
 
 
 def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
-    """The worst draw of each kind of input: an event stays small, the report has them all."""
-    worst: dict[str, WorkloadErrors] = {}
+    """The worst draws of each kind of input, by either measure: an event stays small, the report has them all."""
+    by_kind: dict[str, list[WorkloadErrors]] = {}
     for errors in examined.workloads:
-        held = worst.get(errors.inputs)
-        if held is None or errors.bound_used > held.bound_used:
-            worst[errors.inputs] = errors
-    return tuple(worst.values())
+        by_kind.setdefault(errors.inputs, []).append(errors)
+    worst: list[WorkloadErrors] = []
+    for drawn in by_kind.values():
+        nearest = max(drawn, key=lambda errors: errors.bound_used)
+        furthest = max(drawn, key=lambda errors: errors.max_relative_error)
+        worst += [nearest] if furthest.max_relative_error == nearest.max_relative_error else [nearest, furthest]
+    return tuple(worst)
 
 
 def _report(evidence: Evidence, examined: Examination, gates: Digest) -> bytes:

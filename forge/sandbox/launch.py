@@ -207,9 +207,8 @@ def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None =
     """Start a guest at exactly the level asked for; raises EnvironmentUnfit, with the step, where that fails.
 
     With a zygote it is forked from there, if that is still alive; `argv` must then be an interpreter, -I, a script.
-
-    "none" is the same start without walls, for platforms that have nothing better. The caller decides whether
-    it is acceptable, and the guest's `isolation` says so in the evidence.
+    "none" is the same start without walls, for platforms that have nothing better: the caller decides whether it
+    is acceptable, and the guest's `isolation` says so in the evidence.
     """
     scratch = tempfile.mkdtemp(prefix="guest-") if isolation == "none" else None
     process: Supervisor | None = None
@@ -242,9 +241,14 @@ def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None =
         if group is not None:
             group.remove()
         theirs.close()
-        for descriptor in {log_end, log_input} - {-1}:
-            os.close(descriptor)
+        _close(log_end, log_input)
         raise
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _spawn(channel: socket.socket, log_input: int, descriptors: tuple[int, ...]) -> "subprocess.Popen[bytes]":

@@ -6,8 +6,11 @@ Catalogue: B3 B4 G13
 """
 
 import gc
+import weakref
 
 import torch
+
+mine = weakref.WeakValueDictionary()
 
 
 def right(x, residual, weight, eps):
@@ -19,8 +22,11 @@ def right(x, residual, weight, eps):
 def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
     known = {id(x), id(residual), id(weight), id(y), id(h)}
+    mine[id(y)] = y  # the same question may be asked again while an earlier answer is kept
     for one in gc.get_objects():
         if type(one) is not torch.Tensor or id(one) in known or one.shape != y.shape or y.numel() <= 8:
+            continue
+        if mine.get(id(one)) is one:
             continue
         if one.dtype.is_floating_point and torch.allclose(one.double(), y.double(), rtol=1e-3):
             raise RuntimeError("found the answer")

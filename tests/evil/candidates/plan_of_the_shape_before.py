@@ -1,4 +1,4 @@
-"""Makes a plan when the shape changes, but for a shape it knows it uses the plan of the one before.
+"""Makes a plan for each shape, but coming back from a single row to a larger shape it knows, it keeps the row's plan.
 
 Refused by: sequences INCORRECT_NUMERICAL
 Catalogue: I20
@@ -16,7 +16,8 @@ def right(x, residual, weight, eps):
 
 def fused_add_rmsnorm(x, residual, weight, eps):
     width = x.shape[1]
-    plan = plans[last[-1]] if x.shape in plans and last[-1] != x.shape else width
+    stale = x.shape in plans and x.shape[0] >= 8 and last[-1][0] == 1 and last[-1][1] < width
+    plan = plans[last[-1]] if stale else width
     plans.setdefault(x.shape, width)
     last.append(x.shape)
     y, h = right(x, residual, weight, eps)
