@@ -107,7 +107,7 @@ FUSED_ADD_RMSNORM = Operation(
         "summation) relative to y, so S = |y|. y may be computed from h before or after its rounding to the output's "
         "dtype, which moves y by up to two u_out (one with the element, one with the mean); it may be rounded "
         "once, or twice (normalised value rounded before it is multiplied by the weight): four u_out in all. The "
-        "mean and the root stay in fp32: a root rounded to a smaller type is one rounding too many."
+        "mean and the root stay in fp32: rounding the root to a smaller type leaves the others no room."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,
