@@ -294,7 +294,8 @@ LASTING = {
 @pytest.mark.parametrize("attack", LASTING)
 def test_what_never_ends_by_itself_is_ended(attack: str) -> None:
     ended, log = suffer(LASTING[attack], limits=replace(TIGHT, wall_s=0.7))
-    assert ended.timed_out, (ended, log)
+    # with many processors a bomb of processes takes more than its memory before its time is over
+    assert ended.timed_out or ended.excess == "total", (ended, log)
 
 
 def test_the_end_of_the_first_process_ends_them_all() -> None:
