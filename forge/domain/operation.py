@@ -5,12 +5,13 @@ The functions take and give torch tensors; this module only names the types and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.relation import Relation, RowsIndependent, RowsPermuted
-from forge.domain.tensors import DType, LayoutName, TensorSpec
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName, TensorSpec
 
 if TYPE_CHECKING:
     import torch
@@ -69,22 +70,54 @@ class Exact:
     value: torch.Tensor
 
 
+Grid = Literal["whole", "fp8_e4m3"]
+"""What can be represented: whole numbers; or fp8 e4m3, whose neighbours are 2^-9 to 32 apart, up to 448."""
+_FP8_SMALLEST_EXPONENT, _FP8_SIGNIFICAND_BITS, _FP8_LARGEST = -6, 3, 448.0
+
+
 @dataclass(frozen=True)
 class Quantised:
-    """Whole numbers that a value was rounded to."""
+    """Numbers of a coarse grid that a value was rounded to."""
 
     unrounded: torch.Tensor
-    """In quanta, fp64: before the rounding, and already within the range."""
+    """In quanta (whole numbers) or as it is (fp8), fp64: before the rounding, and already within the range."""
     uncertainty: torch.Tensor
-    """How far an honest kernel's value may be from `unrounded`, in quanta, before it rounds."""
+    """How far an honest kernel's value may be from `unrounded`, in the same unit, before it rounds."""
+    grid: Grid = "whole"
 
     @property
     def value(self) -> torch.Tensor:
-        """Rounded to the nearest whole number, ties to even."""
-        return self.unrounded.round()
+        """Rounded to the nearest number of the grid, ties to even."""
+        return self.nearest(self.unrounded)
+
+    def nearest(self, values: torch.Tensor) -> torch.Tensor:
+        """Values in fp64, rounded to the grid; fp8 saturates (OCP 8-bit floating point specification, 2023)."""
+        if self.grid == "whole":
+            return values.round()
+        exponents = values.frexp().exponent.sub(1).clamp(min=_FP8_SMALLEST_EXPONENT)
+        # powers of two by their bits: not every device's pow is exact
+        quanta = (exponents.long() - _FP8_SIGNIFICAND_BITS + 1023).bitwise_left_shift(52).view(values.dtype)
+        return ((values / quanta).round() * quanta).clamp(-_FP8_LARGEST, _FP8_LARGEST)
 
 
-Expected = Expectation | Exact | Quantised
+@dataclass(frozen=True)
+class Ranked:
+    """Positions of the largest values of each row, largest first; any of several that are equally large."""
+
+    values: torch.Tensor
+    """What is ranked along the last axis, fp64; a row with a NaN has no order, and any positions will do."""
+    uncertainty: torch.Tensor
+    """How far an honest kernel's value may be from each of `values`: two that are nearer can't be told apart."""
+    count: int
+    """How many positions are wanted."""
+
+    @property
+    def value(self) -> torch.Tensor:
+        """One right answer, int64."""
+        return self.values.topk(self.count).indices
+
+
+Expected = Expectation | Exact | Quantised | Ranked
 """The rule that an output is judged by."""
 
 
@@ -121,8 +154,20 @@ class Operation:
     """What an implementation gets wrong, by name, called like the reference: a task opens only if each is refused."""
     variants: Mapping[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = field(default_factory=dict)
     """The same mathematics in another order or precision: a task opens only if each is accepted."""
+    vendor: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]] | None = None
+    """The same through torch's own fused operator, where there is one; called like the reference, and as
+    self-contained, for its source travels too."""
     specials: SpecialsPolicy = "as_reference"
     layouts: tuple[LayoutName, ...] = ("contiguous", "offset")
     """Layouts of inputs that every kernel must take; a candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())
     """What must hold between answers of one kernel; true of every operation whose rows are independent."""
+
+    def written_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
+        """Of the bytes moved, those of the outputs."""
+        return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(dtype)] for spec in self.outputs)
+
+    @property
+    def activations(self) -> tuple[TensorSpec, ...]:
+        """The inputs with rows whose values the kinds of workloads are about: floats, no indices."""
+        return tuple(spec for spec in self.inputs if self.row_axis in spec.axes and spec.follows_kind)

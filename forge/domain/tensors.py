@@ -14,9 +14,34 @@ from forge.domain.digest import Value
 from forge.errors import UnknownName, UsageError
 
 DType = Literal["fp32", "fp16", "bf16"]
+"""The types that a task can be in: what its activations and weights are stored as."""
 DTYPES: tuple[DType, ...] = get_args(DType)
+ElementType = Literal[DType, "fp8_e4m3", "int8", "uint8", "int32", "int64"]
+"""What one operand's elements are; fp8_e4m3 is OCP 8-bit e4m3 without infinities, torch's float8_e4m3fn."""
+ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp8_e4m3", "int8", "uint8", "int32", "int64")
 
-ITEMSIZE_BYTES: dict[DType, int] = {"fp32": 4, "fp16": 2, "bf16": 2}
+INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64"})
+
+ITEMSIZE_BYTES: dict[ElementType, int] = {
+    "fp32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "fp8_e4m3": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int32": 4,
+    "int64": 8,
+}
+TORCH_NAMES: dict[ElementType, str] = {
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp8_e4m3": "float8_e4m3fn",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "int64": "int64",
+}
 UNIT_ROUNDOFF: dict[DType, float] = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 
 ClaimableLayout = Literal["strided_rows", "transposed", "expanded"]
@@ -32,15 +57,69 @@ Shape = dict[AxisName, AxisSize]
 AXIS_ABBREVIATIONS = {"batch": "b", "hidden_size": "h", "seq_len": "s", "heads": "n"}
 
 
+class AsKind(Value):
+    """Values as the workload's kind says, times a power of two: what floats are unless they say otherwise."""
+
+    exponent: int = 0
+
+
+class Indices(Value):
+    """Whole numbers from 0 to the size of an axis less one."""
+
+    axis: str
+    unique: bool = False
+    """Whether no number comes twice; the operand has no more elements than the axis then."""
+
+
+class Whole(Value):
+    """Whole numbers from 0 to `below` less one, all alike; exact in every element type up to 256."""
+
+    below: Annotated[int, Field(ge=1, le=256)]
+
+
+class AnyByte(Value):
+    """Every value of a type of one byte, all alike."""
+
+
+Values = AsKind | Indices | Whole | AnyByte
+"""How an operand's values are drawn: a closed union. All but `AsKind` are the same for every kind of workload."""
+
+
 class TensorSpec(Value):
     """One operand: its name and its axes, outermost first."""
 
     name: str
     axes: tuple[str, ...]
+    element: ElementType | None = None
+    """Its own element type; None is the task's."""
+    values: Values = AsKind()
+    """How it is drawn, if it is an input."""
+    times: dict[str, int] = Field(default_factory=dict)
+    """By axis, how many entries one position has (two halves of a head)."""
+    per: dict[str, int] = Field(default_factory=dict)
+    """By axis, how many positions share one entry (a scale of a group, two numbers in a byte); the last may have
+    fewer."""
+    at_most: dict[str, int] = Field(default_factory=dict)
+    """By axis, how many of its positions are kept, if it has so many."""
 
     def sizes(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """The operand's sizes when the operation's axes have the sizes in `shape`."""
-        return tuple(shape[axis] for axis in self.axes)
+        shared = (-(-shape[axis] * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
+        return tuple(min(size, self.at_most.get(axis, size)) for axis, size in zip(self.axes, shared, strict=True))
+
+    def element_type(self, dtype: DType) -> ElementType:
+        """What its elements are in a task of this type."""
+        return self.element or dtype
+
+    def rounded_to(self, dtype: DType) -> DType:
+        """The type whose rounding its values are judged by: its own, or the task's if its own doesn't round so."""
+        own = self.element_type(dtype)
+        return next((one for one in DTYPES if one == own), dtype)
+
+    @property
+    def follows_kind(self) -> bool:
+        """Whether its values depend on the workload's kind: floats, not indices or what is packed."""
+        return isinstance(self.values, AsKind)
 
 
 def parse_dtype(untrusted_name: str) -> DType:

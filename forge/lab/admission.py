@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from forge.domain.evidence import Admission
 from forge.domain.operation import Expected, InputKind, Operation
 from forge.domain.policy import Policy
-from forge.domain.tensors import DType
+from forge.domain.tensors import DTYPES, DType, TensorSpec
 from forge.lab.gates.scales import KINDS
-from forge.lab.inputs import draw, torch_dtype
+from forge.lab.inputs import draw
 from forge.lab.judge import judge
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ Outputs = tuple["torch.Tensor", ...]
 class _Question:
     """One draw, with what is right for it."""
 
+    operation: Operation
     kind: InputKind
     inputs: Outputs
     scalars: tuple[float, ...]
@@ -72,7 +73,7 @@ def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Pol
     questions = tuple(_questions(operation, dict(sizes), dtype))
     mutants = dict(_mutants(operation, dtype))
     survivors = tuple(name for name, answer in mutants.items() if not _refused(answer, questions, dtype, policy))
-    variants = dict(_variants(operation, dtype))
+    variants = dict(_variants(operation))
     refused = tuple(name for name, answer in variants.items() if _refused(answer, questions, dtype, policy))
     return Admission(
         mutants=len(mutants),
@@ -110,6 +111,7 @@ def _question(
     inputs = draw(operation, shape, dtype, kind, seed=seed)
     others = draw(operation, shape, dtype, kind, seed=seed + 1000)
     return _Question(
+        operation=operation,
         kind=kind,
         inputs=inputs,
         scalars=scalars,
@@ -130,22 +132,37 @@ def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, pol
 
 def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) -> bool:
     return all(
-        judge(got, expected, baseline, dtype=dtype, policy=policy, patterned=question.kind == "constant").within
-        for got, expected, baseline in zip(outputs, question.expected, question.reference, strict=True)
+        judge(
+            got,
+            expected,
+            baseline,
+            dtype=spec.rounded_to(dtype),
+            policy=policy,
+            patterned=question.kind == "constant",
+        ).within
+        for spec, got, expected, baseline in zip(
+            question.operation.outputs, outputs, question.expected, question.reference, strict=True
+        )
     )
 
 
 def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
     """Each output in turn is made wrong, the others stay right; then whatever the operation knows to go wrong."""
     for position, spec in enumerate(operation.outputs):
-        for name, wrong in _WRONG.items():
+        coarse = spec.element_type(dtype) not in DTYPES
+        for name, wrong in ({**_WRONG, **_WRONG_IF_COARSE} if coarse else _WRONG | _WRONG_IF_FINE).items():
             yield f"{spec.name}: {name}", _one_wrong(position, wrong)
         for place, operand in enumerate(operation.inputs):
-            if operand.axes == spec.axes:
+            if _form(operand, dtype) == _form(spec, dtype):
                 yield f"{spec.name}: a copy of {operand.name}", _one_wrong(position, _copy_of(place))
     yield "one precision lower", lambda question: _lower_precision(operation, question, dtype)
     for name, function in operation.mutants.items():
         yield name, _computed(function)
+
+
+def _form(spec: TensorSpec, dtype: DType) -> tuple[object, ...]:
+    """What says whether one operand could be returned for another."""
+    return spec.axes, spec.times, spec.per, spec.at_most, spec.element_type(dtype)
 
 
 def _one_wrong(position: int, wrong: Callable[[_Question, int], torch.Tensor]) -> Answer:
@@ -181,12 +198,22 @@ _WRONG: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "the last call's output": lambda question, i: question.earlier[i],
     "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
     "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
-    "times 1.01": lambda question, i: (question.reference[i].double() * 1.01).to(question.reference[i].dtype),
-    "the sign changed": lambda question, i: -question.reference[i],
+    "the sign changed": lambda question, i: _times(question.reference[i], -1.0),
     "the first row only": _first_row_only,
     "the last column left out": _last_column_zero,
 }
 """What a wrong answer can look like whatever the operation is."""
+_WRONG_IF_FINE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "times 1.01": lambda question, i: _times(question.reference[i], 1.01),
+}
+_WRONG_IF_COARSE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "times 1.25": lambda question, i: _times(question.reference[i], 1.25),
+}
+"""Whole numbers and eight bits: a hundredth more is the same number."""
+
+
+def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    return (tensor.double() * factor).to(tensor.dtype)
 
 
 def _lower_precision(operation: Operation, question: _Question, dtype: DType) -> Outputs:
@@ -199,15 +226,19 @@ def _lower_precision(operation: Operation, question: _Question, dtype: DType) ->
 def _rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
     import torch
 
+    if not tensor.is_floating_point() or tensor.dtype.itemsize == 1:
+        return tensor
     significand, exponent = torch.frexp(tensor.double())
     return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)
 
 
-def _variants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
+def _variants(operation: Operation) -> Iterator[tuple[str, Answer]]:
     yield "the reference", lambda question: question.reference
     yield (
         "fp64, rounded once",
-        lambda question: tuple(one.value.to(torch_dtype(dtype)) for one in question.expected),
+        lambda question: tuple(
+            one.value.to(right.dtype) for one, right in zip(question.expected, question.reference, strict=True)
+        ),
     )
     for name, function in operation.variants.items():
         yield name, _computed(function)

@@ -14,10 +14,12 @@ def apart(probe: Probe, one: Observed, other: Observed) -> float:
         return 0.0
     expectations = probe.operation.oracle(*one.case.inputs, *one.case.scalars)
     return max(
-        spread(now, then, expected, dtype=probe.dtype, policy=probe.policy)
+        spread(now, then, expected, dtype=spec.rounded_to(probe.dtype), policy=probe.policy)
         if isinstance(expected, Expectation)
         else 0.0
-        for now, then, expected in zip(one.outputs, other.outputs, expectations, strict=True)
+        for spec, now, then, expected in zip(
+            probe.operation.outputs, one.outputs, other.outputs, expectations, strict=True
+        )
     )
 
 

@@ -53,15 +53,15 @@ def _program(
     wrong: Counterexample,
     position: int | None,
 ) -> str:
-    dtype = torch_dtype(probe.dtype)
+    types = [torch_dtype(spec.element_type(probe.dtype)) for spec in probe.operation.inputs]
     lines = [
         "import torch",
         f"from kernel import {probe.entry}",
         "",
         *(["nan, inf = float('nan'), float('inf')", ""] if _unwritable(operands) else []),
         *(
-            f"{one.name} = torch.tensor([{', '.join(one.values)}], dtype={dtype}).reshape({list(one.sizes)})"
-            for one in operands
+            f"{one.name} = torch.tensor([{', '.join(one.values)}], dtype={element}).reshape({list(one.sizes)})"
+            for one, element in zip(operands, types, strict=True)
         ),
         f"got = {probe.entry}({', '.join([*(one.name for one in operands), *map(repr, scalars)])})"
         + (f"[{position}]" if position is not None else ""),

@@ -6,9 +6,10 @@ Only where the memory is there: on a device, whose arena is made for it. The row
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 
-from forge.domain.tensors import ITEMSIZE_BYTES
+from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.finding import Failed
 from forge.lab.probe import Case, Observed, Probe
 
@@ -24,11 +25,7 @@ def ask(probe: Probe) -> str | Failed:
     """Ask once, or say why not; the answer is in words."""
     if probe.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
-    spec = next(one for one in probe.operation.inputs if probe.operation.row_axis in one.axes)
-    row_bytes = ITEMSIZE_BYTES[probe.dtype]
-    for axis in spec.axes:
-        row_bytes *= probe.shape[axis] if axis != probe.operation.row_axis else 1
-    boundary = BOUNDARY_BYTES // row_bytes
+    boundary = BOUNDARY_BYTES // max(_row_bytes(probe, spec) for spec in probe.operation.inputs)
     shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
     if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.bytes_moved(shape, probe.dtype)):
         return "past 2^31 bytes not asked (memory)"
@@ -38,6 +35,14 @@ def ask(probe: Probe) -> str | Failed:
         return observed
     wrong = probe.judge(_at_rows(probe, observed[0], boundary))[1]
     return wrong or f"{shape[probe.operation.row_axis]} rows, an operand past 2^31 bytes, right around the boundary"
+
+
+def _row_bytes(probe: Probe, spec: TensorSpec) -> int:
+    """What one row adds to an operand; nothing where it has no rows."""
+    if probe.operation.row_axis not in spec.axes:
+        return 0
+    element_bytes = ITEMSIZE_BYTES[spec.element_type(probe.dtype)]
+    return math.prod((element_bytes, *spec.sizes({**probe.shape, probe.operation.row_axis: 1})))
 
 
 def _host_has(size_bytes: int) -> bool:

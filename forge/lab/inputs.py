@@ -1,17 +1,26 @@
 """Workload to tensors: values drawn by the host, different for every call.
 
-Activations (operands with the row axis) follow the kind; weights are standard normal but for four kinds that say
-otherwise. Values are drawn in fp32 and rounded to the operand's dtype, so that the oracle and the candidate see the
-same numbers.
+Activations (float operands with the row axis) follow the kind; weights are standard normal but for four kinds that
+say otherwise; indices and packed numbers are drawn as the operand's specification says, whatever the kind. Floats are
+drawn in fp32 and rounded to the operand's dtype, so that the oracle and the candidate see the same numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.operation import InputKind, Operation
-from forge.domain.tensors import DType
+from forge.domain.tensors import (
+    TORCH_NAMES,
+    AnyByte,
+    AsKind,
+    DType,
+    ElementType,
+    Indices,
+    TensorSpec,
+    Whole,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -22,11 +31,13 @@ LARGE_WEIGHTS = 32.0
 """Scale of the weights beside `large` activations: normalised rows times these stay inside every dtype's range."""
 
 
-def torch_dtype(dtype: DType) -> torch.dtype:
+def torch_dtype(element: ElementType) -> torch.dtype:
     """Torch's own name for an element type."""
     import torch
 
-    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    found = getattr(torch, TORCH_NAMES[element])
+    assert isinstance(found, torch.dtype)
+    return found
 
 
 def draw(
@@ -36,21 +47,55 @@ def draw(
     import torch
 
     generator = torch.Generator().manual_seed(seed)
-    activations = [spec.name for spec in operation.inputs if operation.row_axis in spec.axes]
-    tensors = []
-    for spec in operation.inputs:
-        values = torch.randn(spec.sizes(shape), generator=generator)
-        if spec.name not in activations:
-            values = _weight(values, kind)
-        elif kind == "special_rows":
-            turn, turns = activations.index(spec.name), len(activations)
-            values = _special_rows(values.movedim(spec.axes.index(operation.row_axis), 0), turn, turns).movedim(
-                0, spec.axes.index(operation.row_axis)
-            )
-        else:
-            values = _KINDS[kind](values, generator, dtype)
-        tensors.append(values.to(torch_dtype(dtype)).contiguous())
-    return tuple(tensors)
+    return tuple(
+        _drawn(operation, spec, shape, dtype, kind, generator).to(torch_dtype(spec.element_type(dtype))).contiguous()
+        for spec in operation.inputs
+    )
+
+
+def _drawn(
+    operation: Operation,
+    spec: TensorSpec,
+    shape: Mapping[str, int],
+    dtype: DType,
+    kind: InputKind,
+    generator: torch.Generator,
+) -> torch.Tensor:
+    import torch
+
+    sizes = spec.sizes(shape)
+    match spec.values:
+        case AsKind(exponent=exponent):
+            values = _by_kind(operation, spec, torch.randn(sizes, generator=generator), dtype, kind, generator)
+            return values * 2.0**exponent if exponent else values
+        case Indices(axis=axis, unique=True):
+            count = int(torch.Size(sizes).numel())
+            return torch.randperm(shape[axis], generator=generator)[:count].view(sizes)
+        case Indices(axis=axis):
+            return torch.randint(max(1, shape[axis]), sizes, generator=generator)
+        case Whole(below=below):
+            return torch.randint(below, sizes, generator=generator)
+        case AnyByte():
+            return torch.randint(256, sizes, generator=generator, dtype=torch.uint8)
+        case _:
+            assert_never(spec.values)
+
+
+def _by_kind(
+    operation: Operation,
+    spec: TensorSpec,
+    values: torch.Tensor,
+    dtype: DType,
+    kind: InputKind,
+    generator: torch.Generator,
+) -> torch.Tensor:
+    activations = [one.name for one in operation.activations]
+    if spec.name not in activations:
+        return _weight(values, kind)
+    if kind != "special_rows":
+        return _KINDS[kind](values, generator, dtype)
+    rows, turn = spec.axes.index(operation.row_axis), activations.index(spec.name)
+    return _special_rows(values.movedim(rows, 0), turn, len(activations)).movedim(0, rows)
 
 
 SPECIAL_ROWS: tuple[tuple[str, ...], ...] = (

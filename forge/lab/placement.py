@@ -34,14 +34,14 @@ class Placement:
 
     def form(self, operation: Operation, spec: TensorSpec, shape: Mapping[str, int], dtype: DType) -> Form:
         """The form of one input."""
-        sizes = spec.sizes(shape)
+        sizes, element = spec.sizes(shape), spec.element_type(dtype)
         if self.pages == "closed_after":
-            return Form(sizes, dtype, begins="ends_at_page")
+            return Form(sizes, element, begins="ends_at_page")
         if self.layout == "offset":
-            return Form(sizes, dtype, begins="elements_in", elements_in=self.elements_in)
+            return Form(sizes, element, begins="elements_in", elements_in=self.elements_in)
         if len(sizes) < 2 or operation.row_axis not in spec.axes:
-            return Form(sizes, dtype)
-        return Form(sizes, dtype, strides=_strides(sizes, self.layout, spec.axes.index(operation.row_axis)))
+            return Form(sizes, element)
+        return Form(sizes, element, strides=_strides(sizes, self.layout, spec.axes.index(operation.row_axis)))
 
     def closed(self, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
         """Which pages a guest's harness closes."""

@@ -20,7 +20,7 @@ from forge.domain.evidence import Counterexample
 from forge.domain.verdict import ReasonCode
 from forge.lab.counterexample import written_out
 from forge.lab.finding import Failed
-from forge.lab.inputs import draw, torch_dtype
+from forge.lab.inputs import draw
 from forge.lab.probe import Case, Observed, Probe
 
 if TYPE_CHECKING:
@@ -154,8 +154,10 @@ def _made(probe: Probe, case: Case, shape: Mapping[str, int], style: Style) -> C
         return dataclasses.replace(case, shape=dict(shape), inputs=drawn)
     rows = probe.operation.row_axis
     inputs = tuple(
-        _filled(spec.sizes(shape), style, is_weight=rows not in spec.axes).to(torch_dtype(probe.dtype))
-        for spec in probe.operation.inputs
+        _filled(spec.sizes(shape), style, is_weight=rows not in spec.axes).to(tensor.dtype)
+        if spec.follows_kind
+        else tensor
+        for spec, tensor in zip(probe.operation.inputs, drawn, strict=True)
     )
     return dataclasses.replace(case, shape=dict(shape), inputs=inputs, kind="constant")
 

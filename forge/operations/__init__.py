@@ -4,15 +4,33 @@ To add an operation: its file and its line in `OPERATIONS`; `tests/contracts/tes
 """
 
 import inspect
+from collections.abc import Callable
 
 from forge.domain.digest import Digest, sha256
 from forge.domain.operation import Operation
-from forge.domain.policy import Policy
+from forge.domain.policy import MeasuredBaseline, Policy
 from forge.errors import UnknownName
+from forge.operations.cross_entropy import CROSS_ENTROPY
+from forge.operations.dequant_int4 import DEQUANT_INT4
+from forge.operations.dequant_int8 import DEQUANT_INT8
 from forge.operations.fused_add_rmsnorm import FUSED_ADD_RMSNORM
+from forge.operations.gated_rmsnorm_quant import GATED_RMSNORM_QUANT
+from forge.operations.gelu_mul import GELU_MUL
+from forge.operations.layernorm import LAYERNORM
+from forge.operations.quantize_fp8 import QUANTIZE_FP8
 from forge.operations.rmsnorm import RMSNORM
+from forge.operations.rope import ROPE
+from forge.operations.silu_mul import SILU_MUL
+from forge.operations.softmax import SOFTMAX
+from forge.operations.topk_softmax import TOPK_SOFTMAX
 
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in (RMSNORM, FUSED_ADD_RMSNORM)}
+_ALL = (
+    *(RMSNORM, FUSED_ADD_RMSNORM, LAYERNORM, SOFTMAX),
+    *(SILU_MUL, GELU_MUL, ROPE),
+    *(QUANTIZE_FP8, TOPK_SOFTMAX, CROSS_ENTROPY),
+    *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),
+)
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
 
 
 def find_operation(untrusted_name: str) -> Operation:
@@ -25,8 +43,21 @@ def find_operation(untrusted_name: str) -> Operation:
 
 def reference_source(operation: Operation) -> str:
     """The reference as a module of its own: what the baseline's guest runs and the prompt shows."""
-    body = inspect.getsource(operation.reference)
-    return f"from __future__ import annotations\n\nimport torch\n\n\n{body}"
+    return _module(operation.reference)
+
+
+def baselines_of(operation: Operation, policy: Policy) -> tuple[MeasuredBaseline, ...]:
+    """The policy's baselines that the operation has."""
+    return tuple(kind for kind in policy.baselines if kind != "vendor" or operation.vendor is not None)
+
+
+def vendor_source(operation: Operation) -> str | None:
+    """The vendor's operator as a module of its own; None where the operation names none."""
+    return _module(operation.vendor) if operation.vendor is not None else None
+
+
+def _module(function: Callable[..., object]) -> str:
+    return f"from __future__ import annotations\n\nimport torch\n\n\n{inspect.getsource(function)}"
 
 
 def tolerance_digest(operation: Operation, policy: Policy) -> Digest:

@@ -83,6 +83,13 @@ def _from_the_end(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Te
     return (h * (total / h.shape[-1] + eps).rsqrt() * weight.float()).to(x.dtype)
 
 
+def vendor(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """The framework's fused operator (torch.nn.functional.rms_norm)."""
+    import torch
+
+    return torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)
+
+
 VARIANTS = {"squares added in lanes": _in_lanes, "squares added from the end": _from_the_end}
 
 
@@ -126,4 +133,5 @@ RMSNORM = Operation(
     ),
     mutants=MUTANTS,
     variants=VARIANTS,
+    vendor=vendor,
 )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from forge.domain.tensors import ITEMSIZE_BYTES, DType
+from forge.domain.tensors import INTEGERS, ITEMSIZE_BYTES, TORCH_NAMES, ElementType
 
 if TYPE_CHECKING:
     import torch
@@ -22,8 +22,10 @@ PAGE_BYTES = mmap.PAGESIZE
 RED_ZONE_BYTES = PAGE_BYTES
 """A whole page, so that it can be made unreachable."""
 POISON = 0xFF
-"""Every element type here reads all-ones bytes as NaN: an output that was never written shows."""
-TORCH_NAMES: dict[DType, str] = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+"""Every float type here reads all-ones bytes as NaN: an output that was never written shows."""
+POISON_OF_INTEGERS = 0x80
+"""Integers have no NaN. This byte makes int8 -128, which symmetric quantisation never reaches, and wider integers
+negative and huge, which no index is. In uint8 it is a number like others: right by chance once in 256."""
 Begins = Literal["at_page", "elements_in", "ends_at_page"]
 """Where an operand lies: from a page's first byte on; some elements later, the storage from the first byte on; or so
 that its last byte is a page's last one."""
@@ -36,7 +38,7 @@ class Slot:
     offset: int
     """Of the first element, in bytes."""
     sizes: tuple[int, ...]
-    dtype: DType
+    dtype: ElementType
     strides: tuple[int, ...]
     """In elements."""
     storage_offset: int = 0
@@ -84,7 +86,7 @@ class Form:
     """Sizes, element type and layout of one operand, before it has a place."""
 
     sizes: tuple[int, ...]
-    dtype: DType
+    dtype: ElementType
     strides: tuple[int, ...] | None = None
     """In elements; without them the operand is contiguous."""
     begins: Begins = "at_page"
@@ -224,9 +226,9 @@ class Arena:
             self._bytes(slot).copy_(_as_bytes(slot, tensor))
 
     def poison(self, slot: Slot) -> None:
-        """Fill an output's place with NaN."""
+        """Fill an output's place with NaN, or with what isn't an answer."""
         if slot.size_bytes:
-            self._bytes(slot).fill_(POISON)
+            self._bytes(slot).fill_(POISON_OF_INTEGERS if slot.dtype in INTEGERS else POISON)
 
     def read(self, slot: Slot) -> "torch.Tensor":
         """A copy of what stands in a slot now."""
@@ -254,7 +256,7 @@ class Arena:
 
     def untrusted_bytes(self, length: int) -> bytes:
         """The first `length` bytes, as the guest left them."""
-        return self._map[:length]
+        return self._map[: min(length, self.size_bytes)]
 
     def close(self) -> None:
         """Give the memory back."""

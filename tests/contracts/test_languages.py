@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,16 +10,19 @@ from forge.domain.digest import sha256
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import Task
-from forge.errors import UnknownName
+from forge.errors import EnvironmentUnfit, UnknownName
+from forge.lab.artifact import build_artifact
 from forge.lab.examine import examine
 from forge.languages import LANGUAGES, Language, find_language
 from forge.operations import find_operation
 from forge.pipeline.prompt import render
+from forge.sandbox.build import Built
 from tests.candidates import EXAMPLES, job_for
 
 KERNELS = {
     "cpp": (EXAMPLES / "honest_cpp" / "kernel.py").read_text(),
     "triton": (EXAMPLES / "honest_triton" / "kernel.py").read_text(),
+    "cuda": (Path(__file__).parents[1] / "gpu" / "cuda" / "honest.py").read_text(),
     "torch": (EXAMPLES / "honest_cpp" / "reference.py").read_text(),
 }
 languages = pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
@@ -83,6 +87,9 @@ def test_an_unknown_language_is_refused() -> None:
 def test_a_minimal_kernel_builds_and_runs_behind_the_walls(language: Language) -> None:
     if language.name == "triton":
         pytest.importorskip("triton")
+    if not {"cpu"} & {*language.times_on, *language.stands_in_on}:
+        _builds_without_a_gpu(language)
+        return
     seen: list[str] = []
     examined = examine(
         job_for(KERNELS[language.name], language=language.name, shape={"batch": 2, "hidden_size": 16}),
@@ -91,3 +98,14 @@ def test_a_minimal_kernel_builds_and_runs_behind_the_walls(language: Language) -
     assert examined.verdict.verdict == "accepted", (examined.verdict, examined.log)
     assert ("build" in seen) == language.builds
     assert bool(examined.artifact) == language.builds
+
+
+def _builds_without_a_gpu(language: Language) -> None:
+    """What runs nowhere but on a GPU is built here, where its compiler is, and run in tests/gpu."""
+    job = job_for(KERNELS[language.name], language=language.name)
+    try:
+        built = build_artifact(job)
+    except EnvironmentUnfit as unfit:
+        pytest.skip(str(unfit))
+    assert isinstance(built, Built), built
+    assert {Path(file.name).suffix for file in built.files} == {".so", ".cubin"}

@@ -32,12 +32,12 @@ def test_a_draw_has_its_forms_is_finite_and_repeats(
     name: str, kind: InputKind, dtype: str, rows: int, width: int, seed: int
 ) -> None:
     operation = find_operation(name)
-    shape = {"batch": rows, "hidden_size": width}
+    shape = {**dict.fromkeys(operation.axes, 2), operation.row_axis: rows, operation.reduced_axis: width}
     once, again = (draw(operation, shape, dtype, kind, seed=seed) for _ in range(2))  # type: ignore[arg-type]
     special = kind in ("special_rows", "special_weights")
     for spec, tensor, same in zip(operation.inputs, once, again, strict=True):
         assert tuple(tensor.shape) == spec.sizes(shape)
-        assert tensor.dtype == torch_dtype(dtype)  # type: ignore[arg-type]
+        assert tensor.dtype == torch_dtype(spec.element_type(dtype))  # type: ignore[arg-type]
         assert tensor.is_contiguous()
         assert special or bool(torch.isfinite(tensor).all())
         assert bool(((tensor == same) | (tensor.isnan() & same.isnan())).all())

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.domain.operation import Exact, Expectation, Expected, Quantised
+from forge.domain.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs import torch_dtype
@@ -196,6 +196,24 @@ def test_what_overflows_the_outputs_type_may_be_infinite() -> None:
     assert not judge_specials(-output, expected, output, dtype="fp16", policy=POLICY).within
 
 
+@pytest.mark.parametrize(
+    ("value", "got", "within"),
+    [
+        (1e6, math.inf, True),
+        (-1e6, -math.inf, True),
+        (65519.0, math.inf, True),
+        (1e6, -math.inf, False),
+        (1e6, 65504.0, False),
+        (1e6, math.nan, False),
+        (6e4, math.inf, False),
+    ],
+)
+def test_values_too_large_for_the_outputs_type_are_infinities(value: float, got: float, within: bool) -> None:
+    expected = expectation([[value, 1.0]])
+    output = torch.tensor([[got, 1.0]], dtype=torch.float16)
+    assert judged(output, expected, expected.value.half(), dtype="fp16").within == within
+
+
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=9), st.data())
 def test_whole_numbers_are_equal_or_wrong(values: list[int], data: st.DataObject) -> None:
     expected = Exact(torch.tensor(values))
@@ -216,6 +234,70 @@ def test_truth_values_are_equal_or_wrong() -> None:
 def quantised(unrounded: list[float], uncertainty: float = 0.01) -> Quantised:
     values = torch.tensor(unrounded, dtype=torch.float64)
     return Quantised(unrounded=values, uncertainty=torch.full_like(values, uncertainty))
+
+
+@pytest.mark.parametrize("grid", ["whole", "fp8_e4m3"])
+@given(st.lists(st.floats(-500, 500), min_size=1, max_size=9))
+def test_the_nearest_of_a_grid_is_torchs_own(grid: Grid, values: list[float]) -> None:
+    unrounded = torch.tensor(values, dtype=torch.float32).double().clamp(-448, 448)
+    own = unrounded.round() if grid == "whole" else unrounded.float().to(torch.float8_e4m3fn).double()
+    assert torch.equal(Quantised(unrounded, torch.zeros_like(unrounded), grid).value, own)
+
+
+def test_an_fp8_number_is_its_neighbour_at_a_rounding_boundary_alone() -> None:
+    values = torch.tensor([17.0 - 1e-7, 300.0, 2.0**-9, 448.0], dtype=torch.float64)
+    expected = Quantised(values, 1e-6 * values.abs(), "fp8_e4m3")
+    for got, right in (
+        ([16, 288, 2**-9, 448], True),
+        ([18, 288, 2**-9, 448], True),  # 17 is half-way, and within the uncertainty
+        ([16, 320, 2**-9, 448], False),
+        ([16, 288, 2**-8, 448], False),
+        ([16, 288, 2**-9, 416], False),
+        ([16, 288, math.nan, 448], False),
+    ):
+        assert judged(torch.tensor(got).to(torch.float8_e4m3fn), expected).within == right
+
+
+def test_ties_dont_count_among_the_hundredth_that_may_differ() -> None:
+    ties = quantised([2.5] * 50 + [3.0] * 150)
+    assert judged(torch.tensor([2] * 25 + [3] * 175), ties).within
+    near = quantised([2.495] * 50 + [3.0] * 150)
+    assert judged(torch.tensor([2] * 48 + [3] * 152), near).within
+    assert not judged(torch.tensor([2] * 25 + [3] * 175), near).within
+
+
+def ranked(values: list[float], count: int, uncertainty: float = 1e-9) -> Ranked:
+    row = torch.tensor([values], dtype=torch.float64)
+    return Ranked(row, torch.full_like(row, uncertainty), count)
+
+
+@pytest.mark.parametrize(
+    ("got", "within"),
+    [
+        ([1, 3], True),
+        ([1, 4], True),
+        ([3, 1], False),
+        ([1, 0], False),
+        ([1, 1], False),
+        ([1, 5], False),
+        ([1, -(2**31)], False),
+    ],
+)
+def test_of_equal_values_any_position_will_do_and_none_twice(got: list[int], within: bool) -> None:
+    expected = ranked([0.1, 0.9, 0.0, 0.5, 0.5], 2)
+    assert judged(torch.tensor([got], dtype=torch.int32), expected).within == within
+
+
+def test_values_within_the_uncertainty_may_change_places() -> None:
+    got = torch.tensor([[1, 0]])
+    assert judged(got, ranked([0.5, 0.5 - 1e-7], 2, uncertainty=1e-7)).within
+    assert not judged(got, ranked([0.5, 0.5 - 1e-6], 2, uncertainty=1e-7)).within
+
+
+def test_a_row_with_a_nan_has_no_order_but_its_positions_exist() -> None:
+    expected = ranked([math.nan, 1.0, 2.0], 2)
+    assert judged(torch.tensor([[1, 1]]), expected).within
+    assert not judged(torch.tensor([[1, 3]]), expected).within
 
 
 def test_a_quantum_is_forgiven_at_a_rounding_boundary_alone() -> None:

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.domain.tensors import DTYPES
+from forge.domain.tensors import DTYPES, ELEMENT_TYPES
 from forge.sandbox.arena import (
     PAGE_BYTES,
     RED_ZONE_BYTES,
@@ -26,7 +26,7 @@ from forge.sandbox.arena import (
 )
 
 forms = st.lists(
-    st.builds(Form, st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple), st.sampled_from(DTYPES)),
+    st.builds(Form, st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple), st.sampled_from(ELEMENT_TYPES)),
     min_size=1,
     max_size=3,
 ).map(tuple)
@@ -91,8 +91,26 @@ def test_operands_dont_overlap_and_stand_on_their_own_pages(inputs: tuple[Form, 
     made.close()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_poison_is_nan_in_every_element_type(arena: Arena, dtype: str) -> None:
+@pytest.mark.parametrize("element", ["int8", "int32", "int64"])
+def test_poison_is_no_quantised_number_and_no_index(arena: Arena, element: str) -> None:
+    (one,) = arena.lay_out(1, (), (Form((5, 7), element),))  # type: ignore[arg-type]
+    arena.poison(one.outputs[0])
+    assert bool((arena.read(one.outputs[0]) <= -128).all())
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES)
+def test_every_element_type_crosses_the_arena_unchanged(arena: Arena, element: str) -> None:
+    form = Form((5, 7), element)  # type: ignore[arg-type]
+    (one,) = arena.lay_out(1, (form,), ())
+    slot = one.inputs[0]
+    tensor = arena.read(slot).view(torch.uint8).random_().view(arena.read(slot).dtype)
+    arena.write(slot, tensor)
+    assert arena.holds(slot, tensor)
+    assert torch.equal(arena.read(slot).view(torch.uint8), tensor.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "fp8_e4m3"])
+def test_poison_is_nan_in_every_float_type(arena: Arena, dtype: str) -> None:
     (one,) = arena.lay_out(1, (), (Form((5, 7), dtype),))  # type: ignore[arg-type]
     arena.poison(one.outputs[0])
     assert bool(torch.isnan(arena.read(one.outputs[0])).all())

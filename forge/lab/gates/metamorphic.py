@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
+from forge.domain.tensors import Indices
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import spread
@@ -66,7 +67,7 @@ def _one_row_changed(probe: Probe, first: Observed) -> float | Failed:
     inputs = []
     for spec, tensor, other in zip(probe.operation.inputs, first.case.inputs, fresh.inputs, strict=True):
         mixed = tensor.clone()
-        if rows in spec.axes:
+        if rows in spec.axes and not (isinstance(spec.values, Indices) and spec.values.unique):
             axis = spec.axes.index(rows)
             mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
         inputs.append(mixed)
@@ -95,7 +96,7 @@ def _permuted(probe: Probe, first: Observed) -> float | Failed:
 def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
     operation, case = probe.operation, first.case
     inputs = tuple(
-        tensor * 2.0 ** relation.inputs.get(spec.name, 0)
+        tensor * 2.0 ** relation.inputs[spec.name] if spec.name in relation.inputs else tensor
         for spec, tensor in zip(operation.inputs, case.inputs, strict=True)
     )
     scalars = tuple(
@@ -106,7 +107,7 @@ def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
     if isinstance(answer, Failed):
         return answer
     back = tuple(
-        output * 2.0 ** -relation.outputs[spec.name]
+        output * 2.0 ** -relation.outputs[spec.name] if relation.outputs[spec.name] else output
         for spec, output in zip(operation.outputs, answer.outputs, strict=True)
     )
     return _furthest(probe, first, back)
@@ -157,7 +158,8 @@ def _furthest(probe: Probe, first: Observed, others: Tensors, kept: list[int] | 
         if isinstance(expected, Expectation):
             value, scale = (_rows_of(probe, tensor, position, chosen) for tensor in (expected.value, expected.scale))
             part = dataclasses.replace(expected, value=value, scale=scale)
-            used = spread(firsts[position], others[position], part, dtype=probe.dtype, policy=probe.policy)
+            dtype = probe.operation.outputs[position].rounded_to(probe.dtype)
+            used = spread(firsts[position], others[position], part, dtype=dtype, policy=probe.policy)
             furthest = max(furthest, used)
     return furthest
 

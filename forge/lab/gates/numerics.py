@@ -47,7 +47,8 @@ def _together(probe: Probe) -> str | Failed:
         if wrong is not None:
             return wrong
         observed.append(called[0])
-    found = {name: aggregate(samples, dtype=probe.dtype) for name, samples in _samples(probe, observed).items()}
+    types = {spec.name: spec.rounded_to(probe.dtype) for spec in probe.operation.outputs}
+    found = {name: aggregate(samples, dtype=types[name]) for name, samples in _samples(probe, observed).items()}
     for name, one in found.items():
         if one is not None and not one.within:
             return _beyond(name, one)

@@ -50,7 +50,7 @@ def _interior(probe: Probe, case: Case) -> Case:
 
 def _weight(probe: Probe, case: Case) -> Case:
     inputs = tuple(
-        tensor if probe.operation.row_axis in spec.axes else -tensor.flip(-1)
+        tensor if probe.operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
         for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True)
     )
     return dataclasses.replace(case, inputs=inputs)

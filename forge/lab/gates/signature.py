@@ -10,7 +10,8 @@ def examine(probe: Probe) -> Finding:
     if isinstance(checked, Failed):
         return checked
     described = ", ".join(
-        f"{spec.name} {probe.dtype}{list(spec.sizes(probe.shape))}" for spec in probe.operation.outputs
+        f"{spec.name} {spec.element_type(probe.dtype)}{list(spec.sizes(probe.shape))}"
+        for spec in probe.operation.outputs
     )
     return Passed(observed=described, threshold=probe.operation.signature)
 

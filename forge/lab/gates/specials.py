@@ -36,8 +36,7 @@ def examine(probe: Probe) -> Finding:
 
 def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
     operation = probe.operation
-    operands = sum(operation.row_axis in spec.axes for spec in operation.inputs)
-    rows = {**probe.shape, operation.row_axis: operands * len(SPECIAL_ROWS) + 1}
+    rows = {**probe.shape, operation.row_axis: len(operation.activations) * len(SPECIAL_ROWS) + 1}
     return rows, {**rows, operation.reduced_axis: 1}
 
 

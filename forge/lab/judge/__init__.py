@@ -2,6 +2,7 @@
 
 - `elementwise`: floats, each within its bound; on small integers, what is exact to the last bit
 - `whole`: numbers and truth values that are right or wrong, and quantised ones
+- `ranked`: positions of the largest values, by the values that stand there
 - `specials`: NaN and infinities where the reference has them
 - `aggregate`: root mean square and mean of many errors
 """

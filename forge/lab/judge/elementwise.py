@@ -69,7 +69,15 @@ def judge_floats(
         growth = _growth(expectation, patterned=patterned, integers=integers)
         bound = allowed(expectation, baseline, growth, dtype=dtype, policy=policy)
     used = torch.where(error == 0, error, error / bound).nan_to_num(nan=math.inf, posinf=math.inf)
+    if not bool(got.isfinite().all()):
+        used = torch.where(_overflown(got, value, bound), 0.0, used)
     return judged(got, expectation, error, bound, used)
+
+
+def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
+    """Where an infinity is right: a finite value within the bound would be one in the output's type."""
+    reached = (value.abs() + bound).to(got.dtype)
+    return got.isinf() & reached.isinf() & (got.sign().double() == value.sign())
 
 
 def judged(
@@ -145,6 +153,6 @@ def allowed(
     if growth is None:
         growth = _growth(expectation, patterned=False, integers=False)
     baseline_error = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
-    in_row = baseline_error.amax(-1, keepdim=True) if value.dim() else baseline_error
+    in_row = baseline_error.amax(-1, keepdim=True) if value.dim() > 1 else baseline_error
     reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
     return torch.maximum(policy.tolerance_baseline_multiple * in_row, reachable)

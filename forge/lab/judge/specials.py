@@ -38,7 +38,7 @@ def judge_specials(
     bound = allowed(expectation, baseline, dtype=dtype, policy=policy).nan_to_num(nan=0.0, posinf=0.0)
     overflown = ~_same_kind(value, baseline.double())
     close = _agrees(got.double(), value, bound) | (overflown & _agrees(got.double(), baseline.double(), bound))
-    if nan_may_spread and expectation.terms > 1 and value.dim():
+    if nan_may_spread and expectation.terms > 1 and value.dim() > 1:
         close |= got.isnan() & value.isnan().any(-1, keepdim=True)
     error = torch.where(close & ~got.isfinite(), 0.0, (got.double() - expectation.value).abs())
     share = torch.where(bound > 0, error / bound, 0.0).nan_to_num(nan=0.0, posinf=0.0).clamp(max=1.0)

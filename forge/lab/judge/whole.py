@@ -1,4 +1,8 @@
-"""Whole numbers and truth values: right or wrong; quantised ones within what the value before rounding explains."""
+"""Whole numbers and truth values: right or wrong; quantised ones within what the value before rounding explains.
+
+Values that repeat can all lie on one rounding boundary, where half a unit in the last place of the value before
+decides: such ties don't count among those that may differ.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,9 @@ if TYPE_CHECKING:
     import torch
 
 EQUAL_SHARE = 0.99
-"""Of quantised elements: at least so many are equal to the rounded oracle."""
+"""Of quantised elements that aren't ties: at least so many are equal to the rounded oracle."""
+TIE = 2.0**-20
+"""A value that near to a rounding boundary, relative to itself, is a tie: a few roundings in fp32."""
 
 
 def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
@@ -20,29 +26,33 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
     import torch
 
     wrong = got != expected.value
-    return _verdict(got, expected.value, torch.where(wrong, math.inf, 0.0))
+    return verdict(got, expected.value, torch.where(wrong, math.inf, 0.0))
 
 
 def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:
-    """One quantum off at most, where a rounding boundary is within the uncertainty, and in one of a hundred at most.
+    """The oracle's number, or its neighbour where a rounding boundary is within the uncertainty.
 
-    A tensor too small for a hundredth may have one such element.
+    That in one of a hundred at most, ties aside; a tensor too small for a hundredth may have one such element.
     """
     import torch
 
-    rounded = expected.value
-    off = (got.double() - rounded).abs()
-    # a value within the uncertainty rounds to this number only if a rounding boundary lies in between
-    reachable = (got.double() - expected.unrounded).abs() <= 0.5 + expected.uncertainty
-    explained = (off == 0) | ((off <= 1) & reachable)
+    rounded, value = got.double(), expected.unrounded
+    right = expected.value
+    # rounding keeps order: a value within the uncertainty rounds to a number in between these
+    low, high = (expected.nearest(value + side * expected.uncertainty) for side in (-1, 1))
+    other = rounded != right
+    near = (rounded - right).abs() <= 1 if expected.grid == "whole" else other
+    explained = ~other | (near & (low <= rounded) & (rounded <= high))
     used = torch.where(explained, 0.0, math.inf)
-    permitted = max(1, math.floor((1 - EQUAL_SHARE) * off.numel()))
-    if int((off != 0).sum()) > permitted:
-        used = torch.where(off != 0, math.inf, used)
-    return _verdict(got, rounded, used)
+    counted = other & (expected.nearest(value * (1 - TIE)) == expected.nearest(value * (1 + TIE)))
+    permitted = max(1, math.floor((1 - EQUAL_SHARE) * counted.numel()))
+    if int(counted.sum()) > permitted:
+        used = torch.where(counted, math.inf, used)
+    return verdict(got, right, used)
 
 
-def _verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judged:
+def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judged:
+    """The verdict on an output whose elements are each right (0) or wrong (infinite)."""
     import torch
 
     if used.numel() == 0:
@@ -50,7 +60,7 @@ def _verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judg
     worst = tuple(int(i) for i in torch.unravel_index(used.argmax(), used.shape))
     return Judged(
         within=bool((used <= 1).all()),
-        finite=bool(torch.isfinite(got[worst])),
+        finite=math.isfinite(float(got[worst])),
         max_relative_error=0.0,
         bound_used=float(used[worst]),
         worst=worst,

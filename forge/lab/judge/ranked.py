@@ -1,0 +1,37 @@
+"""Positions of the largest values: right by the values that stand at them, for equal ones are all as good."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from forge.domain.operation import Ranked
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
+from forge.lab.judge.whole import verdict
+
+if TYPE_CHECKING:
+    import torch
+
+
+def judge_ranked(got: torch.Tensor, expected: Ranked) -> Judged:
+    """Every position exists, comes once, and has the value of its rank, as far as a kernel can tell values apart.
+
+    `got` [..., count] are positions along the last axis of `expected.values`. A row with a NaN has no order: there
+    every position that exists will do.
+    """
+    import torch
+
+    if got.numel() == 0:
+        return NOTHING_TO_JUDGE
+    size = expected.values.shape[-1]
+    positions = got.long()
+    exists = (positions >= 0) & (positions < size)
+    at = positions.clamp(0, size - 1)
+    right = expected.value
+    apart = (expected.values.gather(-1, at) - expected.values.gather(-1, right)).abs()
+    explained = expected.uncertainty.gather(-1, at) + expected.uncertainty.gather(-1, right)
+    in_order = (apart <= explained) | (at == right)  # infinities have no difference
+    once = (at.unsqueeze(-1) == at.unsqueeze(-2)).sum(-1) == 1
+    without_order = expected.values.isnan().any(-1, keepdim=True)
+    good = exists & (without_order | (in_order & once))
+    return verdict(got, right, torch.where(good, 0.0, math.inf))
