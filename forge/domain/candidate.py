@@ -20,6 +20,14 @@ CompilerFlag = Annotated[
         r"|-march=native|-mtune=native|-mprefer-vector-width=(128|256|512)|-std=c\+\+(17|20))$"
     ),
 ]
+CudaFlag = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(-O[0-3]|--?use_fast_math|--(fmad|ftz|prec-div|prec-sqrt)=(true|false)|-std=c\+\+(17|20)"
+        r"|--maxrregcount=(1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])|-lineinfo|--extra-device-vectorization"
+        r"|--expt-relaxed-constexpr|--(expt-)?extended-lambda)$"
+    ),
+]
 
 
 class CandidateFile(Value):
@@ -46,6 +54,14 @@ class CppBuild(Value):
     flags: tuple[CompilerFlag, ...] = ("-O3", "-march=native", "-fopenmp", "-std=c++17")
 
 
+class CudaBuild(Value):
+    """CUDA C++ to be compiled by nvcc before the kernel is loaded; the architecture is the target's."""
+
+    source: Identifier = "CUDA_SOURCE"
+    """The module-level string constant in kernel.py: `__global__` kernels and `extern "C"` launchers."""
+    flags: tuple[CudaFlag, ...] = ("-O3", "-std=c++17")
+
+
 class Metadata(Value):
     """The content of metadata.json; the published schema is generated from this class."""
 
@@ -66,8 +82,14 @@ class Metadata(Value):
     tolerance: dict[str, float] = Field(default_factory=dict)
     """Informative; the task's own bound decides."""
     cpp: CppBuild | None = None
+    cuda: CudaBuild | None = None
     layouts: Annotated[tuple[ClaimableLayout, ...], Field(max_length=3)] = ()
     """Layouts of inputs that the kernel takes beyond its contract; what is claimed is asked, and must hold."""
+
+    @property
+    def build(self) -> CppBuild | CudaBuild | None:
+        """How the text in kernel.py is compiled; None where importing kernel.py is all of the build."""
+        return self.cuda if self.language == "cuda" else self.cpp
 
 
 class Candidate(Value):

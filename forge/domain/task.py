@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from forge.domain.digest import Digest, Value, digest_of
-from forge.domain.policy import BaselineKind
+from forge.domain.policy import MeasuredBaseline
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, shape_slug
 
-LanguageName = Literal["cpp", "triton", "torch"]
+LanguageName = Literal["cpp", "cuda", "triton", "torch"]
 Objective = Literal["latency", "throughput", "memory", "balanced"]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-BaselineChoice = Literal["best", "eager", "compile"]
+BaselineChoice = Literal["best", MeasuredBaseline]
 
 
 class Task(Value):
@@ -30,7 +30,7 @@ class Task(Value):
     minimum_speedup: Annotated[float, Field(ge=1.0, le=1000.0)]
     baseline: BaselineChoice = "best"
     """Which baseline must be beaten; all are measured and recorded either way."""
-    baselines: tuple[BaselineKind, ...]
+    baselines: tuple[MeasuredBaseline, ...]
     scalars: dict[str, float] = Field(default_factory=dict)
     reference_sha256: Digest
     """The PyTorch reference's source text."""

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
-from forge.lab.sources import cpp_source
-from forge.sandbox.build import Built, build
+from forge.lab.sources import source_text
+from forge.lab.toolkit import build_environment, gpu_code
+from forge.sandbox.build import Built, Recipe, build
+from forge.sandbox.cubin import read_cubin
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.stage import Program, Stage
 
@@ -20,25 +22,55 @@ _NOTHING_BUILT = (
 def build_artifact(
     job: Job, *, extra_flags: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> Built | Refused:
-    """Run the builder on the candidate's sources, with flags of ours after its own, and in variables of ours."""
-    metadata = job.metadata
-    source = cpp_source(job.files["kernel.py"].decode(), metadata.cpp.source) if metadata.cpp else None
-    stage = Stage(
-        Program(language=job.language, files=job.files, environment=environment or {}, warm=True), job.isolation
+    """Run the builder on the candidate's sources, with flags of ours after its own, and in variables of ours.
+
+    Raise EnvironmentUnfit where this machine has no compiler for them.
+    """
+    described, on_gpu = job.metadata.build, job.language.name == "cuda"
+    variables = {**(build_environment(job.arch) if on_gpu else {}), **(environment or {})}
+    recipe = Recipe(
+        source=source_text(job.files["kernel.py"].decode(), described.source) if described else None,
+        flags=(*(described.flags if described else ()), *extra_flags),
+        code=gpu_code(job.arch) if on_gpu else "",
     )
+    # nvcc needs no torch: only what imports kernel.py is worth being forked from a process that has it
+    warm = not (on_gpu and described)
+    stage = Stage(Program(language=job.language, files=job.files, environment=variables, warm=warm), job.isolation)
     try:
-        flags = (*(metadata.cpp.flags if metadata.cpp else ()), *extra_flags)
         limits = job.limits(job.policy.build_limit_s, shadow=environment is not None)
-        return build(stage, cpp_source=source, cpp_flags=flags, limits=limits, threads=job.threads)
+        built = build(stage, recipe, limits=limits, threads=job.threads)
     finally:
         stage.remove()
+    return _with_device_code(built, recipe.code) if on_gpu and isinstance(built, Built) else built
+
+
+def _with_device_code(built: Built, code: str) -> Built | Refused:
+    """The shared objects, and those cubins that have kernels; at least one of them is for the target."""
+    kept, archs = [], set()
+    for file in built.files:
+        if not file.name.endswith(".cubin"):
+            kept.append(file)
+            continue
+        try:
+            cubin = read_cubin(file.content)
+        except ValueError as error:
+            return Refused(
+                Reason(code="COMPILE_ERROR", message=f"the build made what can't be read as device code: {error}")
+            )
+        if cubin.kernels:
+            kept.append(file)
+            archs.add(cubin.arch)
+    if kept and code not in archs:
+        made = f"code for {', '.join(sorted(archs))}" if archs else "no kernel"
+        return Refused(Reason(code="COMPILE_ERROR", message=f"the build made {made}: expected kernels for {code}"))
+    return Built(tuple(kept))
 
 
 def finding(built: Built | Refused) -> Finding:
     """What the build came to, as a gate's finding."""
     if isinstance(built, Refused):
         return Failed(reason=built.reason, observed=built.reason.message, threshold=THRESHOLD, log=built.log)
-    if not built.files:
+    if not any(file.name.endswith(".so") for file in built.files):
         reason = Reason(code="COMPILE_ERROR", message=_NOTHING_BUILT)
         return Failed(reason=reason, observed="none", threshold=THRESHOLD)
     names = ", ".join(f"{file.name} ({len(file.content)} bytes)" for file in built.files)

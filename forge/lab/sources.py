@@ -16,10 +16,12 @@ from forge.domain.task import LanguageName
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.triage import triage
+from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.names import Names
 from forge.lab.triage.reach import is_jit
 from forge.lab.triage.walk import Function, children, walk
 
+_TEXT = {"cpp": "C++", "cuda": "CUDA"}
 _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
 
 
@@ -91,7 +93,7 @@ def _count(findings: tuple[SourceFinding, ...]) -> str:
     return f"{places} place{'' if places == 1 else 's'}"
 
 
-def cpp_source(kernel: str, name: str) -> str | None:
+def source_text(kernel: str, name: str) -> str | None:
     """The text of the module-level string constant `name`; None if there is no such constant."""
     tree = parse_kernel(kernel)  # how deep it may be nested depends on who calls
     return _string_constant(tree, name) if isinstance(tree, ast.Module) else None
@@ -131,22 +133,33 @@ def _top_level_names(tree: ast.Module) -> set[str]:
 def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
     if language == "triton" and not _has_triton_kernel(tree):
         return "a triton candidate needs a function decorated with triton.jit; kernel.py has none"
-    if language == "cpp":
+    if language in ("cpp", "cuda"):
+        return _text_missing(tree, metadata, language)
+    return None
+
+
+def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
+    """What a language that is compiled from text lacks: the text, or the call that compiles it."""
+    if metadata.build is None:
         called = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             for node in walk(tree)
             if isinstance(node, ast.Call)
         }
-        if metadata.cpp is None and not called & {"load_inline", "load"}:
-            return (
-                "a cpp candidate calls torch.utils.cpp_extension.load_inline, or names its C++ text in "
-                "metadata.json under cpp.source; kernel.py does neither"
-            )
-        if metadata.cpp is not None and _string_constant(tree, metadata.cpp.source) is None:
-            return (
-                f"kernel.py has no module-level string constant {metadata.cpp.source!r}, named in metadata.json; "
-                f"write it as one literal, without +, f-string or method, for it is read without running the file"
-            )
+        if called & {"load_inline", "load"}:
+            return None
+        return (
+            f"a {language} candidate calls torch.utils.cpp_extension.load_inline, or names its {_TEXT[language]} "
+            f"text in metadata.json under {language}.source; kernel.py does neither"
+        )
+    text = _string_constant(tree, metadata.build.source)
+    if text is None:
+        return (
+            f"kernel.py has no module-level string constant {metadata.build.source!r}, named in metadata.json; "
+            f"write it as one literal, without +, f-string or method, for it is read without running the file"
+        )
+    if language == "cuda" and all(token.text != "__global__" for token in tokens(text)):
+        return f"a cuda candidate needs a __global__ function; {metadata.build.source} has none"
     return None
 
 

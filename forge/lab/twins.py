@@ -30,13 +30,13 @@ def normalised_sha256(kernel: str, *, metadata: Metadata, entry_point: str) -> D
     """
     tree = parse_kernel(kernel)
     body = _tree_sha256(tree) if isinstance(tree, ast.Module) else sha256(kernel.encode(errors="surrogatepass"))
-    built: Mapping[str, object] | None = metadata.cpp.model_dump(mode="json") if metadata.cpp else None
+    built: Mapping[str, object] | None = metadata.build.model_dump(mode="json") if metadata.build else None
     return digest_of(
         {
             "kernel": body,
             "entry_point": entry_point,
             "language": metadata.language,
-            "cpp": built,
+            "built": built,
             "layouts": sorted(metadata.layouts),
         }
     )

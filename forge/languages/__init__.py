@@ -54,6 +54,12 @@ LANGUAGES: dict[str, Language] = {
             times_on=("cpu",),
         ),
         Language(
+            name="cuda",
+            summary='CUDA C++ for an NVIDIA GPU: extern "C" launchers through ctypes, or torch\'s load_inline',
+            builds=True,
+            times_on=("cuda",),
+        ),
+        Language(
             name="triton",
             summary="Triton for a GPU; its interpreter checks correctness on a CPU",
             builds=False,

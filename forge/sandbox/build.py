@@ -23,9 +23,19 @@ class Built:
     files: tuple[ArtifactFile, ...]
 
 
-def build(
-    stage: Stage, *, cpp_source: str | None, cpp_flags: tuple[str, ...], limits: Limits, threads: int
-) -> Built | Refused:
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a language's builder is told."""
+
+    source: str | None
+    """The text to compile; None where importing kernel.py is all of the build."""
+    flags: tuple[str, ...] = ()
+    """For the compiler: the candidate's, then the host's."""
+    code: str = ""
+    """The GPU code to make ("sm_90a"), in a language that makes any."""
+
+
+def build(stage: Stage, recipe: Recipe, *, limits: Limits, threads: int) -> Built | Refused:
     """Run the language's build on a stage; a compiler's complaint comes back in the refusal's log."""
     arena = Arena(ARTIFACT_LIMIT_BYTES)
     command_read, commands = os.pipe()
@@ -35,8 +45,9 @@ def build(
             "candidate_directory": stage.candidate_directory,
             "scratch_directory": stage.scratch_directory,
             "arena_bytes": arena.size_bytes,
-            "cpp_source": cpp_source,
-            "cpp_flags": list(cpp_flags),
+            "source": recipe.source,
+            "flags": list(recipe.flags),
+            "code": recipe.code,
         }
         guest = stage.start(
             BUILD,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from forge.domain.candidate import Metadata
 from forge.domain.task import LanguageName
 from forge.lab.finding import Failed, Passed
-from forge.lab.sources import cpp_source, examine_sources, parse_kernel
+from forge.lab.sources import examine_sources, parse_kernel, source_text
 
 LANGUAGES: tuple[LanguageName, ...] = ("cpp", "triton", "torch")
 DEF = "\ndef f():\n    pass\n"
@@ -88,17 +88,43 @@ def test_cpp_is_used_by_a_named_constant_or_a_call() -> None:
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=100))
 def test_the_constant_is_read_as_python_would_read_it(text: str) -> None:
-    assert cpp_source(f"CPP_SOURCE = {text!r}", "CPP_SOURCE") == text
-    assert cpp_source(f"OTHER = {text!r}", "CPP_SOURCE") is None
+    assert source_text(f"CPP_SOURCE = {text!r}", "CPP_SOURCE") == text
+    assert source_text(f"OTHER = {text!r}", "CPP_SOURCE") is None
 
 
-def test_text_nested_too_deeply_for_this_caller_has_no_cpp_source() -> None:
+def test_text_nested_too_deeply_for_this_caller_has_no_source_text() -> None:
     deepest = 1
     while isinstance(parse_kernel(_nested(2 * deepest)), ast.Module):
         deepest *= 2
-    assert cpp_source(_nested(deepest), "CPP_SOURCE") == "int x;"
-    assert cpp_source(_nested(2 * deepest), "CPP_SOURCE") is None
+    assert source_text(_nested(deepest), "CPP_SOURCE") == "int x;"
+    assert source_text(_nested(2 * deepest), "CPP_SOURCE") is None
 
 
 def _nested(depth: int) -> str:
     return f"CPP_SOURCE = 'int x;'\nnegated = {'-' * depth}1\n"
+
+
+CUDA = 'CUDA_SOURCE = r"""\n{text}\n"""\n'
+
+
+def test_cuda_is_used_by_a_kernel_in_the_named_constant() -> None:
+    described = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "cuda", "cuda": {}})
+
+    def screened(kernel: str, metadata: Metadata = described) -> Passed | Failed:
+        return examine_sources(kernel + DEF, metadata=metadata, language="cuda", entry_point="f").finding
+
+    assert isinstance(screened(CUDA.format(text="__global__ void k() {}")), Passed)
+    assert code(screened(CUDA.format(text="// __global__ void k() {}"))) == "STATIC_POLICY"
+    assert code(screened("CUDA_SOURCE = 'a' + '__global__'")) == "STATIC_POLICY"
+    assert code(screened("")) == "STATIC_POLICY"
+    bare = described.model_copy(update={"cuda": None})
+    assert isinstance(screened("load_inline()", bare), Passed)
+    assert code(screened("", bare)) == "STATIC_POLICY"
+
+
+def test_text_for_the_host_alone_is_no_cuda_candidate() -> None:
+    metadata = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "cuda", "cpp": {}})
+    kernel = "CPP_SOURCE = 'int x;'" + DEF
+    assert (
+        code(examine_sources(kernel, metadata=metadata, language="cuda", entry_point="f").finding) == "STATIC_POLICY"
+    )

@@ -1,12 +1,17 @@
 """What C++ text shows, token by token: calls, headers, statics. Types aren't known here: only plain cases count."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from forge.domain.source_finding import FindingKind
 from forge.lab.triage.cpp_tokens import Token, tokens
+from forge.lab.triage.cuda_rules import device_parts, scan_device
 
 _CALLS: dict[FindingKind, str] = {
-    "foreign_code": "dlopen dlsym dlmopen syscall asm __asm__ __asm",
+    "foreign_code": """
+        dlopen dlsym dlmopen syscall asm __asm__ __asm cuModuleLoad cuModuleLoadData cuModuleLoadDataEx
+        cuModuleLoadFatBinary cuLibraryLoadData cuLibraryLoadFromFile cudaLibraryLoadData cudaLibraryLoadFromFile
+    """,
     "threads": """
         pthread_create thrd_create jthread async signal sigaction setitimer timer_create atexit cudaStreamCreate
         cudaStreamCreateWithFlags cudaLaunchHostFunc cudaStreamAddCallback
@@ -33,6 +38,7 @@ _TYPES_LISTED = """
     jthread ifstream ofstream fstream filebuf mt19937 mt19937_64 random_device steady_clock system_clock
     high_resolution_clock asm __asm__ __asm
     """
+_ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
 _TYPES = frozenset(_TYPES_LISTED.split())
 """Names of which a mention is enough; the others count where they are called."""
 _VENDOR_PREFIXES = ("cublas", "cudnn", "cblas_", "cusparse", "cufft", "rocblas", "mkl_", "dnnl_", "cutlass")
@@ -52,12 +58,15 @@ Seen = tuple[FindingKind, Token, Token]
 """A kind, and the first and last token of the place."""
 
 
-def scan(text: str) -> Iterator[Seen]:
-    """Every place that matters in one C++ text."""
+def scan(text: str, *, cuda: bool = False) -> Iterator[Seen]:
+    """Every place that matters in one C++ text; where that is for CUDA, device code may be assembly."""
     found = list(tokens(text))
+    parts = device_parts(found)
+    inside = {i for part in parts for i in part.body} if cuda else set[int]()
     yield from _headers(found)
-    yield from _names(found)
+    yield from _names(found, assembly=inside)
     yield from _statics(found)
+    yield from scan_device(found, parts)
 
 
 def _headers(found: Sequence[Token]) -> Iterator[Seen]:
@@ -74,10 +83,12 @@ def _headers(found: Sequence[Token]) -> Iterator[Seen]:
                 yield kind, token, token
 
 
-def _names(found: Sequence[Token]) -> Iterator[Seen]:
+def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Seen]:
     defined = {found[i].text for i in range(len(found)) if _declares(found, i)}
     for i, token in enumerate(found):
         if token.kind != "word" or token.text in defined or _is_member(found, i):
+            continue
+        if i in assembly and token.text in _ASSEMBLY:
             continue
         kind = _BY_CALL.get(token.text)
         if kind is not None and (token.text in _TYPES or _called(found, i)):

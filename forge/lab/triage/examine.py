@@ -18,6 +18,7 @@ from forge.lab.triage.walk import Function, executed, walk
 PAYLOAD = 1024
 """A constant of so many characters without white space isn't text that a person wrote."""
 _OPAQUE: frozenset[FindingKind] = frozenset({"dynamic_import", "eval_exec", "introspection"})
+_COMPILED: frozenset[LanguageName] = frozenset({"cpp", "cuda"})
 _INTERCEPTS = frozenset({"__torch_function__", "__torch_dispatch__"})
 Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
@@ -39,9 +40,9 @@ def triage(tree: ast.Module, kernel: str, *, metadata: Metadata, language: Langu
         reader.visit(node)
     for place in kept(tree, nodes, reader.names):
         reader.found.add("state", place)
-    named = reader.assigned.get(metadata.cpp.source) if metadata.cpp else None
+    named = reader.assigned.get(metadata.build.source) if metadata.build else None
     for constant in cpp_texts(nodes, named):
-        for kind, start, end in scan_constant(constant):
+        for kind, start, end in scan_constant(constant, cuda=language == "cuda"):
             if not (kind == "foreign_kernel" and language == "torch"):
                 reader.found.add_span(kind, start, end)
     reached = reach(tree, reader.names, entry_point)
@@ -128,7 +129,7 @@ class _Reader:
         kind = kind_of(dotted)
         if kind == "vendor_fallback" and (self._language == "torch" or id(node) in self._device):
             return None
-        if kind == "foreign_code" and self._language == "cpp" and dotted.startswith("torch.utils.cpp_extension"):
+        if kind == "foreign_code" and self._language in _COMPILED and dotted.startswith("torch.utils.cpp_extension"):
             return None
         return kind
 
@@ -140,7 +141,7 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> None:
         dotted = self.names.resolve(node.func)
-        if self._language == "cpp" and loads_built_library(node, self.names, self.assigned):
+        if self._language in _COMPILED and loads_built_library(node, self.names, self.assigned):
             self._tell(node.func)
         elif dotted == "builtins.getattr" and self.names.resolve(node) is None:
             self.unnamed |= len(node.args) < 2 or self.names.text(node.args[1]) is None

@@ -64,11 +64,11 @@ def cpp_texts(nodes: Sequence[tuple[ast.AST, bool]], named: ast.expr | None) -> 
             yield node
 
 
-def scan_constant(node: ast.Constant) -> Iterator[tuple[FindingKind, Place, Place]]:
+def scan_constant(node: ast.Constant, *, cuda: bool) -> Iterator[tuple[FindingKind, Place, Place]]:
     """What the C++ in a constant shows, at its place in kernel.py: exact where the literal has no escapes."""
     text = str(node.value)
     starts, exact = LineStarts(text), (node.end_lineno or 0) - node.lineno == text.count("\n") > 0
-    for kind, first, last in scan(text):
+    for kind, first, last in scan(text, cuda=cuda):
         line, column = starts.place(first.offset)
         end_line, end_column = starts.place(last.offset + len(last.text))
         if exact and line > 0:

@@ -1,0 +1,45 @@
+"""Runs beside hostile code. torch's `load_inline` and `load`: built once in the builder, ready-made elsewhere."""
+
+import functools
+import importlib
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+
+def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]:
+    """Import kernel.py, which builds what it loads, with the host's flags after its own; return what came of it."""
+    if flags:
+        _add(flags)
+    importlib.import_module(".load", __package__).load_module(str(candidate / "kernel.py"), "kernel")
+    return sorted((scratch / "torch_extensions").rglob("*.so"))
+
+
+def use_prebuilt(directory: Path) -> None:
+    """Have `load_inline` and `load` return the module that lies beside kernel.py."""
+    from torch.utils import cpp_extension
+
+    def load_prebuilt(name: str, *_: object, is_python_module: bool = True, **__: object) -> ModuleType:
+        module: ModuleType = cpp_extension._import_module_from_library(name, str(directory), is_python_module)
+        return module
+
+    cpp_extension.load_inline = load_prebuilt
+    cpp_extension.load = load_prebuilt
+
+
+def _add(flags: Sequence[str]) -> None:
+    quoted = [shlex.quote(flag) for flag in flags]  # these pass through a shell
+    from torch.utils import cpp_extension
+
+    for name in ("load_inline", "load"):
+        setattr(cpp_extension, name, functools.partial(_load_with, getattr(cpp_extension, name), quoted))
+
+
+def _load_with(
+    load: Callable[..., ModuleType], flags: list[str], *arguments: object, **options: object
+) -> ModuleType:
+    for option in ("extra_cflags", "extra_ldflags"):
+        given = options.get(option)
+        options[option] = [*(given if isinstance(given, list | tuple) else ()), *flags]
+    return load(*arguments, **options)

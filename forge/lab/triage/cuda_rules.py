@@ -1,0 +1,98 @@
+"""What CUDA text shows in code for the device: state that outlives a launch, launches by kernels, clocks in PTX.
+
+Device code is what follows `__global__` or `__device__` in braces. Inline PTX there is what the language is for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from forge.domain.source_finding import FindingKind
+from forge.lab.triage.cpp_tokens import Token
+
+_SPECIFIERS = frozenset({"__global__", "__device__", "__managed__"})
+_CONSTANT = frozenset({"const", "constexpr", "__constant__", "__shared__", "extern"})
+_ATTRIBUTES = frozenset(
+    {"__align__", "alignas", "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__"}
+)
+"""Words whose parentheses aren't a function's parameters."""
+_PTX_CLOCKS = ("%clock", "%globaltimer")
+_LOOKED_BACK = 4
+Seen = tuple[FindingKind, Token, Token]
+
+
+@dataclass(frozen=True)
+class Device:
+    """What one specifier declares: a function's body, or a variable."""
+
+    specifier: int
+    body: range
+    """Positions among the tokens; for what has no body empty, and where the declaration ends."""
+    variable: bool
+
+
+def device_parts(found: Sequence[Token]) -> list[Device]:
+    """Every declaration for the device; one inside another isn't listed, and a macro is none."""
+    parts: list[Device] = []
+    end = 0
+    for i, token in enumerate(found):
+        if i >= end and token.kind == "word" and token.text in _SPECIFIERS and not _in_a_macro(found, i):
+            parts.append(_declared(found, i))
+            end = parts[-1].body.stop
+    return parts
+
+
+def scan_device(found: Sequence[Token], parts: Sequence[Device]) -> Iterator[Seen]:
+    """Every place in device code that matters."""
+    for part in parts:
+        if part.variable and not _is_constant(found, part.specifier):
+            yield "state", found[part.specifier], found[part.specifier]
+        for i in part.body:
+            if found[i].text == "<<" and i + 1 in part.body and _is_launch(found[i], found[i + 1]):
+                yield "threads", found[i], found[i + 1]
+            if found[i].kind == "string" and any(clock in found[i].text for clock in _PTX_CLOCKS):
+                yield "clock", found[i], found[i]
+
+
+def _declared(found: Sequence[Token], specifier: int) -> Device:
+    """Read on to the body's brace, or to what ends a declaration; what stands in parentheses ends none."""
+    depth, parameters = 0, False
+    for i in range(specifier + 1, len(found)):
+        text = found[i].text if found[i].kind == "sign" else ""
+        if text == "(":
+            depth += 1
+            parameters |= found[i - 1].text not in _ATTRIBUTES
+        elif text == ")":
+            depth -= 1
+        elif depth <= 0 and text == "{" and parameters:
+            return Device(specifier, range(i, _closing(found, i)), variable=False)
+        elif depth <= 0 and text in {";", "=", "{", "}"}:
+            return Device(specifier, range(i, i), variable=text != "}" and (not parameters or text == "="))
+    return Device(specifier, range(len(found), len(found)), variable=False)
+
+
+def _closing(found: Sequence[Token], opening: int) -> int:
+    depth = 0
+    for i in range(opening, len(found)):
+        if found[i].kind == "sign":
+            depth += {"{": 1, "}": -1}.get(found[i].text, 0)
+            if depth == 0:
+                return i + 1
+    return len(found)
+
+
+def _is_constant(found: Sequence[Token], specifier: int) -> bool:
+    """Whether a word beside the specifier says that nothing is ever written there."""
+    words = {token.text for token in found[specifier + 1 : specifier + 1 + _LOOKED_BACK]}
+    for token in reversed(found[max(0, specifier - _LOOKED_BACK) : specifier]):
+        if token.kind != "word":
+            break
+        words.add(token.text)
+    return bool(words & _CONSTANT)
+
+
+def _in_a_macro(found: Sequence[Token], i: int) -> bool:
+    return any(token.kind == "directive" for token in found[max(0, i - _LOOKED_BACK) : i])
+
+
+def _is_launch(first: Token, second: Token) -> bool:
+    return second.text == "<" and second.offset == first.offset + len(first.text)

@@ -1,0 +1,135 @@
+"""Reads device code that was made beside hostile code: what a cubin holds, without loading it.
+
+Distrusts every byte: offsets, lengths, counts and names are the builder's or the guest's. What it says is what the
+file's sections and symbols say; whoever launches it keeps it in a context of its own all the same.
+
+A cubin is an ELF64 file for machine 190. The layout of `e_flags` is LLVM's (llvm/BinaryFormat/ELF.h, EF_CUDA_*), the
+rest was read off cubins that ptxas 12.9, 13.0 and 13.4 wrote for known sources.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from forge.sandbox.elf import ALLOCATED, NO_BITS, WRITABLE, File, Section, Symbol, read_file
+
+LIMIT_BYTES = 64 * 2**20
+MACHINE = 190
+"""EM_CUDA."""
+_EXECUTABLE = 2
+_ABIS = {(0x33, 7), (0x41, 8)}
+"""EI_OSABI and EI_ABIVERSION: until CUDA 12.8 or so, and since."""
+_OBJECT, _FUNCTION, _ENTRY = 1, 2, 0x10
+"""STT_OBJECT, STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
+_ISA_CLASS, _SPECIFIC, _SIZED = 0x09, 1, 4
+"""In `.nv.compat`: the attribute, and its value for code like sm_90a that runs on one architecture alone; and the
+form of an entry that has a payload of its own."""
+_NAME = re.compile(rb"[\x21-\x7e]+")
+_SUPPLIED = re.compile(r"\.nv\.reservedSmem\.\w+|__U[FD]T(_OFFSET|_CANONICAL|_END)?")
+"""Undefined symbols that stand for places the driver lays out; there is nothing behind them to be called."""
+_PER_BLOCK = (".nv.shared.", ".nv.local.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cubin:
+    """What a piece of device code is, as its file says."""
+
+    arch: str
+    """`sm_90`, or `sm_90a` for code that runs on that architecture alone."""
+    kernels: tuple[str, ...]
+    """Names that can be launched, sorted, mangled as the compiler left them."""
+    global_state_bytes: int
+    """Memory of the module's own that kernels can write: `__device__` and `__managed__` variables, statics, and
+    `__device__ const` ones, which the file doesn't tell apart. What is in it outlives a launch."""
+    global_names: tuple[str, ...]
+    """What the file calls that memory's parts; a hint for a message, for names can be left out."""
+    constant_bytes: int
+    """`__constant__` memory, written by the host alone."""
+    externals: tuple[str, ...]
+    """What it calls and doesn't define: the driver's printf and malloc, device-side launches; sorted."""
+
+
+def read_cubin(untrusted: bytes) -> Cubin:
+    """Tell what a cubin holds; raise ValueError for anything that isn't a whole, loadable one."""
+    if len(untrusted) > LIMIT_BYTES:
+        raise ValueError(f"a cubin has {len(untrusted)} bytes, expected at most {LIMIT_BYTES}")
+    file = read_file(untrusted)
+    if file.machine != MACHINE:
+        raise ValueError(f"a cubin is for machine {file.machine}, expected NVIDIA's, {MACHINE}")
+    if file.type != _EXECUTABLE:
+        raise ValueError(f"a cubin is of ELF type {file.type}, expected linked code ({_EXECUTABLE}), not an object")
+    named = _sections(file)
+    state = [section for section in file.sections if _outlives_a_launch(section)]
+    held = {section.index for section in state}
+    kernels = sorted(_text(symbol) for symbol in file.symbols if _is_kernel(symbol, file))
+    if len(set(kernels)) != len(kernels):
+        raise ValueError("a cubin has two kernels of one name")
+    return Cubin(
+        arch=_arch(file, named),
+        kernels=tuple(kernels),
+        global_state_bytes=sum(section.size for section in state),
+        global_names=tuple(
+            sorted({_text(one) for one in file.symbols if one.section in held and one.type == _OBJECT})
+        ),
+        constant_bytes=named[b".nv.constant3"].size if b".nv.constant3" in named else 0,
+        externals=tuple(sorted(_externals(file))),
+    )
+
+
+def _sections(file: File) -> Mapping[bytes, Section]:
+    named = {section.name: section for section in file.sections}
+    if len(named) != len(file.sections):
+        raise ValueError("a cubin has two sections of one name")
+    return named
+
+
+def _outlives_a_launch(section: Section) -> bool:
+    """Whether what kernels write there is still there for the next: all that is writable, but a block's own."""
+    name = section.name.decode("latin-1")
+    if name.startswith(_PER_BLOCK) and section.type == NO_BITS:
+        return False
+    return name.startswith(".nv.global") or section.flags & (WRITABLE | ALLOCATED) == WRITABLE | ALLOCATED
+
+
+def _is_kernel(symbol: Symbol, file: File) -> bool:
+    if symbol.type != _FUNCTION or not symbol.other & _ENTRY or symbol.section == 0:
+        return False
+    if symbol.section >= len(file.sections) or file.sections[symbol.section].name != b".text." + symbol.name:
+        raise ValueError("a cubin has a kernel outside the section of its name")
+    return True
+
+
+def _externals(file: File) -> Iterator[str]:
+    for symbol in file.symbols:
+        if symbol.section == 0 and symbol.name and not _SUPPLIED.fullmatch(name := _text(symbol)):
+            yield name
+
+
+def _text(symbol: Symbol) -> str:
+    if not _NAME.fullmatch(symbol.name):
+        raise ValueError(f"a cubin's symbol is called {symbol.name[:40]!r}, expected printable ASCII")
+    return symbol.name.decode("ascii")
+
+
+def _arch(file: File, named: Mapping[bytes, Section]) -> str:
+    if (file.os_abi, file.abi_version) not in _ABIS:
+        raise ValueError(f"a cubin has ABI {file.os_abi:#x} version {file.abi_version}, expected one of {_ABIS}")
+    if file.abi_version == 7:
+        number, specific = file.flags & 0xFF, bool(file.flags & 0x800)
+    else:
+        number, specific = file.flags >> 8 & 0xFF, bool(file.flags & 0x8)
+        compat = named.get(b".nv.compat")
+        specific = specific or (compat is not None and _isa_class(file.content(compat)) == _SPECIFIC)
+    return f"sm_{number}{'a' if specific else ''}"
+
+
+def _isa_class(untrusted: bytes) -> int | None:
+    """The value of that attribute; entries are a form, an attribute and a value of two bytes, or a sized payload."""
+    at = 0
+    while at + 4 <= len(untrusted):
+        form, attribute = untrusted[at], untrusted[at + 1]
+        value = int.from_bytes(untrusted[at + 2 : at + 4], "little")
+        if attribute == _ISA_CLASS:
+            return value
+        at += 4 + (value if form == _SIZED else 0)
+    return None

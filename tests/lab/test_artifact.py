@@ -1,0 +1,136 @@
+"""CUDA is built without a GPU: a library, its device code as data, and a refusal where either is missing."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge.domain.candidate import Metadata
+from forge.errors import EnvironmentUnfit
+from forge.lab import toolkit
+from forge.lab.artifact import build_artifact, staged_files
+from forge.sandbox.build import Built
+from forge.sandbox.cubin import Cubin, read_cubin
+from forge.sandbox.reply import Refused
+from tests.candidates import job_for
+from tests.evil.described import described
+
+CANDIDATES = Path(__file__).parents[1] / "gpu" / "cuda"
+HONEST = (CANDIDATES / "honest.py").read_text()
+
+
+@pytest.fixture
+def nvcc() -> Path:
+    try:
+        return toolkit.toolkit()
+    except EnvironmentUnfit as unfit:
+        pytest.skip(str(unfit))
+
+
+def cubins(built: Built | Refused) -> dict[str, Cubin]:
+    assert isinstance(built, Built), built
+    return {file.name: read_cubin(file.content) for file in built.files if file.name.endswith(".cubin")}
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+def test_a_library_comes_with_the_device_code_that_is_in_it() -> None:
+    job = job_for(HONEST, language="cuda")
+    built = build_artifact(job)
+    assert isinstance(built, Built), built
+    assert [file.name for file in built.files] == ["libkernel.so", "kernel.cubin"]
+    found = cubins(built)["kernel.cubin"]
+    assert found.arch == "sm_90a"
+    assert [name.count("fused") for name in found.kernels] == [1, 1, 1]
+    assert (found.global_state_bytes, found.externals) == (0, ())
+    assert {"kernel.py", "libkernel.so", "kernel.cubin"} <= staged_files(job, built.files).keys()
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+def test_the_same_sources_make_the_same_device_code() -> None:
+    first, second = (build_artifact(job_for(HONEST, language="cuda")) for _ in range(2))
+    assert isinstance(first, Built)
+    assert isinstance(second, Built)
+    assert first.files[1] == second.files[1]
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+@pytest.mark.parametrize("path", sorted(CANDIDATES.glob("*.py")), ids=lambda path: path.stem)
+def test_what_the_gpu_tests_run_is_built_unless_the_builder_refuses_it(path: Path) -> None:
+    said = described(path)
+    built = build_artifact(job_for(path.read_text(), language="cuda"))
+    if said.gate == "build":
+        assert isinstance(built, Refused)
+        assert built.reason.code in said.codes
+    else:
+        state = any(found.global_state_bytes for found in cubins(built).values())
+        assert state == ("C" in said.groups)
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+def test_a_compilers_complaint_is_in_the_log() -> None:
+    built = build_artifact(job_for(HONEST.replace("__syncthreads();", "sync_threads();"), language="cuda"))
+    assert isinstance(built, Refused)
+    assert built.reason.code == "COMPILE_ERROR"
+    assert 'identifier "sync_threads" is undefined' in built.log
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+def test_an_older_target_has_no_specific_variant() -> None:
+    job = replace(job_for(HONEST, language="cuda"), arch="sm_89")
+    assert {found.arch for found in cubins(build_artifact(job)).values()} == {"sm_89"}
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("__global__", "/* __global__ */ static"), "failed"),
+        (lambda text: text.replace('r"""', 'r"""\n#if 0', 1).replace('\n}\n"""', '\n}\n#endif\n"""', 1), "no kernel"),
+    ],
+)
+def test_a_library_without_kernels_is_refused(change: Callable[[str], str], message: str) -> None:
+    built = build_artifact(job_for(change(HONEST), language="cuda"))
+    assert isinstance(built, Refused)
+    assert built.reason.code == "COMPILE_ERROR"
+    assert message in built.reason.message
+
+
+@pytest.mark.usefixtures("nvcc", "walls")
+def test_every_flag_that_is_allowed_is_one_that_nvcc_takes() -> None:
+    flags = [
+        *("-O2", "--use_fast_math", "--fmad=false", "--ftz=true", "--prec-div=false", "--prec-sqrt=true"),
+        *("-std=c++20", "--maxrregcount=64", "-lineinfo", "--extra-device-vectorization"),
+        *("--expt-relaxed-constexpr", "--extended-lambda"),
+    ]
+    job = job_for(HONEST, language="cuda")
+    described = {"name": "a", "op": "fused_add_rmsnorm", "language": "cuda", "cuda": {"flags": flags}}
+    assert cubins(build_artifact(replace(job, metadata=Metadata.model_validate(described))))
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["-rdc=true", "--maxrregcount=0", "-Xcompiler=-fplugin=x.so", "-I/etc", "-O3 -I/", "--keep", "-o/x", "-gencode"],
+)
+def test_any_other_flag_is_refused(flag: str) -> None:
+    with pytest.raises(ValueError, match="flags"):
+        Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "cuda", "cuda": {"flags": [flag]}})
+
+
+def test_a_machine_without_the_toolkit_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(toolkit, "_USUAL_PLACE", tmp_path)
+    with pytest.raises(EnvironmentUnfit, match="no CUDA toolkit here") as unfit:
+        build_artifact(job_for(HONEST, language="cuda"))
+    assert unfit.value.hint == "install the CUDA toolkit; a GPU isn't needed to build, only to verify"
+
+
+@pytest.mark.parametrize(("arch", "code"), [("sm_80", "sm_80"), ("sm_90", "sm_90a"), ("sm_100", "sm_100a")])
+def test_from_hopper_on_code_is_for_one_architecture_alone(arch: str, code: str) -> None:
+    assert toolkit.gpu_code(arch) == code
+
+
+@pytest.mark.parametrize("arch", ["", "host", "gfx942", "sm_", "sm_90a"])
+def test_a_target_that_is_no_gpu_is_refused(arch: str) -> None:
+    with pytest.raises(EnvironmentUnfit, match="can't be built for the target"):
+        toolkit.gpu_code(arch)
