@@ -6,10 +6,15 @@ import sys
 from dataclasses import asdict
 
 from forge import __version__
+from forge.app.device import chosen_device
+from forge.domain.device import Device
 from forge.executor.local import isolation
+from forge.lab.toolkit import has_toolkit
 from forge.languages import LANGUAGES
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
+from forge.platforms.cuda import devices
+from forge.platforms.nvml import sample
 from forge.sandbox.ladder import ladder
 
 SQLITE_FIXED = (3, 51, 3)
@@ -18,7 +23,8 @@ SQLITE_FIXED = (3, 51, 3)
 
 def examine_machine() -> dict[str, object]:
     """Platforms, languages, isolation, the ladder that leads to it, and versions."""
-    environment = capture_environment(forge_version=__version__, forge_commit=None)
+    device = chosen_device()
+    environment = capture_environment(forge_version=__version__, forge_commit=None, device=device)
     wall = isolation()
     return {
         "forge": __version__,
@@ -35,6 +41,9 @@ def examine_machine() -> dict[str, object]:
             }
             for platform in PLATFORMS.values()
         },
+        "devices": [
+            {**one.model_dump(mode="json"), "chosen": one == device, "state": _state(one)} for one in devices()
+        ],
         "languages": {
             language.name: {
                 "times_on": list(language.times_on),
@@ -48,11 +57,18 @@ def examine_machine() -> dict[str, object]:
     }
 
 
+def _state(device: Device) -> dict[str, object] | None:
+    state = sample(device)
+    return state.model_dump(mode="json") if state else None
+
+
 def _ready(language: str, torch: str | None, triton: str | None) -> bool:
     if torch is None:
         return False
     if language == "cpp":
         return shutil.which("g++") is not None
+    if language == "cuda":
+        return has_toolkit()
     return triton is not None if language == "triton" else True
 
 

@@ -1,19 +1,27 @@
 """Runs lab jobs on this machine, one measurement at a time."""
 
-import fcntl
 import importlib.util
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
 from pathlib import Path
+from typing import Literal
 
+from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
+from forge.domain.profile import CodeFacts
 from forge.errors import EnvironmentUnfit
+from forge.executor.turns import lock_of, turn
+from forge.lab.calibrate import calibrate as measure_ceilings
 from forge.lab.examine import Examination, examine
 from forge.lab.finding import Failed
 from forge.lab.guests import own_claims
-from forge.lab.job import Job, Progress
-from forge.lab.roofline import cached_bandwidth_bytes_per_s, floor_ns
+from forge.lab.health import require_health
+from forge.lab.job import Job, Progress, Rival, processors
+from forge.lab.plan.launcher import kept_plan
+from forge.lab.profile import machine_code, ncu
+from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
+from forge.lab.replays import Replays, measure_replays
+from forge.lab.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing import Attempt, measure
 from forge.sandbox.probe import probe
 from forge.sandbox.reply import ArtifactFile
@@ -46,35 +54,87 @@ def _missing() -> list[str]:
     return [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
 
 
-class LocalExecutor:
-    """Lab jobs in this process, their guests beside it; `lock` is held while a clock runs."""
+def calibrate(device: Device | None) -> Ceilings:
+    """Measure what a GPU can do, while nothing else of ours runs on it; without one, what the processor can."""
+    if device is None:
+        return cpu_ceilings(processors())
+    with turn(lock_of(device), alone=True, progress=lambda _: None):
+        return measure_ceilings(device)
 
-    def __init__(self, lock: Path) -> None:
+
+class LocalExecutor:
+    """Lab jobs in this process, their guests beside it; `lock` is held while a clock runs on the processor."""
+
+    def __init__(self, lock: Path, *, ceilings: Ceilings | None = None) -> None:
         self._lock = lock
+        self._ceilings = ceilings
+        """Of the GPU that jobs run on; a processor's are measured when they are needed."""
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
-        """Judge a candidate."""
-        return examine(job, progress=progress)
+        """Judge a candidate; on a GPU, beside other judging only, and the device is looked at afterwards."""
+        if job.gpu is None:
+            return examine(job, progress=progress)
+        with turn(lock_of(job.gpu), alone=False, progress=progress):
+            examined = examine(job, progress=progress)
+            require_health(job.gpu)
+        return examined
 
     def measure(
-        self, job: Job, artifact: tuple[ArtifactFile, ...], *, rng: random.Random, progress: Progress
-    ) -> Attempt | Failed:
-        """Time a candidate against its baselines, while no other measurement runs on this machine."""
-        with self._alone():
-            return measure(job, artifact, rng=rng, progress=progress)
+        self,
+        job: Job,
+        artifact: tuple[ArtifactFile, ...],
+        rival: Rival | None,
+        *,
+        rng: random.Random,
+        progress: Progress,
+    ) -> Attempt | Replays | Failed:
+        """Time a candidate against its baselines, while nothing else of ours runs on the device.
 
-    def floor_ns(self, job: Job) -> float:
-        """The fastest time that is believed for the job's shape on this machine."""
-        moved = job.operation.bytes_moved(job.shape, job.dtype)
-        return floor_ns(moved, cached_bandwidth_bytes_per_s(job.threads))
+        By its launch plan, where it has one; else by the host's slope.
+        """
+        plan = kept_plan(artifact)
+        with turn(lock_of(job.gpu) if job.gpu else self._lock, alone=True, progress=progress):
+            if plan is not None:
+                rivals = kept_plan(rival.artifact) if rival else None
+                attempt: Attempt | Replays | Failed = measure_replays(job, plan, rivals, rng=rng, progress=progress)
+            else:
+                attempt = measure(job, artifact, rival, rng=rng, progress=progress)
+            if job.gpu is not None:
+                require_health(job.gpu)
+        return attempt
+
+    def floor_ns(self, job: Job, *, set_bytes: int | None = None) -> float:
+        """The fastest time that is believed for the job's shape on this machine; `set_bytes` as in lab/roofline."""
+        operation, ceilings = job.operation, self._ceilings
+        moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
+        if job.device == "cpu":
+            return floor_ns(moved, cpu_ceilings(job.threads))
+        if ceilings is None:
+            raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
+        written = operation.written_bytes(job.shape, job.dtype)
+        return floor_ns(moved, ceilings, written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes)
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
         """What the candidate's bench.py says about it."""
         return own_claims(job, artifact)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock.open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # a crash closes the file, and with it the lock
-            yield
+    def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
+        """What a profiler counts in the candidate's launches, while nothing else of ours runs on the device."""
+        if job.gpu is None:
+            raise EnvironmentUnfit(
+                "counters are taken on the target GPU: this machine hasn't got it",
+                hint="forge profile RUN --tool cuobjdump",
+            )
+        ncu.program()
+        with turn(lock_of(job.gpu), alone=True, progress=progress):
+            return capture_counters(job, artifact)
+
+    def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
+        """What the candidate's device code is made of."""
+        return read_machine_code(artifact)
+
+    def tool_version(self, tool: Literal["ncu", "cuobjdump"]) -> str:
+        """The last line of what a profiler says of itself."""
+        program = ncu.program() if tool == "ncu" else machine_code.program()
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        return (said.strip().splitlines() or ["not reported"])[-1][:200]

@@ -1,15 +1,26 @@
-"""The fastest time possible: the bytes that must move, faster than this machine was ever seen to move them.
+"""The fastest time possible: the work that must be done, faster than this machine was ever seen to do it.
 
-The bandwidth is that of one thread copying a buffer that stays in its own cache, best of many, times the number
-of threads: no honest kernel that touches those bytes is faster, however they are cached. A time below it means
-that the evaluator, or the candidate, is lying.
+A time below it means that the evaluator, or the candidate, is lying. Every rate is therefore the best that was
+measured by any means (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009, with measured ceilings).
+
+For a CPU the bandwidth is that of one thread copying a buffer that stays in its own cache, best of many, times the
+number of threads: no honest kernel that touches those bytes is faster, however they are cached.
 """
 
 import time
 from collections.abc import Callable
 
+from forge.domain.device import Ceilings
+
 BUFFER_BYTES = 128 * 1024
 REPEATS = 500
+MAY_RUN_AS: dict[str, tuple[str, ...]] = {
+    "fp32": ("fp32", "tf32"),
+    "fp16": ("fp16", "bf16"),
+    "bf16": ("fp16", "bf16"),
+}
+"""Element types whose products may run at another's rate: three products of tf32 are as exact as fp32; fp16 and bf16
+share their units, and differ in power with the data."""
 
 
 def cached_bandwidth_bytes_per_s(threads: int, clock: Callable[[], int] = time.perf_counter_ns) -> float:
@@ -29,6 +40,59 @@ def cached_bandwidth_bytes_per_s(threads: int, clock: Callable[[], int] = time.p
     return threads * 2 * BUFFER_BYTES / best_ns * 1e9
 
 
-def floor_ns(bytes_moved: int, bandwidth_bytes_per_s: float) -> float:
-    """Nanoseconds below which no time is believed."""
-    return bytes_moved / bandwidth_bytes_per_s * 1e9
+def cpu_ceilings(threads: int) -> Ceilings:
+    """What this machine's processor was seen to do just now."""
+    return Ceilings(
+        copy_bytes_per_s=cached_bandwidth_bytes_per_s(threads),
+        read_bytes_per_s=None,
+        write_bytes_per_s=None,
+        cached_bytes_per_s=None,
+        flop_per_s={},
+        launch_ns=None,
+        cache_bytes=None,
+        multiprocessors=None,
+    )
+
+
+def floor_ns(
+    bytes_moved: int,
+    ceilings: Ceilings,
+    *,
+    written_bytes: int = 0,
+    flops: float = 0.0,
+    dtype: str | None = None,
+    set_bytes: int | None = None,
+) -> float:
+    """Nanoseconds below which no time is believed: the slowest of moving, computing and launching.
+
+    `bytes_moved` are read or written once each, `written_bytes` of them written: each at its own rate, over
+    one bus. `flops` are those of matrix products with operands of `dtype`.
+    `set_bytes` is what all input and output sets take together, if they are used in turn: whatever is replaced, the
+    cache can hold back `cache_bytes` of each turn, and these move at the cache's rate. None: nothing is in a cache.
+    """
+    memory_ns = _memory_ns(bytes_moved - written_bytes, written_bytes, ceilings)
+    fastest = max(ceilings.memory_bytes_per_s, ceilings.cached_bytes_per_s or 0.0)
+    moving_ns = max(memory_ns * (1 - _cached_share(ceilings, set_bytes)), bytes_moved / fastest * 1e9)
+    return max(moving_ns, _computing_ns(flops, dtype, ceilings), ceilings.launch_ns or 0.0)
+
+
+def _memory_ns(read_bytes: int, written_bytes: int, ceilings: Ceilings) -> float:
+    reading = max(ceilings.read_bytes_per_s or 0.0, ceilings.copy_bytes_per_s)
+    writing = max(ceilings.write_bytes_per_s or 0.0, ceilings.copy_bytes_per_s)
+    return (read_bytes / reading + written_bytes / writing) * 1e9
+
+
+def _cached_share(ceilings: Ceilings, set_bytes: int | None) -> float:
+    """The largest share of the bytes that a cache can serve when sets of `set_bytes` in all are used in turn."""
+    if set_bytes is None or not ceilings.cache_bytes or not ceilings.cached_bytes_per_s:
+        return 0.0
+    return min(1.0, ceilings.cache_bytes / max(1, set_bytes))
+
+
+def _computing_ns(flops: float, dtype: str | None, ceilings: Ceilings) -> float:
+    """An element type that wasn't measured is held against the fastest that was."""
+    rates = [
+        ceilings.flop_per_s[name] for name in MAY_RUN_AS.get(dtype or "", (dtype,)) if name in ceilings.flop_per_s
+    ]
+    peak = max(rates or ceilings.flop_per_s.values(), default=0.0)
+    return flops / peak * 1e9 if peak else 0.0

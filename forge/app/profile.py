@@ -1,0 +1,51 @@
+"""Has a profiler look at a run's verified candidate, and records it."""
+
+from typing import get_args
+
+import orjson
+
+from forge.app.recorded import artifact_of, evidence_of
+from forge.app.runs import GATE
+from forge.app.workspace import Workspace
+from forge.errors import PhaseOutOfOrder, UnknownName
+from forge.executor.local import LocalExecutor, require_lab
+from forge.lab.job import Progress
+from forge.pipeline.profile import Tool, profile
+from forge.projections.runs import RunState
+
+TOOLS: dict[str, Tool] = {name: name for name in get_args(Tool)}
+
+
+def profile_candidate(
+    workspace: Workspace, run: RunState, *, untrusted_tool: str, progress: Progress
+) -> dict[str, object]:
+    """Record ProfileCaptured; the report, as data."""
+    tool = TOOLS.get(untrusted_tool)
+    if tool is None:
+        raise UnknownName("profiler", untrusted_tool, list(TOOLS))
+    if run.verified is None:
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} is {run.state}, profile needs a candidate that was verified",
+            hint=f"forge verify {run.run_id}",
+        )
+    require_lab()
+    evidence = evidence_of(workspace, run, attempt=1)
+    executor = LocalExecutor(workspace.runs_root / "measuring.lock")
+    outcome = profile(
+        evidence, executor, artifact_of(workspace, run.verified.event.artifact_sha256), tool=tool, progress=progress
+    )
+    (event,) = outcome.events
+    (raw,) = outcome.blobs
+    for blob in outcome.blobs:
+        workspace.blobs.put(blob)
+    if not run.sealed:
+        for name, content in outcome.files.items():
+            workspace.directory(run.run_id).write(name, content)
+    place = workspace.ledger.stream_version(event.stream())
+    workspace.append(outcome.events, run_id=run.run_id, key=f"profile:{run.run_id}:{tool}:{place}", actor=GATE)
+    document: dict[str, object] = orjson.loads(raw)
+    return {
+        "run_id": run.run_id,
+        "tool": tool,
+        **event.model_dump(mode="json", include={"tool_version", "raw_sha256"}),
+    } | {"report": document}

@@ -1,0 +1,38 @@
+"""What holds a kernel back, by rules over its counters; the first that applies, stated with what it read.
+
+Thresholds: 60 % of a peak counts as using that resource, as in Nsight Compute's own "Speed Of Light" rule (NVIDIA,
+Nsight Compute Documentation, "Rules"); a grid below one wave can't fill the device.
+"""
+
+from forge.domain.profile import Bottleneck, Diagnosis, KernelProfile
+
+BUSY_PERCENT = 60.0
+ONE_WAVE = 1.0
+SHORT_NS = 5_000.0
+"""Below this, launching a kernel takes as long as what it does."""
+SYNC_STALLS = frozenset({"barrier", "membar", "sleeping"})
+
+
+def diagnose(profile: KernelProfile) -> Diagnosis:
+    """Name the bottleneck of one launch."""
+    dram, compute = profile.dram_percent or 0.0, profile.compute_percent or 0.0
+    read = {"dram_percent": dram, "compute_percent": compute}
+    if max(dram, compute) >= BUSY_PERCENT:
+        kind: Bottleneck = "memory" if dram >= compute else "compute"
+        return Diagnosis(
+            bottleneck=kind,
+            rule=f"the busier of memory and arithmetic is at {BUSY_PERCENT:.0f} % or more",
+            evidence=read,
+        )
+    waves = profile.waves
+    if waves is not None and waves < ONE_WAVE and profile.duration_ns < SHORT_NS:
+        small = {**read, "waves": waves, "duration_ns": profile.duration_ns}
+        rule = f"nothing is busy, the grid is under one wave and over in {SHORT_NS / 1000:.0f} us"
+        return Diagnosis(bottleneck="launch", rule=rule, evidence=small)
+    reason, warps = max(profile.stalls.items(), key=lambda item: item[1], default=("none", 0.0))
+    waiting = {**read, f"stalls.{reason}": warps}
+    if reason in SYNC_STALLS:
+        rule = "nothing is busy, and warps wait for other threads more than for anything else"
+        return Diagnosis(bottleneck="sync", rule=rule, evidence=waiting)
+    rule = f"nothing is busy, and warps wait most for {reason}: there is too little in flight to hide it"
+    return Diagnosis(bottleneck="latency", rule=rule, evidence=waiting)

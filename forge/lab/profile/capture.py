@@ -1,0 +1,80 @@
+"""Has a tool look at a verified candidate: counters of its launch plan, or its machine code."""
+
+import dataclasses
+
+from forge.domain.digest import Value
+from forge.domain.profile import CodeFacts, Diagnosis, KernelProfile
+from forge.errors import EnvironmentUnfit
+from forge.lab.finding import Failed
+from forge.lab.job import Job
+from forge.lab.plan.launcher import LAUNCH, kept_plan, launcher_files
+from forge.lab.profile import machine_code, ncu
+from forge.lab.profile.bottleneck import diagnose
+from forge.lab.subject import loaded
+from forge.lab.trusted import trusted_program
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import ArtifactFile
+from forge.sandbox.stage import Stage
+
+LOG_BYTES = 4 * 2**20
+_GOODBYE_S = 60.0
+
+
+class Counters(Value):
+    """What each launch of a plan did, and what holds the longest one back."""
+
+    kernels: tuple[KernelProfile, ...]
+    diagnosis: Diagnosis
+    raw: str
+    """What the tool printed."""
+
+
+def capture_counters(job: Job, artifact: tuple[ArtifactFile, ...]) -> Counters:
+    """Launch the candidate's plan under ncu, in a launcher that holds none of its host code.
+
+    Raise EnvironmentUnfit where there is no plan, no tool, or no right to its counters.
+    """
+    captured = kept_plan(artifact)
+    if captured is None:
+        raise EnvironmentUnfit(
+            "this candidate has no launch plan: expected one, since counters are taken from its plan's launches",
+            hint="forge profile RUN --tool cuobjdump, or verify it anew on a GPU",
+        )
+    own = {step.name for step in captured.plan.steps if step.kind == "kernel"}
+    raw = _under_ncu(job, captured, own)
+    kernels = tuple(one for one in ncu.parse(raw) if one.name in own)
+    if not kernels:
+        raise EnvironmentUnfit("ncu saw none of the plan's kernels: expected each of them once")
+    longest = max(kernels, key=lambda one: one.duration_ns)
+    return Counters(kernels=kernels, diagnosis=diagnose(longest), raw=raw)
+
+
+def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
+    program = dataclasses.replace(
+        trusted_program(job, launcher_files(job, captured)), wrapper=ncu.wrapper(own), warm=False, environment={}
+    )
+    limits = dataclasses.replace(job.limits(job.policy.verify_limit_s, shadow=True), log_bytes=LOG_BYTES)
+    stage = Stage(program, job.isolation)
+    try:
+        with loaded(job, stage, limits, LAUNCH) as probe:
+            if isinstance(probe, Failed):
+                ncu.parse(probe.log)  # says why, where the tool itself couldn't
+                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {probe.reason.message}")
+            called = probe.call([probe.case(job.shape)])
+            if isinstance(called, Failed):
+                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {called.reason.message}")
+            _, log = probe.finish(_GOODBYE_S)
+            return log
+    finally:
+        stage.remove()
+
+
+def read_machine_code(artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
+    """What the candidate's cubins are made of; raise EnvironmentUnfit where it has none."""
+    cubins = [file.content for file in artifact if file.name.endswith(".cubin")]
+    if not cubins:
+        raise EnvironmentUnfit(
+            "this candidate has no device code on record: expected cubins from a verification on a GPU",
+            hint="forge verify RUN on a machine with the target GPU",
+        )
+    return tuple(facts for cubin in cubins for facts in machine_code.read_code(cubin))

@@ -1,0 +1,141 @@
+"""Nsight Compute's command line: which counters are asked for, and how its CSV is read.
+
+Format: NVIDIA, Nsight Compute CLI, "--page raw --csv": a row of names, a row of units, a row for each launch. Metric
+names: the same, "Metrics Reference". Clocks are left as they are (`--clock-control none`).
+"""
+
+import csv
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from forge.domain.profile import KernelProfile
+from forge.errors import EnvironmentUnfit
+
+STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+STALL_REASONS = (
+    *("barrier", "branch_resolve", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard"),
+    *("math_pipe_throttle", "membar", "mio_throttle", "no_instruction", "not_selected", "short_scoreboard"),
+    *("sleeping", "tex_throttle", "wait"),
+)
+ISSUED = frozenset({"selected", "not_selected"})
+"""Not stalls: the warp could issue."""
+NAMES = {
+    "duration_ns": "gpu__time_duration.sum",
+    "dram_percent": "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "compute_percent": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l2_hit_percent": "lts__t_sector_hit_rate.pct",
+    "achieved_occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "theoretical_occupancy_percent": "sm__maximum_warps_per_active_cycle_pct",
+    "waves": "launch__waves_per_multiprocessor",
+    "registers_per_thread": "launch__registers_per_thread",
+    "static_shared_bytes": "launch__shared_mem_per_block_static",
+    "dynamic_shared_bytes": "launch__shared_mem_per_block_dynamic",
+}
+SUMS = {
+    "dram_bytes": ("dram__bytes_read.sum", "dram__bytes_write.sum"),
+    "local_bytes": ("l1tex__t_bytes_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_bytes_pipe_lsu_mem_local_op_st.sum"),
+}
+WHOLE = ("registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "dram_bytes", "local_bytes")
+METRICS = (
+    *NAMES.values(),
+    *(name for pair in SUMS.values() for name in pair),
+    *(f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio" for reason in STALL_REASONS),
+)
+SCALES = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
+SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
+"""To nanoseconds and bytes; every other unit is taken as it is."""
+LAUNCHES = 64
+_USUAL_PLACE = "/usr/local/cuda/bin"
+_FALLBACK = "forge profile RUN --tool cuobjdump reads the machine code and needs no counters"
+_NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
+
+
+@cache
+def program() -> str:
+    """Where ncu is; raise EnvironmentUnfit."""
+    found = shutil.which("ncu") or shutil.which("ncu", path=_USUAL_PLACE)
+    if found is None:
+        raise EnvironmentUnfit("ncu (Nsight Compute) isn't on the path: expected it for counters", hint=_FALLBACK)
+    return str(Path(found).resolve())
+
+
+def wrapper(kernels: Iterable[str]) -> tuple[str, ...]:
+    """What to put in front of a program so that launches of these kernels are profiled and reported on stdout."""
+    named = "|".join(re.escape(name) for name in sorted(kernels))
+    settings = ("--clock-control", "none", "--cache-control", "none", "--launch-count", str(LAUNCHES))
+    return (
+        *(program(), "--target-processes", "all", "--csv", "--page", "raw", "--print-units", "base"),
+        *settings,
+        *("--kernel-name-base", "mangled", "--print-kernel-base", "mangled", "--kernel-name", f"regex:^({named})$"),
+        *("--metrics", ",".join(METRICS)),
+    )
+
+
+def parse(untrusted_output: str) -> tuple[KernelProfile, ...]:
+    """Read what ncu and the program under it printed; raise EnvironmentUnfit, saying why there are no counters."""
+    lines = untrusted_output.splitlines()
+    start = next((place for place, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if start is None:
+        raise _without_counters(untrusted_output)
+    header, units, *rows = csv.reader(_table(lines[start:]))
+    by_name = dict(zip(header, units, strict=False))
+    try:
+        return tuple(_profile(dict(zip(header, row, strict=True)), by_name) for row in rows)
+    except ValueError as error:
+        raise EnvironmentUnfit(f"ncu's table can't be read: {str(error)[:300]}", hint=_FALLBACK) from error
+
+
+def _table(lines: list[str]) -> Iterator[str]:
+    """The rows, without what a program prints between them."""
+    return (line for line in lines if line.startswith('"'))
+
+
+def _without_counters(said: str) -> EnvironmentUnfit:
+    if "ERR_NVGPUCTRPERM" in said:
+        return EnvironmentUnfit(
+            "ncu may not read this GPU's counters (ERR_NVGPUCTRPERM): expected a user who may",
+            hint=f"an administrator sets NVreg_RestrictProfilingToAdminUsers=0; {_FALLBACK}",
+        )
+    if "No kernels were profiled" in said:
+        return EnvironmentUnfit("ncu saw no kernel: expected at least one launch", hint=_FALLBACK)
+    errors = [line for line in said.splitlines() if line.startswith("==ERROR==")]
+    told = errors[0] if errors else (said.strip().splitlines() or ["nothing"])[-1]
+    return EnvironmentUnfit(f"ncu gave no table; it said: {told[:300]!r}", hint=_FALLBACK)
+
+
+def _profile(row: Mapping[str, str], units: Mapping[str, str]) -> KernelProfile:
+    read = {name: value for name in row if (value := _number(row[name], units.get(name, ""))) is not None}
+    fields: dict[str, float | None] = {field: read.get(metric) for field, metric in NAMES.items()}
+    for field, parts in SUMS.items():
+        found = [read[part] for part in parts if part in read]
+        fields[field] = sum(found) if found else None
+    stalls = {match[1]: read[name] for name in read if (match := STALL.fullmatch(name)) and match[1] not in ISSUED}
+    whole = {name: None if (value := fields.pop(name)) is None else round(value) for name in WHOLE}
+    return KernelProfile.model_validate(
+        {
+            **fields,
+            **whole,
+            "name": row.get("Kernel Name", ""),
+            "grid": _extent(row.get("Grid Size", "")),
+            "block": _extent(row.get("Block Size", "")),
+            "stalls": dict(sorted(stalls.items(), key=lambda item: -item[1])),
+        }
+    )
+
+
+def _number(text: str, unit: str) -> float | None:
+    """A number with separators of thousands, in nanoseconds, bytes or as it is; None for anything else."""
+    if text.strip().lower() in _NO_NUMBER:
+        return None
+    try:
+        return float(text.replace(",", "")) * SCALES.get(unit, 1.0)
+    except ValueError:
+        return None
+
+
+def _extent(text: str) -> list[int]:
+    """`(256, 1, 1)` as numbers."""
+    return [int(number) for number in re.findall(r"\d+", text)]

@@ -1,0 +1,55 @@
+"""Beside the phases: have a tool look at a verified candidate, and record what it saw. No verdict rests on it."""
+
+from typing import Literal, assert_never
+
+import orjson
+
+from forge.domain.digest import sha256
+from forge.domain.profile import CodeFacts, KernelProfile
+from forge.events import ProfileCaptured
+from forge.executor.local import LocalExecutor
+from forge.lab.job import Progress
+from forge.pipeline.job import Evidence, job_of
+from forge.pipeline.outcome import Outcome
+from forge.sandbox.reply import ArtifactFile
+
+Tool = Literal["ncu", "cuobjdump"]
+
+
+def profile(
+    evidence: Evidence, executor: LocalExecutor, artifact: tuple[ArtifactFile, ...], *, tool: Tool, progress: Progress
+) -> Outcome:
+    """Run the tool: ProfileCaptured, and the full report as a file of the run. Raise EnvironmentUnfit."""
+    match tool:
+        case "ncu":
+            counters = executor.counters(job_of(evidence), artifact, progress=progress)
+            metrics = _numbers(counters.kernels)
+            document = counters.model_dump(mode="json")
+        case "cuobjdump":
+            code = executor.machine_code(artifact)
+            metrics = _numbers(code)
+            document = {"code": [one.model_dump(mode="json") for one in code]}
+        case _:
+            assert_never(tool)
+    raw = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+    event = ProfileCaptured(
+        run_id=evidence.run_id,
+        candidate=evidence.submitted.candidate,
+        tool=tool,
+        tool_version=executor.tool_version(tool),
+        kind="counters" if tool == "ncu" else "code",
+        metrics=metrics,
+        raw_sha256=sha256(raw),
+        env_sha256=evidence.environment.env_sha256,
+    )
+    return Outcome(events=(event,), files={f"profile_{tool}.json": raw}, blobs=(raw,))
+
+
+def _numbers(kernels: tuple[KernelProfile, ...] | tuple[CodeFacts, ...]) -> dict[str, float]:
+    """`<place>.<field>` -> value, for each number that a tool gave; names and texts are in the report."""
+    return {
+        f"{place}.{name}": float(value)
+        for place, kernel in enumerate(kernels)
+        for name, value in kernel.model_dump(mode="json").items()
+        if isinstance(value, int | float)
+    }

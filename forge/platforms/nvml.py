@@ -1,0 +1,86 @@
+"""What a GPU's driver says of it now, through NVML: no CUDA context is made, and nothing is set.
+
+Where NVML, its Python package or an answer is missing, there is none: never an exception. Names, units and the bits
+of the slowdown mask: NVIDIA, NVML API reference, "Device Queries" and `nvmlClocksEventReasons`.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from forge.domain.device import SLOWDOWN_REASONS, Device, DeviceState, SlowdownReason
+
+NAMED_BITS = 2 ** len(SLOWDOWN_REASONS) - 1
+TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+
+def sample(device: Device) -> DeviceState | None:
+    """The state of a device and of its host at this moment; None where NVML can't be asked."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    try:
+        return _sample(pynvml, pynvml.nvmlDeviceGetHandleByUUID(device.uuid))
+    except pynvml.NVMLError:
+        return None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def decode_slowdown(mask: int) -> tuple[SlowdownReason, ...]:
+    """NVML's bits as names; bits that have none yet are `unknown`."""
+    named = tuple(reason for bit, reason in enumerate(SLOWDOWN_REASONS) if mask >> bit & 1)
+    return (*named, "unknown") if mask & ~NAMED_BITS else named
+
+
+# Any: NVML's binding has no types
+def _sample(nvml: Any, handle: Any) -> DeviceState:
+    def ask(name: str, *arguments: int) -> Any:
+        """None where this device or driver doesn't answer."""
+        question: Callable[..., Any] | None = getattr(nvml, name, None)
+        if question is None:
+            return None
+        try:
+            return question(handle, *arguments)
+        except nvml.NVMLError:
+            return None
+
+    power_mw, rates, memory = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetUtilizationRates"), None
+    memory = ask("nvmlDeviceGetMemoryInfo")
+    mask = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if mask is None:  # its name before driver 535
+        mask = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    busy_s, stolen_s = host_processor_s(_read("/proc/stat"))
+    return DeviceState(
+        sm_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+        memory_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
+        power_w=None if power_mw is None else power_mw / 1000,
+        temperature_c=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+        slowdown=decode_slowdown(mask or 0),
+        utilisation=None if rates is None else rates.gpu / 100,
+        compute_pids=tuple(sorted(process.pid for process in ask("nvmlDeviceGetComputeRunningProcesses") or ())),
+        memory_used_bytes=None if memory is None else memory.used,
+        host_load=os.getloadavg()[0],
+        host_busy_s=busy_s,
+        host_stolen_s=stolen_s,
+    )
+
+
+def host_processor_s(stat: str) -> tuple[float, float]:
+    """Seconds of all processors since start, and those stolen: proc(5), the first line of /proc/stat."""
+    fields = stat.partition("\n")[0].split()[1:]
+    ticks = [int(field) for field in fields if field.isdecimal()][:8]  # guest time, after these, is in user time
+    return sum(ticks) / TICKS_PER_S, (ticks[7] if len(ticks) == 8 else 0) / TICKS_PER_S
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
