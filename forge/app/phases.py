@@ -4,6 +4,7 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.device import required_ceilings
 from forge.app.recorded import (
     artifact_of,
     captured_environment,
@@ -13,18 +14,21 @@ from forge.app.recorded import (
     invalidated,
     judged_before,
     report_of,
+    rival_of,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.tasks import prepare
 from forge.app.workspace import Workspace
+from forge.domain.device import Ceilings
 from forge.domain.digest import sha256
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.executor.local import LocalExecutor, require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
-from forge.pipeline.job import Evidence
+from forge.pipeline.job import Evidence, on_gpu
 from forge.pipeline.samples import render_samples
+from forge.pipeline.timings import Measured
 from forge.projections.runs import RunState
 
 
@@ -73,11 +77,12 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     require_lab()
     assert run.verified is not None
     evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
-    artifact = artifact_of(workspace, run.verified.event)
+    artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
     measured = benchmark.measure(
         evidence,
-        _executor(workspace),
+        _executor(workspace, required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None),
         artifact,
+        rival=rival_of(workspace, evidence.task.family),
         earlier=earlier_samples(workspace, run),
         rng=workspace.rng,
         progress=progress,
@@ -93,15 +98,13 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     return _after_benchmark(workspace, run, outcome.events[0])
 
 
-def _conclude(
-    workspace: Workspace, run: RunState, evidence: Evidence, measured: benchmark.Measured, key: str
-) -> Event:
+def _conclude(workspace: Workspace, run: RunState, evidence: Evidence, measured: Measured, key: str) -> Event:
     assert run.verified is not None
     timed = benchmark.baselines(evidence, measured)
     baseline_seqs: tuple[int, ...] = ()
     if timed.events:
         # named by its samples: after a crash the attempt is measured anew, and these are other events
-        measurement = sha256(render_samples(measured.samples))
+        measurement = sha256(render_samples(measured.samples, measured.confirmation))
         appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines:{measurement}", actor=GATE)
         baseline_seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
     said = claims.own_bench_claims(
@@ -164,5 +167,5 @@ def _cause(run: RunState) -> str:
     return last.event_id
 
 
-def _executor(workspace: Workspace) -> LocalExecutor:
-    return LocalExecutor(workspace.runs_root / "measuring.lock")
+def _executor(workspace: Workspace, ceilings: Ceilings | None = None) -> LocalExecutor:
+    return LocalExecutor(workspace.runs_root / "measuring.lock", ceilings=ceilings)

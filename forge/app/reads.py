@@ -6,9 +6,10 @@ from pathlib import Path
 import orjson
 
 from forge.app.runs import NEXT
+from forge.app.timed import timed
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
 from forge.domain.tensors import parse_dtype, parse_shape
-from forge.domain.verdict import UNDECIDED, Reason
+from forge.domain.verdict import Reason
 from forge.errors import IntegrityError, PhaseOutOfOrder, WorkspaceNotFound
 from forge.events import (
     BenchmarkErrored,
@@ -48,7 +49,7 @@ def outcome(event: Event, *, workspace: Workspace) -> Data:
             wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
             return passed | _seen(event) | wall | _reported(event, workspace)
         case BenchmarkRecorded() | BenchmarkFailed():
-            return _timed(event)
+            return timed(event)
         case VerificationErrored() | BenchmarkErrored():
             reason = {"code": "INFRASTRUCTURE", "message": event.detail}
             return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
@@ -87,38 +88,6 @@ def _reused(seq: int | None, workspace: Workspace) -> Data | None:
         return None
     (earlier,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
     return {"seq": seq, "recorded_at": earlier.recorded_at, "run_id": getattr(earlier.event, "run_id", None)}
-
-
-def _timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
-    reason = event.reason if isinstance(event, BenchmarkFailed) else None
-    verdict = "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected"
-    return {
-        "verdict": verdict,
-        "candidate": event.candidate,
-        "reason": reason.model_dump(mode="json") if reason else None,
-        "baseline_used": event.baseline_used,
-        "workloads": [
-            {
-                "shape": timing.shape,
-                "candidate_ns": timing.candidate.median_ns,
-                "floor_ns": timing.floor_ns,
-                "floor_fraction": timing.floor_fraction,
-                "harness_ns": timing.harness_ns,
-                "control": [timing.control.low, timing.control.high],
-                "process_pairs": timing.process_pairs,
-                "rounds": timing.rounds,
-                "baselines": {
-                    one.baseline: {
-                        "median_ns": one.baseline_median_ns,
-                        "speedup": one.interval.ratio,
-                        "ci95": [one.interval.low, one.interval.high],
-                    }
-                    for one in timing.speedups
-                },
-            }
-            for timing in event.workloads
-        ],
-    }
 
 
 def run_summary(run: RunState) -> Data:

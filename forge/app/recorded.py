@@ -2,9 +2,11 @@
 
 import orjson
 
+from forge.app.device import chosen_device
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.digest import Digest
 from forge.domain.environment import Environment
 from forge.domain.task import HeldOut
 from forge.errors import IntegrityError
@@ -14,8 +16,12 @@ from forge.events import (
     CandidateSubmitted,
     CandidateVerified,
     EnvironmentCaptured,
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
 )
 from forge.executor.local import isolation
+from forge.lab.job import Rival
 from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import Evidence
 from forge.pipeline.samples import Samples, parse_samples
@@ -40,15 +46,35 @@ def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidenc
         isolation=isolation(),
         attempt=attempt,
         retry_of=run.error.seq if run.error else None,
+        gpu=chosen_device(),
     )
 
 
-def artifact_of(workspace: Workspace, verified: CandidateVerified) -> tuple[ArtifactFile, ...]:
-    """What the builder made when the candidate was verified."""
-    if verified.artifact_sha256 is None:
+def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[ArtifactFile, ...]:
+    """What was made of a candidate when it was verified: built files, and its launch plan."""
+    if artifact_sha256 is None:
         return ()
-    listing = orjson.loads(workspace.blobs.get(verified.artifact_sha256))
+    listing = orjson.loads(workspace.blobs.get(artifact_sha256))
     return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
+
+
+def rival_of(workspace: Workspace, family: str) -> Rival | None:
+    """The kernel that the registry offers for a family now: its newest version that nobody withdrew."""
+    offered: dict[str, KernelPromoted] = {}
+    for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
+        match recorded.event:
+            case KernelPromoted() as promoted:
+                offered[promoted.kernel_id] = promoted
+            case KernelRevoked(kernel_id=kernel_id) | KernelDeprecated(kernel_id=kernel_id):
+                offered.pop(kernel_id, None)
+    if not offered:
+        return None
+    newest = max(offered.values(), key=lambda promoted: promoted.version)
+    return Rival(
+        files={file.path: workspace.blobs.get(file.sha256) for file in newest.files},
+        artifact=artifact_of(workspace, newest.artifact_sha256),
+        entry_point=newest.entry_point,
+    )
 
 
 def earlier_samples(workspace: Workspace, run: RunState) -> Samples | None:

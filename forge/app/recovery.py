@@ -12,7 +12,7 @@ from forge.errors import StorageFailed
 from forge.events import RunAborted, RunSealed, RunStarted
 from forge.ledger.debris import sweep, unknown_runs
 from forge.ledger.runs import RunDirectory
-from forge.projections import runs
+from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
 RECOVERY = "system:recovery"
@@ -61,7 +61,7 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
         swept = sweep(workspace.home, workspace.runs_root, known_runs=begun)
         sealed, aborted = [], []
         for run_id in sorted(begun - ended):
-            run = _state(workspace, run_id)
+            run = run_state(workspace.ledger, run_id)
             if run.state in ENDS:
                 take_up(workspace, run)
                 sealed.append(run_id)
@@ -92,11 +92,6 @@ def _begun_and_ended(workspace: Workspace) -> tuple[set[str], set[str]]:
             case _:
                 raise AssertionError(f"{recorded.event.TYPE} neither begins nor ends a run")
     return begun, ended
-
-
-def _state(workspace: Workspace, run_id: str) -> RunState:
-    """One run, without what isn't its own: a long ledger isn't read for it."""
-    return runs.fold(runs.EMPTY, workspace.ledger.read(correlation_id=run_id)).runs[run_id]
 
 
 def _is_orphan(workspace: Workspace, run: RunState) -> bool:

@@ -16,6 +16,7 @@ from forge.ledger.runs import RunDirectory
 from forge.ledger.runs import run_id as make_run_id
 from forge.pipeline import plan, prompt
 from forge.pipeline.create import Request, create
+from forge.projections.run_lookup import experiments
 from forge.projections.runs import RunState
 
 PROMPT_FILE = "agent_prompt.md"
@@ -83,7 +84,7 @@ def prepare(workspace: Workspace, run: RunState) -> Path:
         return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
     require_state(run, "planned", phase="plan")
     task = task_of(run)
-    earlier = sum(other.task_id == run.task_id for other in workspace.run_states().runs.values()) - 1
+    earlier = experiments(workspace.ledger, run.task_id) - 1
     skills, planned = plan.plan(task, run_id=run.run_id, earlier_experiments=earlier)
     directory = workspace.directory(run.run_id)
     if run.plan is None:

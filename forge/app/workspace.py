@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from forge import __version__
+from forge.app.device import chosen_device
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
-from forge.errors import RunNotFound, UsageError, WorkspaceNotFound
+from forge.errors import UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
@@ -35,6 +36,7 @@ from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome
 from forge.platforms.capture import capture_environment
 from forge.projections import runs
+from forge.projections.run_lookup import find_run
 
 LEDGER_FILE = "kernel_registry.db"
 RUNS_FOLDER = "forge_runs"
@@ -189,12 +191,7 @@ class Workspace:
 
     def find_run(self, name: str) -> runs.RunState:
         """The run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
-        state = self.run_states()
-        if name != "last":
-            return runs.find_run(state, name)
-        if not state.runs:
-            raise RunNotFound("there is no run yet", hint="forge task create --help")
-        return max(state.runs.values(), key=lambda run: run.started.seq)
+        return find_run(self.ledger, name)
 
     def directory(self, run_id: str) -> RunDirectory:
         """A run's directory, made anew if a crash came before it."""
@@ -239,7 +236,7 @@ class Workspace:
 
     def environment(self, *, run_id: str) -> Environment:
         """Describe this machine, and record the description once."""
-        environment = capture_environment(forge_version=__version__, forge_commit=_commit())
+        environment = capture_environment(forge_version=__version__, forge_commit=_commit(), device=chosen_device())
         event = EnvironmentCaptured(
             environment=environment,
             env_sha256=environment.env_sha256,

@@ -5,7 +5,20 @@ Nothing heavier than Typer is imported before a command runs, so that `forge --h
 
 import typer
 
-from forge.cli import benchmark, kernel, ledger, lookup, operation, phases, proof, rejections, run, start, task
+from forge.cli import (
+    benchmark,
+    kernel,
+    ledger,
+    lookup,
+    operation,
+    phases,
+    profile,
+    proof,
+    rejections,
+    run,
+    start,
+    task,
+)
 
 app = typer.Typer(
     name="forge",
@@ -21,6 +34,7 @@ phases.register(app)
 lookup.register(app)
 rejections.register(app)
 proof.register(app)
+profile.register(app)
 NOUNS = {
     "task": task.app,
     "run": run.app,

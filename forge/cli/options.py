@@ -15,3 +15,12 @@ Home = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of it, or `last`.")]
+DeviceName = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="N",
+        help="The GPU, by nvidia-smi's index or UUID; by default the first that CUDA_VISIBLE_DEVICES names.",
+        show_default=False,
+    ),
+]

@@ -8,8 +8,9 @@ import typer
 
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json, Run
-from forge.cli.output import emit_json, emit_table, reporting, say, shape_text, short
+from forge.cli.options import DeviceName, Home, Json, Run
+from forge.cli.output import emit_json, emit_table, reporting, say, short
+from forge.cli.timed import show_workloads
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
@@ -74,22 +75,30 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
     _finish("submit", answer, following, as_json=as_json)
 
 
-def verify(run: Run, again: Again = False, home: Home = None, as_json: Json = False) -> None:
+def verify(
+    run: Run, again: Again = False, device: DeviceName = None, home: Home = None, as_json: Json = False
+) -> None:
     """Judge the submitted candidate on inputs and shapes it hasn't seen.
 
     Example: forge verify last
     """
+    from forge.app.device import chosen_device
+
+    chosen_device(device)
     with open_workspace(home) as workspace:
         answer = _verify(workspace, run, again=again)
         following = _next(workspace, run)
     _finish("verify", answer, following, as_json=as_json)
 
 
-def bench(run: Run, home: Home = None, as_json: Json = False) -> None:
+def bench(run: Run, device: DeviceName = None, home: Home = None, as_json: Json = False) -> None:
     """Time the verified candidate against its baselines.
 
     Example: forge bench last
     """
+    from forge.app.device import chosen_device
+
+    chosen_device(device)
     with open_workspace(home) as workspace:
         answer = _bench(workspace, run)
         following = _next(workspace, run)
@@ -213,19 +222,4 @@ def show(name: str, answer: Answer) -> None:
         rows = [(g["name"], g["verdict"], g["observed"], g["threshold"]) for g in answer["gates"]]
         emit_table("", ("gate", "verdict", "observed", "threshold"), rows)
     show_evidence(answer)
-    for workload in answer.get("workloads", []):
-        _show_workload(workload)
-
-
-def _show_workload(workload: Answer) -> None:
-    rows = [("candidate", f"{workload['candidate_ns'] / 1000:.2f}", "", "")]
-    for kind, baseline in workload["baselines"].items():
-        low, high = baseline["ci95"]
-        rows.append(
-            (kind, f"{baseline['median_ns'] / 1000:.2f}", f"{baseline['speedup']:.3f}x", f"{low:.3f} to {high:.3f}x")
-        )
-    low, high = workload["control"]
-    rows.append(("eager against itself", "", "", f"{low:.3f} to {high:.3f}x"))
-    rows.append(("the path itself", f"{workload['harness_ns'] / 1000:.2f}", "", ""))
-    rows.append(("floor", f"{workload['floor_ns'] / 1000:.2f}", f"{workload['floor_fraction']:.0%} reached", ""))
-    emit_table(shape_text(workload["shape"]), ("side", "median us", "speedup", "95 % interval"), rows)
+    show_workloads(answer)

@@ -1,11 +1,12 @@
 """init, doctor, demo."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from forge.cli.options import Json
+from forge.cli.opening import open_workspace
+from forge.cli.options import DeviceName, Home, Json
 from forge.cli.output import emit_json, emit_table, say
 
 
@@ -36,13 +37,26 @@ def init(
         say("next: forge task create --help")
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Measure how fast memory and products can be here, and record it."),
+    ] = False,
+    device: DeviceName = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Tell what this machine can do: languages, platforms, isolation.
 
     Example: forge doctor
     """
+    from forge.app.device import chosen_device
     from forge.app.doctor import examine_machine
 
+    chosen_device(device)
+    if calibrate:
+        _calibrate(home, as_json=as_json)
+        return
     found = examine_machine()
     if as_json:
         emit_json(found)
@@ -52,6 +66,7 @@ def doctor(as_json: Json = False) -> None:
         facts = found[group]
         assert isinstance(facts, dict)
         rows += [(f"{group[:-1]} {name}", _facts(fact)) for name, fact in facts.items()]
+    rows += [(f"GPU {one['index']}", _gpu(one)) for one in _listed(found["devices"])]
     wall = found["isolation"]
     assert isinstance(wall, dict)
     rows.append(("isolation", wall["level"]))
@@ -62,6 +77,56 @@ def doctor(as_json: Json = False) -> None:
     assert isinstance(warnings, list)
     for warning in warnings:
         say(f"note: {warning}")
+
+
+def _calibrate(home: Path | None, *, as_json: bool) -> None:
+    """Where there is a workspace the ceilings are recorded in it; without one they are only told."""
+    from forge.app.device import calibrated, calibrated_here
+    from forge.app.workspace import find_home
+    from forge.errors import WorkspaceNotFound
+
+    try:
+        where: Path | None = find_home(home)
+    except WorkspaceNotFound:
+        where = None
+    if where is None:
+        environment, ceilings = calibrated_here()
+        say("note: there is no workspace here, so this isn't recorded; name one with --home")
+    else:
+        with open_workspace(where) as workspace:
+            environment, ceilings = calibrated(workspace)
+    document = {
+        "recorded": where is not None,
+        "env_sha256": environment.env_sha256,
+        "ceilings": ceilings.model_dump(),
+    }
+    if as_json:
+        emit_json(document)
+        return
+    rows = [(name, _rate(name, value)) for name, value in ceilings.model_dump(exclude={"flop_per_s"}).items()]
+    rows += [(f"flop_per_s {name}", f"{rate / 1e12:.1f} T/s") for name, rate in ceilings.flop_per_s.items()]
+    emit_table("Ceilings of this machine", ("", ""), rows)
+
+
+def _rate(name: str, value: float | None) -> str:
+    if value is None:
+        return "not measured"
+    return f"{value / 1e9:.0f} GB/s" if name.endswith("_per_s") else f"{value:g}"
+
+
+# Any: JSON documents
+def _listed(devices: object) -> list[dict[str, Any]]:
+    assert isinstance(devices, list)
+    return devices
+
+
+def _gpu(device: dict[str, Any]) -> str:
+    state = device["state"]
+    chosen = ", chosen" if device["chosen"] else ""
+    if state is None:
+        return f"{device['uuid']}{chosen}; no NVML: pip install nvidia-ml-py"
+    held = ", ".join(state["slowdown"]) or "nothing"
+    return f"{device['uuid']}{chosen}; {len(state['compute_pids'])} processes on it; clocks held down by {held}"
 
 
 def _rungs(ladder: object) -> list[tuple[str, str, str, str]]:

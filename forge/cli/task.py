@@ -14,7 +14,7 @@ app = typer.Typer(help="Tasks: what is wanted, frozen.", no_args_is_help=True, r
 @app.command()
 def create(
     op: Annotated[str, typer.Option(help="An operation of the catalogue: forge op list.")],
-    language: Annotated[str, typer.Option(help="cpp, triton or torch.")],
+    language: Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")],
     gpu: Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")],
     dtype: Annotated[str, typer.Option(help="fp32, fp16 or bf16.")],
     shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from forge.domain.device import DeviceState
 from forge.domain.digest import Digest, Value
-from forge.domain.policy import BaselineKind, IsolationLevel
+from forge.domain.policy import BaselineKind, IsolationLevel, TimingAuthority
 from forge.domain.tensors import Shape
 
 Positive = Annotated[float, Field(gt=0)]
-TimingAuthority = Literal["launch_plan", "host_slope"]
 
 
 class Isolation(Value):
@@ -116,6 +116,35 @@ class Speedup(Value):
     """Process pairs in which the candidate was the slower one."""
 
 
+class Confirmation(Value):
+    """A winner measured once more, over fresh processes and data: free of the luck that made it the winner."""
+
+    candidate: Timing
+    speedups: tuple[Speedup, ...]
+    control: Interval
+    process_pairs: Annotated[int, Field(ge=1)]
+
+
+class Replay(Value):
+    """What is particular to times taken by graph replay on a device."""
+
+    plan_sha256: Digest
+    """The launch plan that was timed."""
+    sets: Annotated[int, Field(ge=1)]
+    """Operand sets used in turn."""
+    set_bytes: Annotated[int, Field(ge=1)]
+    """Inputs and outputs of one call."""
+    host_ratio: tuple[Positive, ...]
+    """Per process pair, the time by the host's slope over that by the device's events."""
+    states: tuple[DeviceState, ...]
+    """What the device said of itself, before the first and after the last block."""
+    blocks: Annotated[int, Field(ge=1)]
+    dropped: Annotated[int, Field(ge=0)]
+    """Blocks left out on all sides, since the device was shared or its clocks were held back."""
+    gpu_s: Positive
+    """Seconds that the device computed for this measurement, all sides together."""
+
+
 class WorkloadTiming(Value):
     """Everything measured at one shape."""
 
@@ -133,6 +162,9 @@ class WorkloadTiming(Value):
     rounds: Annotated[int, Field(ge=1)]
     samples_sha256: Digest
     """Every raw sample, as stored in the run."""
+    confirmation: Confirmation | None = None
+    """For a candidate that met the rule, where the policy asks for it."""
+    replay: Replay | None = None
 
 
 class Coverage(Value):

@@ -9,7 +9,12 @@ from forge.domain.digest import Value
 IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
 """From the weakest to the strongest; see docs/trust.md."""
 
-BaselineKind = Literal["eager", "compile"]
+MeasuredBaseline = Literal["eager", "compile", "vendor"]
+"""The reference as PyTorch runs it, as torch.compile makes it, and the vendor's own fused operator."""
+BaselineKind = Literal[MeasuredBaseline, "promoted"]
+"""And the kernel that the registry offers now."""
+TimingAuthority = Literal["launch_plan", "host_slope"]
+"""Whose word a time is: a launcher's that holds no host code of the author, or the host's clock on calls."""
 
 
 class Policy(Value):
@@ -24,14 +29,26 @@ class Policy(Value):
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 8 * 2**30
     """Memory that one guest may allocate."""
-    baselines: tuple[BaselineKind, ...] = Field(default=("eager", "compile"), min_length=1)
-    """Measured through the candidate's own path; the fastest is the one to beat."""
+    baselines: tuple[MeasuredBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
+    """Measured through the candidate's own path, where the operation has them; the fastest is the one to beat, or the
+    kernel that is promoted now, which is always measured."""
+    gpu_timing_authority: TimingAuthority = "launch_plan"
+    """What a promotion on a GPU asks for."""
+    confirmation: bool = True
+    """Whether a kernel that met the rule is measured once more on fresh data; that number is the one reported."""
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5
     """Fresh guest processes per side; the interval is over these, since processes differ more than calls."""
     rounds: Annotated[int, Field(ge=4, le=400)] = 12
-    """Paired measurements within one process pair."""
+    """Paired measurements within one process pair, by the host's slope."""
+    replay_rounds: Annotated[int, Field(ge=4, le=400)] = 24
+    """Paired measurements within one process pair, by graph replay."""
     control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Widest interval (as a relative half-width) of the baseline against itself; beyond it there's no verdict."""
+    replay_control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.02
+    """The same, where times are taken by graph replay."""
+    most_dropped: Annotated[float, Field(ge=0, le=0.5)] = 0.2
+    """Largest share of blocks that may be left out because the device was shared or held back; beyond it there's no
+    verdict."""
     floor_slack: Annotated[float, Field(gt=0, le=1)] = 0.97
     """A time below this share of the floor is refused as impossible."""
     sanitizer: bool = True

@@ -24,7 +24,7 @@ from forge.events.candidate import (
 )
 from forge.events.create import TaskCreated
 from forge.events.envelope import Recorded
-from forge.events.environment import EnvironmentCaptured
+from forge.events.environment import DeviceCalibrated, EnvironmentCaptured
 from forge.events.fact import Fact
 from forge.events.human import HumanDecided
 from forge.events.ledger import (
@@ -45,6 +45,7 @@ from forge.events.verify import CandidateVerified, VerificationErrored
 Event = (
     LedgerOpened
     | EnvironmentCaptured
+    | DeviceCalibrated
     | RunStarted
     | RunSealed
     | RunAborted
@@ -81,6 +82,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     for event in (
         LedgerOpened,
         EnvironmentCaptured,
+        DeviceCalibrated,
         RunStarted,
         RunSealed,
         RunAborted,
@@ -148,6 +150,7 @@ __all__ = [
     "ChosenSkill",
     "ClaimAssessed",
     "ClaimRecorded",
+    "DeviceCalibrated",
     "EnvironmentCaptured",
     "Event",
     "Fact",

@@ -32,6 +32,7 @@ class BenchmarkRecorded(Fact):
     """A verified candidate was timed against its baselines and met the rule for each workload."""
 
     TYPE: ClassVar[str] = "BenchmarkRecorded"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -55,6 +56,7 @@ class BenchmarkFailed(Fact):
     """A verified candidate was timed and didn't meet the rule, or the measurement doesn't allow a verdict."""
 
     TYPE: ClassVar[str] = "BenchmarkFailed"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest

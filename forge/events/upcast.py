@@ -18,6 +18,11 @@ UPCASTERS: dict[tuple[str, int], Step] = {
     ("TaskCreated", 1): with_nothing("admission"),
     ("CandidateSubmitted", 1): with_nothing("normalised_sha256"),
     ("CandidateRejected", 1): with_nothing("gates_sha256", "report_sha256", "reused_seq"),
+    (
+        "BenchmarkRecorded",
+        1,
+    ): with_nothing(),  # a workload's confirmation and replay are absent, which is their default
+    ("BenchmarkFailed", 1): with_nothing(),
     ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
 }
 """(type, version) -> the step to version + 1."""

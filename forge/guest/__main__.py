@@ -42,22 +42,62 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
     from . import run
 
     arena = run.open_arena(arena_bytes)
-    layout: run.Layout | None = None
+    served: _Served | None = None
     gc.disable()
     while (command := channel.read_command()) is not None:
-        if isinstance(command, channel.Setup):
-            layout = run.lay_out(arena, command.body, device)
+        if not isinstance(command, channel.Setup):
+            if served is not None:
+                _call(functions[command.function], served, command)
+        elif "capture" in command.body:
+            if served is not None:
+                _capture(functions, served, command.body)
+        else:
+            served = None  # what lies on a device is given back first
+            served = _Served(arena, run.lay_out(arena, command.body, device))
             channel.reply(0, wire.DONE)
-        elif layout is not None:
-            _call(functions[command.function], layout, command)
         gc.collect(0)
 
 
-def _call(function: load.Function, layout: object, command: channel.Go) -> None:
+class _Served:
+    """A layout, and the clock over it once time is asked for."""
+
+    def __init__(self, arena: object, layout: object) -> None:
+        self.arena = arena
+        self.layout = layout
+        self._clock: object = None
+
+    def time(self, function: load.Function, command: channel.Time) -> None:
+        from . import clock
+
+        if self._clock is None:
+            self._clock = clock.Clock(self.layout)  # type: ignore[arg-type]  # imported late, see _serve
+        self._clock.time(function, command)  # type: ignore[attr-defined]  # likewise
+
+
+def _capture(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:
+    from pathlib import Path
+
+    from . import capture, run
+
+    try:
+        inputs = run.on_device(served.layout, 0)  # type: ignore[arg-type]  # imported late, see _serve
+        scalars: list[float] = body["scalars"]  # type: ignore[assignment]  # host's JSON
+        directory = Path(str(body["candidate_directory"]))
+        files = capture.capture(functions[0], inputs, tuple(scalars), directory)
+        channel.reply(0, wire.DONE, completed=capture.hand_over(served.arena, files))  # type: ignore[arg-type]  # likewise
+    except BaseException:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
+        traceback.print_exc()
+        channel.reply(0, wire.RAISED)
+
+
+def _call(function: load.Function, served: _Served, command: channel.Go | channel.Time) -> None:
     from . import run
 
     try:
-        run.run(function, layout, command)  # type: ignore[arg-type]  # imported late, see _serve
+        if isinstance(command, channel.Time):
+            served.time(function, command)
+        else:
+            run.run(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
     except MemoryError:
         channel.reply(command.call_id, wire.OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 (whatever a candidate raises is an answer, not our fault)

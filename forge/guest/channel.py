@@ -24,9 +24,26 @@ class Go:
     count: int
     retain: bool
     scalars: tuple[float, ...]
+    cycles: int = 1
+    """How often the range is gone through."""
 
 
-def read_command() -> Setup | Go | None:
+@dataclass(frozen=True)
+class Time:
+    """Time one function over all sets."""
+
+    call_id: int
+    function: int
+    cycles: int
+    repeats: int
+    roll: int
+    copy_out: bool
+    again: bool
+    """Whether the last window's graph is replayed as it is."""
+    scalars: tuple[float, ...]
+
+
+def read_command() -> Setup | Go | Time | None:
     """Wait for the next command; None when the host has closed the channel."""
     header = _read_exactly(wire.COMMAND_HEADER.size)
     if header is None:
@@ -36,14 +53,24 @@ def read_command() -> Setup | Go | None:
     if body is None:
         return None
     if kind == wire.GO:
-        call_id, function, first, count, retain, *scalars = wire.GO_BODY.unpack(body)
-        return Go(call_id, function, first, count, bool(retain), tuple(scalars))
+        call_id, function, first, count, cycles, retain, *scalars = wire.GO_BODY.unpack(body)
+        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles)
+    if kind == wire.TIME:
+        call_id, function, cycles, repeats, roll, copy_out, again, *scalars = wire.TIME_BODY.unpack(body)
+        return Time(call_id, function, cycles, repeats, roll, bool(copy_out), bool(again), tuple(scalars))
     return Setup(json.loads(body))
 
 
-def reply(call_id: int, status: int, *, completed: int = 0, outputs: tuple[wire.OutputForm, ...] = ()) -> None:
+def reply(
+    call_id: int,
+    status: int,
+    *,
+    completed: int = 0,
+    outputs: tuple[wire.OutputForm, ...] = (),
+    device_ns: int = 0,
+) -> None:
     """Send the one record that answers a command."""
-    record = wire.Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
+    record = wire.Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)
     os.write(wire.REPLIES, wire.pack_record(record))
 
 

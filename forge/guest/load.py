@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 Function = Callable[..., object]
@@ -24,7 +25,11 @@ def load_module(path: str, name: str) -> ModuleType:
 
 
 def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -> Function:
-    """Import a module and return its function, compiled by torch if `wrap` is "compile"."""
+    """Import a module and return its function; compiled by torch if `wrap` says so, or a plan's launches."""
+    if wrap == "plan":
+        from .launches import PlanFunction
+
+        return PlanFunction(Path(path).parent)
     module = sys.modules.get(module_name) or load_module(path, module_name)
     function = getattr(module, entry_point, None)
     if not callable(function):

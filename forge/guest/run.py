@@ -5,6 +5,7 @@ are. The outputs are copied into the arena before the reply, so that the host's 
 """
 
 import mmap
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
     """Build the tensors that a layout command describes; offsets in bytes."""
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
     guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
-    operands = tuple(tuple(_operand(arena, t, device) for t in one["inputs"]) for one in sets)
+    operands = _scattered(arena, sets, device)
     return Layout(
         inputs=tuple(tuple(operand.tensor for operand in one) for one in operands),
         operands=operands,
@@ -59,6 +60,15 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
         return_inputs=bool(body["return_inputs"]),
     )
+
+
+def _scattered(
+    arena: mmap.mmap, sets: list[dict[str, list[dict[str, object]]]], device: str
+) -> tuple[tuple[Operand, ...], ...]:
+    """Each set's inputs, made in an order of chance: on a device, one set's addresses tell nothing of another's."""
+    order = random.sample(range(len(sets)), len(sets))
+    made = {index: tuple(_operand(arena, one, device) for one in sets[index]["inputs"]) for index in order}
+    return tuple(made[index] for index in range(len(sets)))
 
 
 def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Operand:
@@ -76,12 +86,15 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """Call the function once for each set of the command, copy the outputs out, and reply."""
+    if command.cycles > 1:
+        _run_in_cycles(function, layout, command)
+        return
     scalars = command.scalars[: layout.scalars]
     retained: list[tuple[tuple[torch.Tensor, ...], tuple[object, ...]]] = []
     outputs: tuple[object, ...] = ()
     for done in range(command.count):
         index = command.first + done
-        returned = function(*_on_device(layout, index), *scalars)
+        returned = function(*on_device(layout, index), *scalars)
         outputs = returned if type(returned) is tuple else (returned,)
         destinations = layout.destinations[index]
         status = _form_status(outputs, destinations, layout.device)
@@ -93,7 +106,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
             channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
             return
         if layout.return_inputs:
-            _return_inputs(layout.operands[index])
+            return_inputs(layout.operands[index])
         if command.retain:
             retained.append((destinations, outputs))
         else:
@@ -103,14 +116,40 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=_forms(outputs))
 
 
-def _on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
+def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> None:
+    """Go through the sets again and again, between one copying in and one copying out."""
+    scalars = command.scalars[: layout.scalars]
+    sets = range(command.first, command.first + command.count)
+    for index in sets:
+        on_device(layout, index)
+    kept: list[tuple[object, ...]] = [()] * command.count
+    for cycle in range(command.cycles):
+        for place, index in enumerate(sets):
+            returned = function(*layout.inputs[index], *scalars)
+            outputs = kept[place] = returned if type(returned) is tuple else (returned,)
+            status = _form_status(outputs, layout.destinations[index], layout.device)
+            if status != wire.DONE:
+                done = cycle * command.count + place
+                channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+                return
+    for index, outputs in zip(sets, kept, strict=True):
+        if layout.return_inputs:
+            return_inputs(layout.operands[index])
+        _copy_out(layout.destinations[index], outputs)
+    completed = command.count * command.cycles
+    channel.reply(command.call_id, wire.DONE, completed=completed, outputs=_forms(kept[-1]))
+
+
+def on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
+    """A set's inputs, with the arena's content."""
     for operand in layout.operands[index]:
         if operand.storage is not operand.source:
             operand.storage.copy_(operand.source)
     return layout.inputs[index]
 
 
-def _return_inputs(operands: tuple[Operand, ...]) -> None:
+def return_inputs(operands: tuple[Operand, ...]) -> None:
+    """Put what became of a device's inputs into the arena, where the host sees it."""
     for operand in operands:
         if operand.storage is not operand.source:
             operand.source.copy_(operand.storage)

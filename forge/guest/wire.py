@@ -13,18 +13,26 @@ COMMANDS, REPLIES, ARENA = 3, 4, 5
 
 COMMAND_HEADER = struct.Struct("!4sI")
 """Kind, and the length of the body that follows."""
-SETUP, GO = b"SETU", b"GO.."
-"""`SETUP` has a JSON body: what to load or how the arena is laid out. `GO` has a `GO_BODY`."""
+SETUP, GO, TIME = b"SETU", b"GO..", b"TIME"
+"""`SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a plan. `GO` has a
+`GO_BODY`, `TIME` a `TIME_BODY`."""
 COMMAND_LIMIT_BYTES = 1 << 20
-GO_BODY = struct.Struct("!QIIII4d")
-"""Call id, function index, first set, how many sets, whether to retain, and up to four scalars.
+GO_BODY = struct.Struct("!QIIIII4d")
+"""Call id, function index, first set, how many sets, cycles over them, whether to retain, and up to four scalars.
+
+One cycle gives each set its content, calls, and copies the outputs out, one set after the other. With more of them
+all content is given before the first, and outputs are those of the last, copied out after it.
 
 To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
 """
+TIME_BODY = struct.Struct("!QIIIIII4d")
+"""Call id, function index, cycles over all sets in one graph, replays of it, by how many places contents move on,
+whether to copy the outputs out, whether to replay the last window's graph as it is, and up to four scalars. Only
+trusted guests are asked for it."""
 
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
-RECORD_HEADER = struct.Struct("!4sQBBHI")
-"""Magic, call id, status, outputs described, zero, calls completed."""
+RECORD_HEADER = struct.Struct("!4sQBBHIQ")
+"""Magic, call id, status, outputs described, zero, calls completed, nanoseconds on the device."""
 RECORD_OUTPUT = struct.Struct("!BBH8q8q")
 """Element type, dimensions, zero, sizes, strides in elements."""
 RECORD_MAGIC = b"RPLY"
@@ -53,7 +61,10 @@ ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
 """A built file in the arena: its name, padded with zero bytes, and its size; the bytes follow."""
 
-ELEMENT_TYPES = ("other", "float32", "float16", "bfloat16", "float64", "int32", "int64", "bool")
+ELEMENT_TYPES = (
+    *("other", "float32", "float16", "bfloat16", "float64", "int32", "int64", "bool"),
+    *("float8_e4m3fn", "int8", "uint8"),
+)
 """torch's names; a record gives the position in this list."""
 
 
@@ -74,6 +85,8 @@ class Record:
     status: int
     completed: int
     outputs: tuple[OutputForm, ...]
+    device_ns: int = 0
+    """Of a timed window."""
 
 
 def pack_command(kind: bytes, body: bytes) -> bytes:
@@ -84,7 +97,9 @@ def pack_command(kind: bytes, body: bytes) -> bytes:
 def pack_record(record: Record) -> bytes:
     """Render a reply as its fixed number of bytes."""
     parts = [
-        RECORD_HEADER.pack(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed)
+        RECORD_HEADER.pack(
+            *(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed, record.device_ns)
+        )
     ]
     for output in record.outputs:
         dimensions = len(output.sizes)
@@ -98,11 +113,11 @@ def unpack_record(untrusted: bytes) -> Record:
     """Unpack exactly `RECORD_BYTES`; raise ValueError for anything that `pack_record` wouldn't have written."""
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
-    magic, call_id, status, described, zero, completed = RECORD_HEADER.unpack_from(untrusted)
+    magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
     if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > ALIASES_AN_OUTPUT:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
-    record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs)
+    record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)
     if pack_record(record) != untrusted:
         raise ValueError("a reply has bytes where there should be none")
     return record

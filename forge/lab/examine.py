@@ -4,16 +4,18 @@ The candidate's bytes go in, findings come out. Nothing here imports, loads or b
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab import artifact, sanitizer
+from forge.lab import artifact, sanitizer, trusted
 from forge.lab.finding import Failed, Finding, Passed, result
 from forge.lab.gates import GATES
 from forge.lab.job import Job, Progress
 from forge.lab.own_tests import examine_own_tests
+from forge.lab.plan.examine import examine_plan
 from forge.lab.shrink import shrink
 from forge.lab.sources import examine_sources
 from forge.lab.subject import loaded, staged
@@ -88,12 +90,13 @@ class _Record:
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit where the machine, not the candidate, fails."""
     record = _Record()
+    if job.device == "cuda":
+        trusted.prepare(job)
     steps: tuple[tuple[str, Step], ...] = (
         ("screen", _screen),
         ("build", _build),
         ("verify", _through_gates),
-        ("verify", _sanitized),
-        ("verify", _own_tests),
+        ("verify", _afterwards),
     )
     for stage, step in steps:
         failed = step(job, record, progress)
@@ -145,15 +148,40 @@ def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | No
     return None
 
 
-def _sanitized(job: Job, record: _Record, progress: Progress) -> Failed | None:
-    if not sanitizer.applies(job):
-        return None
-    progress("sanitizer")
-    return record.take("sanitizer", sanitizer.examine(job))
+Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
+"""A gate's name, what it found, and files to keep with the candidate."""
 
 
-def _own_tests(job: Job, record: _Record, progress: Progress) -> Failed | None:
-    progress("own_tests")
+def _afterwards(job: Job, record: _Record, progress: Progress) -> Failed | None:
+    """What asks guests of its own: side by side on a GPU, where each mostly starts and waits."""
+    questions: list[Callable[[Job, _Record], Answer]] = [_own_tests]
+    if sanitizer.applies(job):
+        questions.insert(0, _sanitized)
+    if job.device == "cuda":
+        questions.insert(0, _planned)
+
+    def ask(question: Callable[[Job, _Record], Answer]) -> Answer:
+        progress(question.__name__.removeprefix("_"))
+        return question(job, record)
+
+    with ThreadPoolExecutor(len(questions)) as pool:
+        for name, finding, files in (pool.map if job.device == "cuda" else map)(ask, questions):
+            record.artifact = (*record.artifact, *files)
+            failed = record.take(name, finding)
+            if failed is not None:
+                return failed
+    return None
+
+
+def _planned(job: Job, record: _Record) -> Answer:
+    return "plan", *examine_plan(job, artifact.staged_files(job, record.artifact))
+
+
+def _sanitized(job: Job, record: _Record) -> Answer:
+    return "sanitizer", sanitizer.examine(job, record.artifact), ()
+
+
+def _own_tests(job: Job, record: _Record) -> Answer:
     with staged(job, artifact.staged_files(job, record.artifact), {}) as stage:
         limits = job.limits(job.policy.verify_limit_s)
-        return record.take("own_tests", examine_own_tests(stage, limits=limits, threads=job.threads))
+        return "own_tests", examine_own_tests(stage, limits=limits, threads=job.threads), ()

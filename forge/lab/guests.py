@@ -4,23 +4,27 @@ The baselines run the trusted reference in a sandbox of their own, behind the sa
 torch.compile makes for them is kept between pairs in a folder that no candidate ever sees.
 """
 
+import dataclasses
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from forge.domain.policy import BaselineKind
+from forge.domain.operation import Operation
+from forge.domain.policy import BaselineKind, MeasuredBaseline
+from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
 from forge.lab.artifact import staged_files
 from forge.lab.finding import Failed
-from forge.lab.job import Job
+from forge.lab.job import Job, Rival
 from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
-from forge.lab.subject import ARENA_BYTES
+from forge.lab.subject import ARENA_BYTES, DEVICE_ARENA_BYTES
+from forge.lab.trusted import CACHE, trusted_program
 from forge.languages import LANGUAGES
-from forge.operations import reference_source
+from forge.operations import reference_source, vendor_source
 from forge.sandbox.arena import Arena
 from forge.sandbox.launch import Bind
 from forge.sandbox.limits import Limits
@@ -29,23 +33,22 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
-CONTROL_KIND: BaselineKind = "eager"
-_CACHE = "/baseline_cache"
+PROMOTED: BaselineKind = "promoted"
+CONTROL_KIND: MeasuredBaseline = "eager"
 WHOLE_LIMIT_S = 7200.0
 """A backstop for guests that mostly wait for their turn; a candidate's own time is limited by the policy."""
 
 HARNESS_SOURCE = """
 import torch
 
-_kept = {{}}
+_kept = []
 
 
 def harness(*operands):
-    shape = tuple(operands[0].shape)
-    if shape not in _kept:
-        _kept[shape] = tuple(torch.empty_like(operands[0]) for _ in range({outputs}))
-    kept = _kept[shape]
-    return kept if {outputs} > 1 else kept[0]
+    if not _kept:
+        device = operands[0].device
+        _kept.extend(torch.empty(sizes, dtype=getattr(torch, name), device=device) for sizes, name in {outputs})
+    return tuple(_kept) if len(_kept) > 1 else _kept[0]
 """
 """Returns the same tensors every time: what remains is the cost of the path itself."""
 
@@ -88,10 +91,11 @@ class GuestSet:
 class GuestFactory:
     """Stages made once per measurement, and the fresh guests started on them."""
 
-    def __init__(self, job: Job, candidate: Stage, baseline: Stage) -> None:
+    def __init__(self, job: Job, candidate: Stage, baseline: Stage, rival: tuple[Stage, str] | None = None) -> None:
         self._job = job
         self._candidate = candidate
         self._baseline = baseline
+        self._rival = rival
 
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
@@ -105,37 +109,46 @@ class GuestFactory:
         """
         job = self._job
         stack = ExitStack()
-        wanted = (
+        wanted = [
             (self._candidate, (GuestFunction("kernel.py", job.entry_point),)),
             (self._baseline, self._baseline_functions()),
-            (self._baseline, (_function(job, CONTROL_KIND),)),
-        )
+            (self._baseline, (baseline_function(job, CONTROL_KIND),)),
+        ]
+        if self._rival is not None:
+            stage, entry_point = self._rival
+            wanted.append((stage, (GuestFunction("kernel.py", entry_point),)))
         with ThreadPoolExecutor(len(wanted)) as pool:
             openings = [pool.submit(self._open, stack, stage, functions) for stage, functions in wanted]
         try:
-            candidate, baseline, control = (opening.result() for opening in openings)
+            candidate, *others = (opening.result() for opening in openings)
             if isinstance(candidate, Failed):
                 stack.close()
                 return candidate
-            return self._gathered(
-                stack, candidate, _trusted(baseline, "a baseline"), _trusted(control, "the control")
-            )
+            names = ("a baseline", "the control", "the promoted kernel")
+            probes = [_trusted(other, name) for other, name in zip(others, names, strict=False)]
+            return self._gathered(stack, candidate, *probes)
         except BaseException:
             stack.close()
             raise
 
-    def _gathered(self, stack: ExitStack, candidate: Probe, baseline: Probe, control: Probe) -> GuestSet:
+    def _gathered(
+        self, stack: ExitStack, candidate: Probe, baseline: Probe, control: Probe, rival: Probe | None = None
+    ) -> GuestSet:
         guests = GuestSet(stack)
         guests.add(CANDIDATE, candidate, 0)
-        for index, kind in enumerate(self._job.policy.baselines):
+        for index, kind in enumerate(self._job.baselines):
             guests.add(kind, baseline, index)
-        guests.add(HARNESS, baseline, len(self._job.policy.baselines))
+        if self._job.device == "cpu":
+            guests.add(HARNESS, baseline, len(self._job.baselines))
         guests.add(CONTROL, control, 0)
+        if rival is not None:
+            guests.add(PROMOTED, rival, 0)
         return guests
 
     def _baseline_functions(self) -> tuple[GuestFunction, ...]:
-        kinds = self._job.policy.baselines
-        return (*(_function(self._job, kind) for kind in kinds), GuestFunction("harness.py", "harness"))
+        kinds = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
+        # times on a device have no copy in them, and so no path to tell apart
+        return (*kinds, GuestFunction("harness.py", "harness")) if self._job.device == "cpu" else kinds
 
     def _open(
         self,
@@ -144,7 +157,7 @@ class GuestFactory:
         functions: tuple[GuestFunction, ...],
     ) -> Probe | Failed:
         job = self._job
-        arena = Arena(ARENA_BYTES)
+        arena = Arena(ARENA_BYTES if job.device == "cpu" else DEVICE_ARENA_BYTES)
         stack.callback(arena.close)
         limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
         session = stack.enter_context(
@@ -163,6 +176,7 @@ class GuestFactory:
             dtype=job.dtype,
             policy=job.policy,
             entry=functions[0].entry_point,
+            device=job.device,
         )
         for index in range(len(functions)):
             called = probe.call([probe.case(probe.shape)], function=index)
@@ -171,11 +185,13 @@ class GuestFactory:
         return probe
 
 
-def _function(job: Job, kind: BaselineKind) -> GuestFunction:
-    return GuestFunction("reference.py", job.operation.reference.__name__, wrap=_WRAPS[kind])
-
-
-_WRAPS: dict[BaselineKind, str] = {"eager": "none", "compile": "compile"}
+def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
+    """Where a baseline stands, and how it is wrapped."""
+    operation = job.operation
+    if kind == "vendor" and operation.vendor is not None:
+        return GuestFunction("vendor.py", operation.vendor.__name__)
+    wrap = "compile" if kind == "compile" else "none"
+    return GuestFunction("reference.py", operation.reference.__name__, wrap=wrap)
 
 
 def _trusted(opened: Probe | Failed, side: str) -> Probe:
@@ -185,36 +201,67 @@ def _trusted(opened: Probe | Failed, side: str) -> Probe:
 
 
 @contextmanager
-def open_guests(job: Job, artifact: tuple[ArtifactFile, ...]) -> Iterator[GuestFactory]:
+def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None = None) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; leave nothing behind."""
     cache = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
     inside = cache / "inductor"
     inside.mkdir(mode=0o777)
     inside.chmod(0o777)
     reference = {
-        "reference.py": reference_source(job.operation).encode(),
-        "harness.py": HARNESS_SOURCE.format(outputs=len(job.operation.outputs)).encode(),
+        **baseline_files(job.operation),
+        "harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode(),
     }
-    trusted = Program(
-        language=LANGUAGES["torch"],
-        files=reference,
-        # precompiled headers go to the temporary folder, whatever the cache's folder is
-        environment={"TORCHINDUCTOR_CACHE_DIR": _CACHE, "TMPDIR": _CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
-        writable=(Bind(inside, _CACHE, writable=True),),
-    )
-    own = Program(language=job.language, files=staged_files(job, artifact), environment=job.environment)
+    own = _candidate_program(job, artifact)
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, cache, ignore_errors=True)
-        candidate_stage, baseline_stage = Stage(own, job.isolation), Stage(trusted, job.isolation)
+        candidate_stage, baseline_stage = (
+            Stage(own, job.isolation),
+            Stage(_baseline_program(job, reference, inside), job.isolation),
+        )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
-        yield GuestFactory(job, candidate_stage, baseline_stage)
+        if rival is None:
+            yield GuestFactory(job, candidate_stage, baseline_stage)
+            return
+        files = {**rival.files, **{file.name: file.content for file in rival.artifact}}
+        rival_stage = Stage(dataclasses.replace(own, files=files), job.isolation)
+        stack.callback(rival_stage.remove)
+        yield GuestFactory(job, candidate_stage, baseline_stage, (rival_stage, rival.entry_point))
+
+
+def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
+    files = staged_files(job, artifact)
+    return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
+
+
+def _baseline_program(job: Job, files: Mapping[str, bytes], cache: Path) -> Program:
+    kept = (Bind(cache, CACHE, writable=True),)
+    if job.device == "cuda":
+        return trusted_program(job, files, writable=kept)
+    return Program(
+        language=LANGUAGES["torch"],
+        files=files,
+        # precompiled headers go to the temporary folder, whatever the cache's folder is
+        environment={"TORCHINDUCTOR_CACHE_DIR": CACHE, "TMPDIR": CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+        writable=kept,
+    )
+
+
+def baseline_files(operation: Operation) -> dict[str, bytes]:
+    """The sources that baselines run: the reference, and the vendor's operator where there is one."""
+    files = {"reference.py": reference_source(operation).encode()}
+    vendor = vendor_source(operation)
+    return files if vendor is None else {**files, "vendor.py": vendor.encode()}
+
+
+def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
+    """Sizes and torch's names of the outputs' element types, at the shape that is timed."""
+    return [(spec.sizes(job.shape), TORCH_NAMES[spec.element_type(job.dtype)]) for spec in job.operation.outputs]
 
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
     """Run the candidate's bench.py in a sandbox of its own; what it prints is a claim."""
-    program = Program(language=job.language, files=staged_files(job, artifact), environment=job.environment)
-    stage = Stage(program, job.isolation)
+    stage = Stage(_candidate_program(job, artifact), job.isolation)
     limit_s = job.policy.benchmark_limit_s
     limits = Limits(wall_s=limit_s, cpu_s=int(limit_s * 16), memory_bytes=job.policy.memory_limit_bytes)
     try:

@@ -6,14 +6,31 @@ from dataclasses import dataclass
 from typing import Literal
 
 from forge.domain.candidate import Metadata
+from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.domain.operation import Operation
-from forge.domain.policy import Policy
+from forge.domain.policy import MeasuredBaseline, Policy
 from forge.domain.tensors import DType
 from forge.languages import Language
+from forge.operations import baselines_of
 from forge.sandbox.limits import Limits
+from forge.sandbox.reply import ArtifactFile
 
 Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """The kernel that the registry offers now: one more baseline."""
+
+    files: Mapping[str, bytes]
+    artifact: tuple[ArtifactFile, ...]
+    entry_point: str
+
+
+def processors() -> int:
+    """How many processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +52,23 @@ class Job:
 
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the candidate runs."""
+    gpu: Device | None = None
+    """Which one, if that is a GPU: its guests see no other."""
+    arch: str = "host"
+    """The target's architecture, for what is compiled for it: "sm_90"; "host" where the target is no GPU."""
     forbidding: bool = True
     """Whether what the language forbids ends it at `sources`. Without it the walls and gates alone are asked, which
     says what they stop by themselves; what is judged for the ledger is always judged with it."""
 
     @property
+    def baselines(self) -> tuple[MeasuredBaseline, ...]:
+        """What the candidate is measured against, besides a rival."""
+        return baselines_of(self.operation, self.policy)
+
+    @property
     def threads(self) -> int:
         """Threads that a guest may compute with: one for each processor it may run on."""
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return processors()
 
     def limits(self, wall_s: float, *, shadow: bool = False) -> Limits:
         """What one guest of this job may use in `wall_s` seconds."""

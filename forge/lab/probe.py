@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import WorkloadErrors
@@ -24,7 +25,7 @@ from forge.lab.refusal import forbidden, no_answer, replayed, wrong_output
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, contiguous_strides, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
-from forge.sandbox.session import Session
+from forge.sandbox.session import Session, Window
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
 PATTERNED_KINDS: frozenset[InputKind] = frozenset({"constant", "ties"})
 """Values that repeat, so that the rounding errors of a sum don't cancel."""
+
+
+LARGE_ELEMENTS = 2**20
+"""From here on an operand is judged on the device, where this process has one."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class Probe:
     ) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
         """The forms of inputs and outputs at a shape."""
         inputs = tuple(placement.form(self.operation, spec, shape, self.dtype) for spec in self.operation.inputs)
-        outputs = tuple(Form(spec.sizes(shape), self.dtype) for spec in self.operation.outputs)
+        outputs = tuple(Form(spec.sizes(shape), spec.element_type(self.dtype)) for spec in self.operation.outputs)
         return inputs, outputs
 
     def fits(self, shape: Mapping[str, int], count: int) -> bool:
@@ -150,10 +155,11 @@ class Probe:
         function: int = 0,
         first: int = 0,
         sets: int | None = None,
+        cycles: int = 1,
         retain: bool = False,
         placement: Placement = PLAIN,
     ) -> tuple[Observed, ...] | Failed:
-        """Make one call per case, in one release; all cases share a shape and scalars."""
+        """Make one call per case and cycle, in one release; all cases share a shape and scalars."""
         count = len(cases)
         refused = self.lay_out(cases[0].shape, sets or count, placement)
         if refused is not None:
@@ -164,11 +170,41 @@ class Probe:
                 self._arena.write(slot, tensor)
             for slot in slots.outputs:
                 self._arena.poison(slot)
-        answer = self._session.release(function, first, count, cases[0].scalars, retain=retain)
+        answer = self._session.release(function, first, count, cases[0].scalars, cycles=cycles, retain=retain)
         if isinstance(answer, Refused):
             return no_answer(answer, placement, cases[0])
-        self.calls += count
+        self.calls += count * cycles
         return self._watch(cases, used, answer)
+
+    def capture(self) -> bytes | Refused:
+        """Have the guest list one call on what the layout's first set holds; what it hands over is untrusted."""
+        self._laid_out = None  # the arena is written over
+        return self._session.capture(tuple(self.operation.scalars.values()))
+
+    def fill(self, cases: Sequence[Case]) -> Refused | None:
+        """Lay out one set for each case, with its inputs, to be timed."""
+        self._laid_out = None
+        refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
+        if refused is not None:
+            return refused
+        for case, slots in zip(cases, self._sets, strict=True):
+            for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
+                self._arena.write(slot, tensor)
+        return None
+
+    def time(
+        self, function: int, window: Window, cases: Sequence[Case]
+    ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
+        """Time a trusted guest over what it was filled with; with `copy_out` its outputs are watched as well."""
+        answer = self._session.time(function, window, cases[0].scalars)
+        if isinstance(answer, Refused):
+            return no_answer(answer, PLAIN, cases[0])
+        if not window.copy_out:
+            return answer, ()
+        moved = [cases[(place + window.roll) % len(cases)] for place in range(len(cases))]
+        self.calls += len(cases)
+        observed = self._watch(moved, self._sets, answer)
+        return observed if isinstance(observed, Failed) else (answer, observed)
 
     def _watch(
         self, cases: Sequence[Case], used: Sequence[SlotSet], answer: Returned
@@ -215,12 +251,12 @@ class Probe:
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Judge many calls quickly: in full only those that aren't plainly right."""
-        for one in observed:
+        for one in map(self._beside_the_oracle, observed):
             expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
             plain = all(
                 isinstance(expected, Expectation)
-                and plainly_within(got, expected, dtype=self.dtype, policy=self.policy)
-                for got, expected in zip(one.outputs, expectations, strict=True)
+                and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+                for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
             )
             wrong = None if plain else self.judge(one)[1]
             if wrong is not None:
@@ -239,11 +275,14 @@ class Probe:
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Hold one call's outputs against the oracle; the expectation is computed only now."""
-        case = observed.case
+        looked_at = self._beside_the_oracle(observed)
+        case = looked_at.case
         expectations, baselines = self.expected(case)
         results = [
-            self._judge_one(case, got, expected, baseline)
-            for got, expected, baseline in zip(observed.outputs, expectations, baselines, strict=True)
+            self._judge_one(case, spec.rounded_to(self.dtype), got, expected, baseline)
+            for spec, got, expected, baseline in zip(
+                self.operation.outputs, looked_at.outputs, expectations, baselines, strict=True
+            )
         ]
         errors = WorkloadErrors(
             shape=dict(case.shape),
@@ -255,35 +294,58 @@ class Probe:
         self._earlier.append(observed.outputs)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
-                wrong = wrong_output(self.operation, self.dtype, self.entry, case, spec.name, one)
+                wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
                 return errors, replayed(wrong) if is_replay else wrong
         return errors, None
 
-    def _judge_one(self, case: Case, got: torch.Tensor, expected: Expected, baseline: torch.Tensor) -> Judged:
+    def _beside_the_oracle(self, observed: Observed) -> Observed:
+        """The call with its tensors where the oracle computes: large ones on the GPU, if we see it.
+
+        The process is this one, and so is the mathematics in fp64; no candidate's memory is in its context.
+        """
+        case = observed.case
+        largest = max((tensor.numel() for tensor in case.inputs), default=0)
+        if self.device == "cpu" or largest < LARGE_ELEMENTS or not _sees_a_gpu():
+            return observed
+        inputs = tuple(tensor.to("cuda") for tensor in case.inputs)
+        outputs = tuple(tensor.to("cuda") for tensor in observed.outputs)
+        return replace(observed, case=replace(case, inputs=inputs), outputs=outputs)
+
+    def _judge_one(
+        self, case: Case, dtype: DType, got: torch.Tensor, expected: Expected, baseline: torch.Tensor
+    ) -> Judged:
         if case.kind in SPECIAL_KINDS and isinstance(expected, Expectation):
             # a NaN among the weights belongs to its column alone
             spreads = self.operation.specials == "nan_may_spread" and case.kind == "special_rows"
-            return judge_specials(
-                got, expected, baseline, dtype=self.dtype, policy=self.policy, nan_may_spread=spreads
-            )
+            return judge_specials(got, expected, baseline, dtype=dtype, policy=self.policy, nan_may_spread=spreads)
         return judge(
             got,
             expected,
             baseline,
-            dtype=self.dtype,
+            dtype=dtype,
             policy=self.policy,
             patterned=case.kind in PATTERNED_KINDS,
             integers=case.kind == "integers",
         )
 
 
-def _equal(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) -> bool:
+@cache
+def _sees_a_gpu() -> bool:
     import torch
 
-    return all(torch.equal(one, other) for one, other in zip(outputs, others, strict=True))
+    return bool(torch.cuda.is_available())
+
+
+def _equal(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) -> bool:
+    """Whether all outputs have the same shapes and values; fp8 tensors know `==` alone."""
+    return all(
+        one.shape == other.shape and bool((one == other).all()) for one, other in zip(outputs, others, strict=True)
+    )
 
 
 def _flushed(tensor: torch.Tensor) -> torch.Tensor:
     import torch
 
+    if not tensor.is_floating_point():
+        return tensor
     return torch.where(tensor.abs() < torch.finfo(tensor.dtype).smallest_normal, 0.0, tensor)

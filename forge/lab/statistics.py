@@ -10,7 +10,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from forge.domain.evidence import Interval, Timing, TimingAuthority
+from forge.domain.evidence import Interval, Timing
+from forge.domain.policy import TimingAuthority
 
 # Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; any statistics text, to three decimals.
 _T_975 = (

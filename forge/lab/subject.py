@@ -30,6 +30,7 @@ def staged(
         files=files,
         environment={**job.environment, **environment},
         device=job.device,
+        gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
     )
@@ -41,12 +42,12 @@ def staged(
 
 
 @contextmanager
-def loaded(job: Job, stage: Stage, limits: Limits) -> Iterator[Probe | Failed]:
-    """A guest that has loaded the candidate, or why it hasn't."""
+def loaded(job: Job, stage: Stage, limits: Limits, function: GuestFunction | None = None) -> Iterator[Probe | Failed]:
+    """A guest that has loaded the candidate (or another function of its stage), or why it hasn't."""
     arena = Arena(ARENA_BYTES if job.device == "cpu" else DEVICE_ARENA_BYTES)
     try:
         with Session(stage, arena, limits=limits, threads=job.threads) as session:
-            answer = session.load((GuestFunction("kernel.py", job.entry_point),))
+            answer = session.load((function or GuestFunction("kernel.py", job.entry_point),))
             yield _not_loaded(answer) if isinstance(answer, Refused) else _probe(job, session, arena)
     finally:
         arena.close()

@@ -153,8 +153,11 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return _Refused(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
-    if metadata.cpp is not None and task.language != "cpp":
-        return _Refused(f"metadata.json: cpp is only for the language cpp, the task's is {task.language!r}")
+    for field, build in (("cpp", metadata.cpp), ("cuda", metadata.cuda)):
+        if build is not None and task.language != field:
+            return _Refused(
+                f"metadata.json: {field} is only for the language {field}, the task's is {task.language!r}"
+            )
     return metadata
 
 

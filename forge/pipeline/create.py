@@ -16,7 +16,7 @@ from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.subject import ARENA_BYTES
 from forge.languages import Language, find_language
-from forge.operations import find_operation, reference_source, tolerance_digest
+from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.pipeline.outcome import Outcome
 from forge.platforms import find_target
 
@@ -80,7 +80,7 @@ def create(
         model_family=_parse_model_family(untrusted_request.model_family),
         minimum_speedup=minimum,
         baseline=untrusted_request.baseline,
-        baselines=policy.baselines,
+        baselines=baselines_of(operation, policy),
         scalars=dict(operation.scalars),
         reference_sha256=sha256(reference_source(operation).encode()),
         inputs_sha256=sha256(_input_generator_source().encode()),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from forge.domain.candidate import Metadata
+from forge.domain.device import Device
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.environment import Environment
 from forge.domain.evidence import Isolation
@@ -16,6 +17,7 @@ from forge.events import CandidateSubmitted
 from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import find_operation
+from forge.platforms import PROCESSORS
 from forge.sandbox.reply import ArtifactFile
 
 
@@ -33,6 +35,8 @@ class Evidence:
     isolation: Isolation
     attempt: int
     retry_of: int | None
+    gpu: Device | None = None
+    """The one of this machine that was chosen."""
 
 
 def job_of(evidence: Evidence) -> Job:
@@ -51,6 +55,8 @@ def job_of(evidence: Evidence) -> Job:
         entry_point=evidence.submitted.files.entry_point,
         interpreted=simulated(evidence),
         device="cuda" if on_gpu(evidence) else "cpu",
+        gpu=evidence.gpu if on_gpu(evidence) else None,
+        arch=PROCESSORS[task.target.gpu].arch,
     )
 
 

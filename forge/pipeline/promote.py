@@ -21,6 +21,7 @@ from forge.events import (
     Recorded,
 )
 from forge.lab.statistics import within_band
+from forge.pipeline.rule import control_band
 from forge.sandbox.isolation import at_least
 
 
@@ -42,8 +43,17 @@ class Case:
     @property
     def speedup(self) -> Speedup:
         """Over the baseline that had to be beaten."""
-        event = self.benchmark.event
-        return next(one for one in event.workloads[0].speedups if one.baseline == event.baseline_used)
+        return self._over_the_baseline(self.benchmark.event.workloads[0].speedups)
+
+    @property
+    def confirmed(self) -> Speedup:
+        """The same, as the confirmation has it, where there is one: free of the luck that made it a winner."""
+        again = self.benchmark.event.workloads[0].confirmation
+        return self.speedup if again is None else self._over_the_baseline(again.speedups)
+
+    def _over_the_baseline(self, speedups: tuple[Speedup, ...]) -> Speedup:
+        used = self.benchmark.event.baseline_used
+        return next(one for one in speedups if one.baseline == used)
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,7 @@ def promote(case: Case, *, earlier_versions: int) -> KernelPromoted | PromotionD
 
 def _promoted(case: Case, gates: tuple[GateResult, ...], *, version: int) -> KernelPromoted:
     task, verified, benchmark = case.task, case.verified.event, case.benchmark.event
+    timing = benchmark.workloads[0]
     return KernelPromoted(
         run_id=case.run_id,
         kernel_id=f"{task.family}_v{version}",
@@ -94,10 +105,10 @@ def _promoted(case: Case, gates: tuple[GateResult, ...], *, version: int) -> Ker
         artifact_sha256=verified.artifact_sha256,
         author=case.submitted.author,
         skills=case.skills,
-        speedup=case.speedup.interval,
+        speedup=case.confirmed.interval,
         baseline=benchmark.baseline_used,
-        candidate_median_ns=benchmark.workloads[0].candidate.median_ns,
-        baseline_median_ns=case.speedup.baseline_median_ns,
+        candidate_median_ns=(timing.confirmation or timing).candidate.median_ns,
+        baseline_median_ns=case.confirmed.baseline_median_ns,
         policy_sha256=digest_of(case.policy),
         gates=gates,
         verified_seq=case.verified.seq,
@@ -152,8 +163,9 @@ def _gates(case: Case) -> tuple[str, str, bool]:
 
 def _authority(case: Case) -> tuple[str, str, bool]:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
-    wanted = "launch_plan" if case.task.target.platform == "cuda" else "host_slope"
-    return ", ".join(sorted(methods)), wanted, methods == {wanted}
+    wanted = case.policy.gpu_timing_authority if case.task.target.platform == "cuda" else "host_slope"
+    met = methods in ({wanted}, {"launch_plan"})
+    return ", ".join(sorted(methods)), f"{wanted} or stronger", met
 
 
 def _measured(case: Case) -> tuple[str, str, bool]:
@@ -176,7 +188,8 @@ def _pairs(case: Case) -> tuple[str, str, bool]:
 
 
 def _control(case: Case) -> tuple[str, str, bool]:
-    control, band = case.benchmark.event.workloads[0].control, case.policy.control_half_width
+    timing = case.benchmark.event.workloads[0]
+    control, band = timing.control, control_band(case.policy, timing.candidate.method)
     observed = f"{control.low:.3f} to {control.high:.3f}x"
     return observed, f"{1 - band:.2f} to {1 + band:.2f}x", within_band(control, band)
 
@@ -193,10 +206,24 @@ def _floor(case: Case) -> tuple[str, str, bool]:
 
 def _faster(case: Case) -> tuple[str, str, bool]:
     found = case.speedup.interval
-    observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {case.speedup.baseline}"
     minimum = max(case.task.minimum_speedup, case.policy.minimum_speedup)
+    observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {case.speedup.baseline}"
     met = found.low >= minimum and case.speedup.pairs_lost == 0
     return observed, f"lower end at least {minimum:.2f}x, no process pair lost", met
+
+
+def _confirmed(case: Case) -> tuple[str, str, bool]:
+    minimum = max(case.task.minimum_speedup, case.policy.minimum_speedup)
+    threshold = f"lower end at least {minimum:.2f}x once more, on fresh data"
+    if not case.policy.confirmation:
+        return "not asked for", threshold, True
+    again = case.benchmark.event.workloads[0].confirmation
+    if again is None:
+        return "none", threshold, False
+    band = control_band(case.policy, again.candidate.method)
+    found = case.confirmed
+    met = found.interval.low >= minimum and found.pairs_lost == 0 and within_band(again.control, band)
+    return f"{found.interval.ratio:.3f}x, {found.interval.low:.3f} to {found.interval.high:.3f}x", threshold, met
 
 
 RULES: tuple[_Rule, ...] = (
@@ -213,4 +240,5 @@ RULES: tuple[_Rule, ...] = (
     _Rule("control", "NOISE_TOO_HIGH", _control),
     _Rule("floor", "BELOW_FLOOR", _floor),
     _Rule("speedup", "TOO_SLOW", _faster),
+    _Rule("confirmation", "TOO_SLOW", _confirmed),
 )

@@ -9,7 +9,7 @@ from forge.domain.candidate import REQUIRED_FILES, Metadata
 from forge.domain.digest import canonical, sha256
 from forge.domain.policy import Policy
 from forge.domain.task import Task
-from forge.domain.tensors import TensorSpec
+from forge.domain.tensors import TORCH_NAMES, TensorSpec
 from forge.events import PromptRendered
 from forge.languages import find_language
 from forge.operations import find_operation, reference_source
@@ -71,4 +71,9 @@ def render(task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy
 
 
 def _operand(spec: TensorSpec, task: Task) -> dict[str, object]:
-    return {"name": spec.name, "axes": list(spec.axes), "sizes": list(spec.sizes(task.shape))}
+    described: dict[str, object] = {
+        "name": spec.name,
+        "axes": list(spec.axes),
+        "sizes": list(spec.sizes(task.shape)),
+    }
+    return described if spec.element is None else {**described, "element": TORCH_NAMES[spec.element]}

@@ -1,21 +1,28 @@
-"""Raw samples as they are stored and read again: every attempt of a run, none left out."""
+"""Raw samples as they are stored and read again: every attempt of a run, none left out.
 
+Two protocols: the host's slope over releases, and windows of graph replays on a device. A run's attempts follow one.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
 
+from forge.domain.device import DeviceState
 from forge.domain.digest import canonical
+from forge.domain.policy import TimingAuthority
 from forge.errors import BlobCorrupt
+from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
 
-PROTOCOL = "host_slope.v1"
+SLOPE, REPLAY = "host_slope.v1", "graph_replay.v1"
 
 
 @dataclass(frozen=True)
 class Samples:
     """The union of a run's attempts: a second one adds to the first and never replaces it."""
 
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] | tuple[Replays, ...]
 
     def per_call_ns(self, side: str) -> list[list[float]]:
         """A side's time per call, by process pair (of all attempts) and round."""
@@ -23,50 +30,108 @@ class Samples:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What was measured."""
-        return tuple(sorted(self.attempts[0].pairs[0][0]))
+        """What was measured in every attempt."""
+        return tuple(sorted(set.intersection(*(set(attempt.sides) for attempt in self.attempts))))
+
+    @property
+    def method(self) -> TimingAuthority:
+        """Whose word the times are."""
+        return "launch_plan" if isinstance(self.attempts[0], Replays) else "host_slope"
 
     @property
     def usable(self) -> bool:
-        """Whether every slope is above zero; otherwise the noise is larger than the work."""
+        """Whether every time is above zero; otherwise the noise is larger than the work."""
         return all(value > 0 for side in self.sides for rounds in self.per_call_ns(side) for value in rounds)
 
+    @classmethod
+    def of(cls, attempt: Attempt | Replays) -> "Samples":
+        """One attempt alone."""
+        match attempt:
+            case Attempt():
+                return cls((attempt,))
+            case Replays():
+                return cls((attempt,))
 
-def render_samples(samples: Samples) -> bytes:
-    """Every sample as JSON: times of the two releases, in nanoseconds, by attempt, pair, round and side."""
-    return canonical(
-        {
-            "protocol": PROTOCOL,
-            "attempts": [
-                {
-                    "few_calls": attempt.few,
-                    "many_calls": attempt.many,
-                    "pairs": [
-                        [{side: [r.few_ns, r.many_ns] for side, r in sorted(measured.items())} for measured in rounds]
-                        for rounds in attempt.pairs
-                    ],
-                }
-                for attempt in samples.attempts
-            ],
-        }
-    )
+    def with_one_more(self, attempt: Attempt | Replays) -> "Samples":
+        """These attempts and another; one of the other protocol begins anew, for the two can't be compared."""
+        match attempt:
+            case Attempt():
+                return Samples((*(one for one in self.attempts if isinstance(one, Attempt)), attempt))
+            case Replays():
+                return Samples((*(one for one in self.attempts if isinstance(one, Replays)), attempt))
+
+
+def render_samples(samples: Samples, confirmation: Samples | None = None) -> bytes:
+    """Every sample as JSON, in nanoseconds, by attempt, pair, round and side."""
+    document: dict[str, object] = {
+        "protocol": REPLAY if samples.method == "launch_plan" else SLOPE,
+        "attempts": [_rendered(attempt) for attempt in samples.attempts],
+    }
+    if confirmation is not None:
+        document["confirmation"] = [_rendered(attempt) for attempt in confirmation.attempts]
+    return canonical(document)
 
 
 def parse_samples(stored: bytes) -> Samples:
-    """Read stored samples; raise BlobCorrupt for another protocol."""
+    """Read stored samples, without those of a confirmation; raise BlobCorrupt for another protocol."""
     document = orjson.loads(stored)
-    if document.get("protocol") != PROTOCOL:
-        raise BlobCorrupt(f"samples follow {document.get('protocol')!r}, expected {PROTOCOL!r}")
-    return Samples(
-        tuple(
-            Attempt(
-                few=attempt["few_calls"],
-                many=attempt["many_calls"],
-                pairs=tuple(
-                    tuple({side: Release(*times) for side, times in measured.items()} for measured in rounds)
-                    for rounds in attempt["pairs"]
-                ),
-            )
-            for attempt in document["attempts"]
-        )
+    attempts: Sequence[dict[str, object]] = document.get("attempts", ())
+    match document.get("protocol"):
+        case "host_slope.v1":
+            return Samples(tuple(map(_slope, attempts)))
+        case "graph_replay.v1":
+            return Samples(tuple(map(_replays, attempts)))
+        case other:
+            raise BlobCorrupt(f"samples follow {other!r}, expected {SLOPE!r} or {REPLAY!r}")
+
+
+def _rendered(attempt: Attempt | Replays) -> dict[str, object]:
+    if isinstance(attempt, Replays):
+        return {
+            "calls": attempt.calls,
+            "host_ratio": attempt.host_ratio,
+            "sets": attempt.sets,
+            "set_bytes": attempt.set_bytes,
+            "states": [state.model_dump(mode="json") for state in attempt.states],
+            "blocks": attempt.blocks,
+            "dropped": attempt.dropped,
+            "device_ns": attempt.device_ns,
+            "sides": attempt.sides,
+            "pairs": [[[measured[side] for side in attempt.sides] for measured in pair] for pair in attempt.pairs],
+        }
+    return {
+        "few_calls": attempt.few,
+        "many_calls": attempt.many,
+        "pairs": [
+            [{side: [r.few_ns, r.many_ns] for side, r in sorted(measured.items())} for measured in rounds]
+            for rounds in attempt.pairs
+        ],
+    }
+
+
+def _slope(attempt: dict[str, object]) -> Attempt:
+    pairs: list[list[dict[str, list[int]]]] = attempt["pairs"]  # type: ignore[assignment]  # rendered above
+    return Attempt(
+        few=int(str(attempt["few_calls"])),
+        many=int(str(attempt["many_calls"])),
+        pairs=tuple(
+            tuple({side: Release(*times) for side, times in measured.items()} for measured in rounds)
+            for rounds in pairs
+        ),
+    )
+
+
+def _replays(attempt: dict[str, object]) -> Replays:
+    sides: list[str] = attempt["sides"]  # type: ignore[assignment]  # rendered above
+    pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # likewise
+    return Replays(
+        calls=attempt["calls"],  # type: ignore[arg-type]  # likewise
+        pairs=tuple(tuple(dict(zip(sides, times, strict=True)) for times in rounds) for rounds in pairs),
+        host_ratio=tuple(attempt["host_ratio"]),  # type: ignore[arg-type]  # likewise
+        sets=int(str(attempt["sets"])),
+        set_bytes=int(str(attempt["set_bytes"])),
+        states=tuple(map(DeviceState.model_validate, attempt["states"])),  # type: ignore[call-overload]  # likewise
+        blocks=int(str(attempt["blocks"])),
+        dropped=int(str(attempt["dropped"])),
+        device_ns=int(str(attempt["device_ns"])),
     )

@@ -17,6 +17,10 @@ class Returned:
     elapsed_ns: int
     """By the host's clock, from the release to the reply."""
     outputs: tuple[wire.OutputForm, ...]
+    device_ns: int = 0
+    """By the device's clock, of a timed window: worth something from a trusted guest alone."""
+    completed: int = 0
+    """Calls, or bytes handed over."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int |
         return Refused(Reason(code=code, message=message))
     if calls is not None and record.completed != calls:
         return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"))
-    return Returned(elapsed_ns, record.outputs)
+    return Returned(elapsed_ns, record.outputs, record.device_ns, record.completed)
 
 
 def _wrong_form(record: wire.Record) -> Reason:
@@ -72,6 +76,10 @@ def _wrong_form(record: wire.Record) -> Reason:
     if record.status == wire.WRONG_ELEMENT_TYPE:
         return Reason(code="INCORRECT_DTYPE", message=f"the outputs have another element type: {described}")
     return Reason(code="INCORRECT_SHAPE", message=f"the outputs have another shape: {described}")
+
+
+ARTIFACT_ENDINGS = (".so", ".cubin")
+"""What a builder may hand over: code for the host, and code for a GPU."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class ArtifactFile:
     content: bytes
 
 
-def parse_artifact(untrusted: bytes) -> tuple[ArtifactFile, ...]:
+def parse_artifact(untrusted: bytes, *, endings: tuple[str, ...] = ARTIFACT_ENDINGS) -> tuple[ArtifactFile, ...]:
     """Unpack what a builder handed over; raise ValueError for names with a path, or lengths that don't add up."""
     if len(untrusted) < wire.ARTIFACT_COUNT.size:
         raise ValueError("the builder handed over nothing")
@@ -94,8 +102,10 @@ def parse_artifact(untrusted: bytes) -> tuple[ArtifactFile, ...]:
         raw_name, size = wire.ARTIFACT_ENTRY.unpack_from(untrusted, cursor)
         cursor += wire.ARTIFACT_ENTRY.size
         name = raw_name.rstrip(b"\0").decode("ascii")
-        if PurePosixPath(name).name != name or not name.endswith(".so") or name.startswith("."):
-            raise ValueError(f"a built file is called {name!r}, expected a shared object's plain name")
+        if PurePosixPath(name).name != name or not name.endswith(endings) or name.startswith("."):
+            raise ValueError(
+                f"a built file is called {name!r}, expected the plain name of a shared object or a cubin"
+            )
         if cursor + size > len(untrusted):
             raise ValueError("the built files end too early")
         files.append(ArtifactFile(name, untrusted[cursor : cursor + size]))

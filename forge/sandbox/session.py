@@ -31,6 +31,20 @@ class GuestFunction:
     wrap: str = "none"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """What is timed at once: replays of a graph that holds all sets' calls `cycles` times."""
+
+    cycles: int
+    repeats: int
+    roll: int
+    """By how many places the sets' contents have moved on since they were written."""
+    copy_out: bool = False
+    """Whether the outputs are put into the arena afterwards."""
+    again: bool = False
+    """Whether the last window's graph is replayed as it is, on the operands as they are."""
+
+
 class Session:
     """A guest that has loaded its functions; use as a context manager."""
 
@@ -123,13 +137,34 @@ class Session:
         return self._set_up({"sets": described, "scalars": scalars, "closed": pages, "return_inputs": return_inputs})
 
     def release(
-        self, function: int, first: int, count: int, scalars: tuple[float, ...], *, retain: bool = False
+        self,
+        function: int,
+        first: int,
+        count: int,
+        scalars: tuple[float, ...],
+        *,
+        cycles: int = 1,
+        retain: bool = False,
     ) -> Returned | Refused:
-        """Run one function on sets `first` to `first + count`, once each."""
+        """Run one function on sets `first` to `first + count`, in turn, `cycles` times each."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        body = wire.GO_BODY.pack(call_id, function, first, count, int(retain), *padded)
-        return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count)
+        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), *padded)
+        return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
+
+    def capture(self, scalars: tuple[float, ...]) -> bytes | Refused:
+        """Have the guest list one call of its first function as a launch plan; what it hands over is untrusted."""
+        directory = self._stage.candidate_directory
+        answer = self._set_up({"capture": True, "scalars": list(scalars), "candidate_directory": directory})
+        return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
+
+    def time(self, function: int, window: Window, scalars: tuple[float, ...]) -> Returned | Refused:
+        """Have a trusted guest time one function over all sets of the layout, by graph replay on its device."""
+        call_id = int.from_bytes(os.urandom(8), "big")
+        padded = (*scalars, *(0.0,) * (4 - len(scalars)))
+        shape = (window.cycles, window.repeats, window.roll, int(window.copy_out), int(window.again))
+        body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
+        return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 
     def finish(self, patience_s: float) -> tuple[Exit | None, str]:
         """Ask for no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""

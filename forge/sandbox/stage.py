@@ -3,6 +3,7 @@
 What runs in there is this listing and nothing else; it is bound read-only, so nothing comes back through it.
 """
 
+import re
 import shutil
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge import guest
+from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.languages import Language
 from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime_binds, start
@@ -22,6 +24,7 @@ GUEST_FOLDER = Path(guest.__file__).parent
 STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """What a CUDA process opens; a guest for the CPU gets none of them."""
+_ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, OWN_TESTS, OWN_BENCHMARK = "serve.py", "build.py", "own_tests.py", "own_benchmark.py"
 SCRIPTS = {
     SERVE: ("guest.__main__", "main"),
@@ -47,13 +50,26 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the operands of a call lie."""
+    gpu: Device | None = None
+    """The only GPU that the guest sees; without one it sees all."""
     wrapper: tuple[str, ...] = ()
     """A program, with its options, that starts the interpreter and watches it."""
     warm: bool = False
     """Whether guests may be forked from one process that has imported the language's modules. Never those that are
     timed: their address space layout would be the same for all, where fresh processes differ."""
+    modules: tuple[str, ...] = ()
+    """What that process imports besides."""
+    trusted: bool = False
+    """Whether no host code of a candidate is in it: baselines, and launchers of plans."""
     writable: tuple[Bind, ...] = ()
     """For trusted guests alone: a place to keep compiled baselines in."""
+
+
+def nodes_of(gpu: Device | None) -> tuple[Path, ...]:
+    """The device files that a guest with that GPU opens: its own, and those that all share."""
+    if gpu is None or Path(gpu.node) not in GPU_NODES:
+        return GPU_NODES
+    return tuple(node for node in GPU_NODES if str(node) == gpu.node or not _ONE_GPU.fullmatch(node.name))
 
 
 class Stage:
@@ -93,8 +109,8 @@ class Stage:
 
     @property
     def stands_still(self) -> bool:
-        """Whether guests are stopped between exchanges: not under a tool, which may lose what is stopped."""
-        return not self._program.wrapper
+        """Whether guests are stopped between exchanges: not under a tool, which may lose them, nor ours."""
+        return not (self._program.wrapper or self._program.trusted)
 
     @property
     def root(self) -> str:
@@ -115,7 +131,8 @@ class Stage:
         """Have the language's modules imported, once for all guests alike; None where guests start cold."""
         if not self._program.warm or self.isolation.level != "namespaces":
             return None
-        return prepared(Preparation.of(self._program.language.modules, self._environment(threads)))
+        modules = (*self._program.language.modules, *self._program.modules)
+        return prepared(Preparation.of(modules, self._environment(threads)))
 
     def start(self, script: str, *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
         """Start one of the stage's scripts in a process of its own. Raise EnvironmentUnfit."""
@@ -126,7 +143,7 @@ class Stage:
             environment=self._environment(threads),
             descriptors=descriptors,
             limits=limits,
-            devices=GPU_NODES if self._program.device == "cuda" else (),
+            devices=nodes_of(self._program.gpu) if self._program.device == "cuda" else (),
         )
         return start(confinement, isolation=self.isolation.level, zygote=self.prepare(threads))
 
@@ -150,6 +167,7 @@ class Stage:
             "MALLOC_TOP_PAD_": str(2**27),
             # and lies in large pages, where they are to be had: two processes then differ less
             "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+            **({"CUDA_VISIBLE_DEVICES": self._program.gpu.uuid} if self._program.gpu else {}),
             **self._program.environment,
         }
 

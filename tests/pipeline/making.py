@@ -5,10 +5,20 @@ from typing import Any
 
 from forge.domain.digest import digest_of, sha256
 from forge.domain.environment import Environment
-from forge.domain.evidence import GateResult, Interval, Isolation, Speedup, Timing, WorkloadErrors, WorkloadTiming
-from forge.domain.policy import Policy
+from forge.domain.evidence import (
+    Confirmation,
+    GateResult,
+    Interval,
+    Isolation,
+    Speedup,
+    Timing,
+    WorkloadErrors,
+    WorkloadTiming,
+)
+from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.events import BenchmarkRecorded, CandidateSubmitted, CandidateVerified, Event, Recorded
+from forge.operations import OPERATIONS
 from forge.pipeline.create import Request, create
 from forge.pipeline.promote import Case
 from tests.projections.values import candidate, environment
@@ -19,13 +29,45 @@ POLICY = Policy(baselines=("eager",), minimum_speedup=1.1)
 
 
 def request(**changes: Any) -> Request:
-    wanted = {"op": "rmsnorm", "language": "torch", "gpu": "cpu", "dtype": "fp32", "shape": "batch=4,hidden_size=64"}
-    return Request(**{**wanted, **changes})
+    wanted = {"op": "rmsnorm", "language": "torch", "gpu": "cpu", "dtype": "fp32", **changes}
+    return Request(**{"shape": shape_for(wanted["op"]), **wanted})
+
+
+def shape_for(op: str) -> str:
+    """Four rows of 64: `batch=4,hidden_size=64` for most; an operation that isn't there has that shape too."""
+    operation = OPERATIONS.get(op, OPERATIONS["rmsnorm"])
+    sizes = {**dict.fromkeys(operation.axes, 2), operation.row_axis: 4, operation.reduced_axis: 64}
+    return ",".join(f"{axis}={size}" for axis, size in sizes.items())
 
 
 def made(policy: Policy = POLICY, **changes: Any) -> Task:
     task, _ = create(request(**changes), policy=policy, rng=random.Random(1))
     return task
+
+
+def taken(*, method: TimingAuthority = "host_slope", p90_ns: float = 1100.0) -> Timing:
+    return Timing(n=100, median_ns=1000.0, p10_ns=900.0, p90_ns=p90_ns, mad_ns=10.0, method=method)
+
+
+def over_eager(*, ratio: float, low: float, high: float, pairs_lost: int) -> tuple[Speedup, ...]:
+    interval = Interval(ratio=ratio, low=low, high=high)
+    return (Speedup(baseline="eager", baseline_median_ns=1500.0, interval=interval, pairs_lost=pairs_lost),)
+
+
+def confirmed(
+    *,
+    low: float = 1.46,
+    control: tuple[float, float] = (0.99, 1.01),
+    pairs_lost: int = 0,
+    method: TimingAuthority = "host_slope",
+) -> Confirmation:
+    """The winner measured once more."""
+    return Confirmation(
+        candidate=taken(method=method).model_copy(update={"median_ns": 1010.0}),
+        speedups=over_eager(ratio=1.1 * low, low=low, high=1.2 * low, pairs_lost=pairs_lost),
+        control=Interval(ratio=1.0, low=control[0], high=control[1]),
+        process_pairs=5,
+    )
 
 
 def timing(
@@ -41,15 +83,8 @@ def timing(
 ) -> WorkloadTiming:
     facts = {
         "shape": {"batch": 4, "hidden_size": 64},
-        "candidate": Timing(n=100, median_ns=1000.0, p10_ns=900.0, p90_ns=p90_ns, mad_ns=10.0, method="host_slope"),
-        "speedups": (
-            Speedup(
-                baseline="eager",
-                baseline_median_ns=1500.0,
-                interval=Interval(ratio=ratio, low=low, high=high),
-                pairs_lost=pairs_lost,
-            ),
-        ),
+        "candidate": taken(p90_ns=p90_ns),
+        "speedups": over_eager(ratio=ratio, low=low, high=high, pairs_lost=pairs_lost),
         "control": Interval(ratio=1.0, low=control[0], high=control[1]),
         "harness_ns": 10.0,
         "floor_ns": floor_ns,
@@ -57,6 +92,7 @@ def timing(
         "process_pairs": 5,
         "rounds": 20,
         "samples_sha256": DIGEST,
+        "confirmation": confirmed(),
     }
     return WorkloadTiming.model_validate({**facts, **changes})
 

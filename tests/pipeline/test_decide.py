@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from forge.domain.evidence import Interval, Timing
-from forge.domain.policy import Policy
-from forge.pipeline.benchmark import decide, undecided
-from tests.pipeline.making import POLICY, made, timing
+from forge.domain.policy import Policy, TimingAuthority
+from forge.pipeline.benchmark import undecided
+from forge.pipeline.rule import baseline_used, control_band, decide
+from tests.pipeline.making import POLICY, confirmed, made, over_eager, taken, timing
 
 TASK = made()
 FLOOR = POLICY.floor_slack * 500.0
@@ -57,8 +58,60 @@ def test_a_task_may_ask_for_more_than_the_policy() -> None:
 @given(low=st.floats(0.01, 100), wanted=st.floats(1.1, 1000))
 def test_the_lower_end_decides_and_nothing_else_about_the_interval(low: float, wanted: float) -> None:
     task = made(minimum_speedup=wanted)
-    reason = decide(task, POLICY, timing(ratio=2 * low, low=low, high=1000 * low), "eager")
-    assert (reason is None) == (low >= wanted)
+    measured = timing(ratio=2 * low, low=low, high=1000 * low, confirmation=None)
+    assert (decide(task, POLICY, measured, "eager") is None) == (low >= wanted)
+
+
+@given(low=st.floats(0.01, 10), lost=st.integers(0, 2), half_width=st.floats(0.01, 0.1))
+def test_a_confirmation_must_meet_the_rule_once_more(low: float, lost: int, half_width: float) -> None:
+    again = confirmed(low=low, pairs_lost=lost, control=(1 - half_width, 1 + half_width))
+    reason = decide(TASK, POLICY, timing(confirmation=again), "eager")
+    quiet = 1 - half_width >= 1 - 0.05 and 1 + half_width <= 1 + 0.05
+    assert (reason is None) == (low >= 1.1 and lost == 0 and quiet)
+    if reason is not None:
+        assert reason.code == ("TOO_SLOW" if quiet else "NOISE_TOO_HIGH")
+        assert ("not confirmed on fresh data" if quiet else "in the confirmation eager") in reason.message
+
+
+def test_a_reason_against_the_first_measurement_comes_before_one_against_its_confirmation() -> None:
+    reason = decide(TASK, POLICY, timing(low=1.0, confirmation=confirmed(control=(0.5, 2.0))), "eager")
+    assert reason is not None
+    assert reason.message.startswith("1.50x over eager")
+
+
+@pytest.mark.parametrize(("method", "band"), [("host_slope", 0.05), ("launch_plan", 0.02)])
+def test_a_replay_must_be_quieter_than_a_slope(method: TimingAuthority, band: float) -> None:
+    assert control_band(POLICY, method) == band
+    inside, outside = (1 - 0.9 * band, 1 + 0.9 * band), (1 - 1.1 * band, 1.0)
+    facts = {"candidate": taken(method=method), "confirmation": confirmed(method=method)}
+    assert decide(TASK, POLICY, timing(control=inside, **facts), "eager") is None
+    for measured in (
+        timing(control=outside, **facts),
+        timing(**{**facts, "confirmation": confirmed(method=method, control=outside)}),
+    ):
+        reason = decide(TASK, POLICY, measured, "eager")
+        assert reason is not None
+        assert (reason.code, f"allowed {1 - band:.2f} to {1 + band:.2f}x" in reason.message) == (
+            "NOISE_TOO_HIGH",
+            True,
+        )
+
+
+def test_the_kernel_that_is_promoted_now_must_be_beaten_where_it_is_the_fastest() -> None:
+    (eager,) = over_eager(ratio=1.5, low=1.4, high=1.6, pairs_lost=0)
+    promoted = eager.model_copy(
+        update={
+            "baseline": "promoted",
+            "baseline_median_ns": 1050.0,
+            "interval": Interval(ratio=1.05, low=1.0, high=1.1),
+        }
+    )
+    measured = timing(speedups=(eager, promoted), confirmation=None)
+    assert baseline_used(TASK, measured) == "promoted"
+    reason = decide(TASK, POLICY, measured, "promoted")
+    assert reason is not None
+    assert (reason.code, "1.05x over promoted" in reason.message) == ("TOO_SLOW", True)
+    assert baseline_used(made(baseline="eager"), measured) == "eager"
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -1.0, 0.0])

@@ -12,7 +12,7 @@ from forge.operations import OPERATIONS
 from forge.pipeline.plan import HYGIENE, load_skills, plan
 from tests.pipeline.making import made
 
-TARGETS = {"cpp": ("cpu",), "torch": ("cpu", "h200"), "triton": ("cpu", "h200")}
+TARGETS = {"cpp": ("cpu",), "cuda": ("h200",), "torch": ("cpu", "h200"), "triton": ("cpu", "h200")}
 SLOTS = [
     (op, language, gpu) for op, language in itertools.product(OPERATIONS, LANGUAGES) for gpu in TARGETS[language]
 ]

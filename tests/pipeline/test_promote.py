@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.digest import digest_of, sha256
-from forge.domain.evidence import GateResult, Isolation, Timing
-from forge.domain.policy import Policy
+from forge.domain.evidence import GateResult, Isolation
+from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.target import Target
 from forge.events import KernelPromoted, PromotionDenied
 from forge.pipeline.promote import RULES, Case, promote
-from tests.pipeline.making import POLICY, case, timing
+from tests.pipeline.making import POLICY, case, confirmed, made, taken, timing
 
 OTHER = sha256(b"another")
 BARE = Isolation(level="none", parts=(), missing=("user_ns",))
@@ -20,11 +20,23 @@ FAILED = GateResult(name="scales", verdict="failed", observed="3 x the bound", t
 PASSED = GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1")
 
 
-def _on_a_gpu() -> Case:
-    """Host clocks are no authority on a GPU, even if everything else is about that GPU's task."""
-    made = case()
-    task = made.task.model_copy(update={"target": Target(platform="cuda", gpu="h200")})
-    return case(task=task, verified={"task_id": task.task_id}, benchmark={"task_id": task.task_id})
+def on_a_gpu(method: TimingAuthority, *, policy: Policy = POLICY, **measured: object) -> Case:
+    """Everything is about that GPU's task, judged by that policy and timed in that way."""
+    task = made(policy).model_copy(update={"target": Target(platform="cuda", gpu="h200")})
+    named = {"task_id": task.task_id, "policy_sha256": digest_of(policy)}
+    facts = {"candidate": taken(method=method), "confirmation": confirmed(method=method), **measured}
+    return case(
+        task=task,
+        policy=policy,
+        verified=named,
+        benchmark={**named, "workloads": (timing(**facts),)},  # type: ignore[arg-type]  # a test's
+    )
+
+
+def with_policy(policy: Policy, **measured: object) -> Case:
+    named = {"task_id": (task := made(policy)).task_id, "policy_sha256": digest_of(policy)}
+    workloads = (timing(**measured),)  # type: ignore[arg-type]  # a test's
+    return case(task=task, policy=policy, verified=named, benchmark={**named, "workloads": workloads})
 
 
 BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
@@ -49,18 +61,7 @@ BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
         lambda: case(benchmark={"isolation": BARE}),
     ),
     "gates": (lambda: case(verified={"gates": (PASSED, FAILED)}),),
-    "timing authority": (
-        lambda: case(
-            benchmark={
-                "workloads": (
-                    timing(
-                        candidate=Timing(n=9, median_ns=1e3, p10_ns=1e3, p90_ns=1e3, mad_ns=0.0, method="launch_plan")
-                    ),
-                )
-            }
-        ),
-        _on_a_gpu,
-    ),
+    "timing authority": (lambda: on_a_gpu("host_slope"),),
     "measured shape": (
         lambda: case(benchmark={"workloads": (timing(shape={"batch": 5, "hidden_size": 64}),)}),
         lambda: case(benchmark={"workloads": (timing(), timing(shape={"batch": 5, "hidden_size": 64}))}),
@@ -70,12 +71,20 @@ BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
     "control": (
         lambda: case(benchmark={"workloads": (timing(control=(0.94, 1.0)),)}),
         lambda: case(benchmark={"workloads": (timing(control=(1.0, 1.06)),)}),
+        lambda: on_a_gpu("launch_plan", control=(0.97, 1.0)),
     ),
     "floor": (lambda: case(benchmark={"workloads": (timing(p90_ns=484.0, floor_ns=500.0),)}),),
     "speedup": (
         lambda: case(benchmark={"workloads": (timing(low=1.09),)}),
         lambda: case(benchmark={"workloads": (timing(pairs_lost=1),)}),
         lambda: case(task=case().task.model_copy(update={"minimum_speedup": 1.45}), **_same_task(1.45)),
+    ),
+    "confirmation": (
+        lambda: case(benchmark={"workloads": (timing(confirmation=None),)}),
+        lambda: case(benchmark={"workloads": (timing(confirmation=confirmed(low=1.09)),)}),
+        lambda: case(benchmark={"workloads": (timing(confirmation=confirmed(pairs_lost=1)),)}),
+        lambda: case(benchmark={"workloads": (timing(confirmation=confirmed(control=(0.94, 1.0))),)}),
+        lambda: on_a_gpu("launch_plan", confirmation=confirmed(control=(0.97, 1.0), method="launch_plan")),
     ),
 }
 
@@ -115,9 +124,44 @@ def test_evidence_that_meets_every_rule_is_promoted_as_the_next_version() -> Non
     assert (kernel.verified_seq, kernel.benchmark_seq) == (10, 12)
     assert kernel.candidate == found.submitted.files.sha256
     assert kernel.files == found.submitted.files.files
-    assert kernel.speedup == found.speedup.interval
+    again = found.benchmark.event.workloads[0].confirmation
+    assert kernel.speedup == again.speedups[0].interval != found.speedup.interval
+    assert kernel.candidate_median_ns == again.candidate.median_ns
     assert kernel.policy_sha256 == digest_of(POLICY)
     assert kernel.coverage.measured == (found.task.shape,)
+
+
+def test_a_policy_that_asks_for_no_confirmation_promotes_on_the_first_number() -> None:
+    policy = Policy(baselines=("eager",), minimum_speedup=1.1, confirmation=False)
+    found = with_policy(policy, confirmation=None)
+    kernel = promote(found, earlier_versions=0)
+    assert isinstance(kernel, KernelPromoted)
+    assert kernel.speedup == found.speedup.interval
+    assert kernel.candidate_median_ns == found.benchmark.event.workloads[0].candidate.median_ns
+
+
+@pytest.mark.parametrize(
+    ("wanted", "method", "met"),
+    [
+        ("launch_plan", "launch_plan", True),
+        ("launch_plan", "host_slope", False),
+        ("host_slope", "launch_plan", True),
+        ("host_slope", "host_slope", True),
+    ],
+)
+def test_on_a_gpu_the_policy_says_whose_word_a_time_is(
+    wanted: TimingAuthority, method: TimingAuthority, met: bool
+) -> None:
+    policy = Policy(baselines=("eager",), minimum_speedup=1.1, gpu_timing_authority=wanted)
+    decided = promote(on_a_gpu(method, policy=policy), earlier_versions=0)
+    assert isinstance(decided, KernelPromoted) == met
+    if isinstance(decided, PromotionDenied):
+        assert decided.reason.message == "timing authority: host_slope, expected launch_plan or stronger"
+
+
+def test_what_is_asked_of_a_gpu_is_not_asked_of_a_processor() -> None:
+    assert POLICY.gpu_timing_authority == "launch_plan"
+    assert isinstance(promote(case(), earlier_versions=0), KernelPromoted)
 
 
 @given(low=st.floats(0.01, 10), control=st.floats(0.01, 0.2), lost=st.integers(0, 3), pairs=st.integers(1, 9))

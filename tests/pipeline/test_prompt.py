@@ -7,7 +7,7 @@ import pytest
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import sha256
 from forge.domain.policy import Policy
-from forge.domain.tensors import DTYPES
+from forge.domain.tensors import DTYPES, TORCH_NAMES
 from forge.events import PromptRendered
 from forge.operations import OPERATIONS
 from forge.pipeline.plan import plan
@@ -25,7 +25,9 @@ def test_the_brief_says_what_is_wanted(op: str, language: str, gpu: str, dtype: 
     text = outcome.files["agent_prompt.md"].decode()
     assert f"`{OPERATIONS[op].signature}`" in text
     assert f"| element type | {dtype} |" in text
-    assert "| shape | batch = 4, hidden_size = 64 |" in text
+    assert f"| shape | {', '.join(f'{axis} = {size}' for axis, size in sorted(task.shape.items()))} |" in text
+    for spec in (*OPERATIONS[op].inputs, *OPERATIONS[op].outputs):
+        assert spec.element is None or f"torch.{TORCH_NAMES[spec.element]}" in text
     assert f"| language | {language} |" in text
     for name in REQUIRED_FILES:
         assert f"`{name}`" in text

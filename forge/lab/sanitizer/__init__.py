@@ -7,6 +7,7 @@ interpreters have no native code of the candidate's to watch.
 from forge.lab.finding import Finding
 from forge.lab.job import Job
 from forge.lab.sanitizer import address, compute
+from forge.sandbox.reply import ArtifactFile
 
 __all__ = ["applies", "examine"]
 
@@ -16,6 +17,9 @@ def applies(job: Job) -> bool:
     return job.policy.sanitizer and (job.device == "cuda" or job.language.builds)
 
 
-def examine(job: Job) -> Finding:
-    """Ask the tool; raise EnvironmentUnfit where this machine lacks it."""
-    return compute.examine(job) if job.device == "cuda" else address.examine(job)
+def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
+    """Ask the tool; raise EnvironmentUnfit where this machine lacks it.
+
+    On a GPU what was built is what is watched; for the host it is built once more, with the tool inside.
+    """
+    return compute.examine(job, artifact) if job.device == "cuda" else address.examine(job)

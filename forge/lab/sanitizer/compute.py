@@ -8,17 +8,21 @@ allocator is off there, so that each tensor is an allocation of its own with unm
 import dataclasses
 import re
 import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 from forge.domain.verdict import Reason, ReasonCode
 from forge.errors import EnvironmentUnfit
+from forge.lab.artifact import staged_files
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
 from forge.lab.sanitizer.shapes import watched_shapes
 from forge.lab.subject import loaded, staged
 from forge.languages import LANGUAGES
 from forge.operations import reference_source
+from forge.sandbox.reply import ArtifactFile
 
 TOOLS: dict[str, ReasonCode] = {
     "memcheck": "OUT_OF_BOUNDS",
@@ -48,10 +52,12 @@ def program() -> str:
     return str(Path(found).resolve())
 
 
-def examine(job: Job) -> Finding:
-    """Run the candidate under each tool; what one finds refuses it, if that tool is silent on the reference."""
-    for tool, code in TOOLS.items():
-        failed = _under(tool, code, job)
+def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
+    """Run the candidate under all tools at once; what one finds refuses it, if it is silent on the reference."""
+    files = staged_files(job, artifact)
+    with ThreadPoolExecutor(len(TOOLS)) as pool:
+        found = list(pool.map(lambda tool: _under(tool, TOOLS[tool], job, files), TOOLS))
+    for (tool, code), failed in zip(TOOLS.items(), found, strict=True):
         if failed is not None:
             _require_silence(tool, code, job)
             return failed
@@ -66,7 +72,7 @@ def _require_silence(tool: str, code: ReasonCode, job: Job) -> None:
         files={"kernel.py": reference_source(operation).encode()},
         entry_point=operation.reference.__name__,
     )
-    failed = _under(tool, code, reference)
+    failed = _under(tool, code, reference, reference.files)
     if failed is not None:
         raise EnvironmentUnfit(
             f"compute-sanitizer's {tool} fails with the reference on this machine: {failed.reason.message}",
@@ -74,10 +80,10 @@ def _require_silence(tool: str, code: ReasonCode, job: Job) -> None:
         )
 
 
-def _under(tool: str, code: ReasonCode, job: Job) -> Failed | None:
+def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
     wrapper = (program(), "--tool", tool, *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
-    with staged(job, job.files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as probe:
+    with staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as probe:
         if isinstance(probe, Failed):
             return probe
         for shape in watched_shapes(probe):

@@ -1,0 +1,228 @@
+"""Earn a registry: every shipped GPU kernel through the whole pipeline, on all GPUs of this machine at once.
+
+    python benchmarks/registry.py HOME [--only softmax,rope] [--budget-s 540]
+
+HOME is a workspace, made if there is none. Tasks that it has already are taken up where they stand, so an interrupted
+run is continued by the same command. Candidates are judged several to a GPU, and timed one to a GPU.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import Empty, Queue
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "h200"
+JUDGES_PER_GPU = 3
+ROWS = {"decode": "batch=16,hidden_size=4096", "prefill": "batch=4096,hidden_size=4096"}
+SHAPES: dict[str, dict[str, str]] = {
+    "rmsnorm": ROWS,
+    "fused_add_rmsnorm": ROWS,
+    "layernorm": ROWS,
+    "softmax": ROWS,
+    "silu_mul": {"decode": "batch=16,hidden_size=14336", "prefill": "batch=4096,hidden_size=4096"},
+    "gelu_mul": {"decode": "batch=16,hidden_size=14336", "prefill": "batch=4096,hidden_size=4096"},
+    "rope": {"decode": "tokens=16,heads=32,half_dim=64", "prefill": "tokens=4096,heads=32,half_dim=64"},
+    "quantize_fp8": ROWS,
+    "gated_rmsnorm_quant": ROWS,
+    "topk_softmax": {"decode": "tokens=16,experts=128", "prefill": "tokens=4096,experts=128"},
+    "cross_entropy": {"decode": "tokens=16,vocab_size=128256", "prefill": "tokens=1024,vocab_size=32000"},
+    "dequant_int8": ROWS,
+    "dequant_int4": {"decode": "batch=16,pairs=2048", "prefill": "batch=4096,pairs=2048"},
+}
+"""The shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt; vocabularies of Llama 3 and Llama 2."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One candidate for one task."""
+
+    folder: str
+    op: str
+    language: str
+    dtype: str
+    shape: str
+
+    @property
+    def label(self) -> str:
+        """One line on a terminal."""
+        return f"{self.language} {self.op} {self.dtype} {self.shape}"
+
+
+def items(only: set[str]) -> Iterator[Item]:
+    """Every shipped kernel at every shape and type; those in CUDA C++ at the long shape in bf16."""
+    for op, shapes in SHAPES.items():
+        if only and op not in only:
+            continue
+        for dtype in ("bf16", "fp16"):
+            for shape in shapes.values():
+                yield Item(op, op, "triton", dtype, shape)
+        if (EXAMPLES / f"{op}_cuda").is_dir():
+            yield Item(f"{op}_cuda", op, "cuda", "bf16", shapes["prefill"])
+
+
+def work(home: Path) -> None:
+    """A worker: one JSON line in, one out, until the input ends. Its GPU is the one that it is shown."""
+    from forge.app.phases import bench, promote_candidate, submit, verify_candidate
+    from forge.app.tasks import create_task
+    from forge.app.workspace import Workspace
+    from forge.errors import ForgeError
+    from forge.pipeline.create import Request
+
+    def quiet(_: str) -> None:
+        pass
+
+    with Workspace.open(home) as workspace:
+        for line in sys.stdin:
+            order = json.loads(line)
+            item = Item(**order["item"])
+            told: dict[str, object] = {"item": order["item"], "phase": order["phase"]}
+            started = time.monotonic()
+            try:
+                if order["phase"] == "verify":
+                    request = Request(
+                        op=item.op, language=item.language, gpu="h200", dtype=item.dtype, shape=item.shape
+                    )
+                    run_id = create_task(workspace, request).run_id
+                    submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
+                    event = verify_candidate(workspace, workspace.find_run(run_id), progress=quiet)
+                    told["run_id"] = run_id
+                else:
+                    run_id = order["run_id"]
+                    event = bench(workspace, workspace.find_run(run_id), progress=quiet)
+                    if type(event).__name__ == "BenchmarkRecorded":
+                        event = promote_candidate(workspace, workspace.find_run(run_id))
+                told["event"] = type(event).__name__
+                told["detail"] = event.model_dump(mode="json")
+            except ForgeError as error:
+                told["event"], told["detail"] = type(error).__name__, {"message": str(error)}
+            told["seconds"] = time.monotonic() - started
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
+
+
+class Worker:
+    """A worker process on one GPU."""
+
+    def __init__(self, home: Path, gpu: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(home), "--work"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
+        )
+
+    def ask(self, order: dict[str, object]) -> dict[str, object]:
+        """Have one phase done; raise EOFError if the worker is gone."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise EOFError("a worker ended")
+        told: dict[str, object] = json.loads(answer)
+        return told
+
+    def close(self) -> None:
+        """End it when it has nothing to do."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+
+def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: float) -> list[dict[str, object]]:
+    """Give every worker orders until there are none left, or no time."""
+    queue: Queue[dict[str, object]] = Queue()
+    for order in orders:
+        queue.put(order)
+    told: list[dict[str, object]] = []
+
+    def serve(worker: Worker) -> None:
+        while time.monotonic() < deadline:
+            try:
+                answer = worker.ask(queue.get_nowait())
+            except (Empty, EOFError):
+                return
+            told.append(answer)
+            print(line_of(answer), flush=True)
+
+    threads = [threading.Thread(target=serve, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def line_of(told: dict[str, object]) -> str:
+    """What one phase came to."""
+    item, detail = Item(**told["item"]), told["detail"]  # type: ignore[arg-type]  # our own lines
+    assert isinstance(detail, dict)
+    reason = detail.get("reason") or {}
+    said = reason.get("message", "") if isinstance(reason, dict) else str(reason)
+    if told["event"] == "KernelPromoted":
+        said = f"{detail['speedup']['ratio']:.2f}x over {detail['baseline']}: {detail['kernel_id']}"
+    said = said or str(detail.get("message", detail.get("detail", "")))
+    return f"{told['seconds']:6.1f} s  {told['phase']:6} {told['event']:20} {item.label}  {said[:220]}"
+
+
+def gpus() -> list[str]:
+    """UUIDs of all GPUs."""
+    from forge.platforms.cuda import devices
+
+    return [device.uuid for device in devices()]
+
+
+def main() -> None:
+    """Verify everything, then time everything."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--budget-s", type=float, default=1e9)
+    parser.add_argument("--work", action="store_true")
+    options = parser.parse_args()
+    if options.work:
+        work(options.home)
+        return
+    deadline = time.monotonic() + options.budget_s
+    found = gpus()
+    if not found:
+        sys.exit("this needs a GPU: nvidia-smi lists none")
+    state = options.home / "campaign.json"
+    verified: list[dict[str, object]] = json.loads(state.read_text()) if state.exists() else []
+    done = [entry["item"] for entry in verified]
+    wanted = [asdict(item) for item in items({one for one in options.only.split(",") if one})]
+    workers = [Worker(options.home, gpu) for gpu in found for _ in range(JUDGES_PER_GPU)]
+    orders: list[dict[str, object]] = [{"phase": "verify", "item": item} for item in wanted if item not in done]
+    verified += run_phase(workers, orders, deadline)
+    for worker in workers:
+        worker.close()
+    timers = [Worker(options.home, gpu) for gpu in found]
+    orders = [
+        {"phase": "bench", "item": entry["item"], "run_id": entry["run_id"]}
+        for entry in verified
+        if entry["event"] == "CandidateVerified" and "benched" not in entry
+    ]
+    timed = run_phase(timers, orders, deadline)
+    for entry in verified:
+        if any(entry["item"] == one["item"] for one in timed):
+            entry["benched"] = True
+        entry.pop("detail", None)
+    state.write_text(json.dumps(verified))
+    for worker in timers:
+        worker.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A benchmark as it is answered: what was measured, how, and what that says of the baselines."""
+
+from forge.domain.evidence import Confirmation, Replay, Speedup, WorkloadTiming
+from forge.domain.verdict import UNDECIDED, Reason
+from forge.events import BenchmarkFailed, BenchmarkRecorded
+
+Data = dict[str, object]
+
+NEAR_THE_FLOOR = 0.85
+"""A baseline that reaches this share of its floor leaves hardly anything to gain: that it stands is a result."""
+FAR_FROM_THE_FLOOR = 0.10
+"""A baseline below this share of its floor is a bad one: what is gained over it says little."""
+
+
+def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
+    """Verdict, reason, and every workload with its baselines."""
+    reason = event.reason if isinstance(event, BenchmarkFailed) else None
+    verdict = "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected"
+    return {
+        "verdict": verdict,
+        "candidate": event.candidate,
+        "reason": reason.model_dump(mode="json") if reason else None,
+        "baseline_used": event.baseline_used,
+        "workloads": [_workload(timing) | {"notes": _notes(timing, reason)} for timing in event.workloads],
+    }
+
+
+def _workload(timing: WorkloadTiming) -> Data:
+    return {
+        "shape": timing.shape,
+        "method": timing.candidate.method,
+        "candidate_ns": timing.candidate.median_ns,
+        "floor_ns": timing.floor_ns,
+        "floor_fraction": timing.floor_fraction,
+        "harness_ns": timing.harness_ns,
+        "control": [timing.control.low, timing.control.high],
+        "process_pairs": timing.process_pairs,
+        "rounds": timing.rounds,
+        "baselines": _baselines(timing.speedups, timing.floor_ns),
+        "confirmation": _confirmation(timing.confirmation, timing.floor_ns) if timing.confirmation else None,
+        "replay": _replay(timing.replay) if timing.replay else None,
+    }
+
+
+def _baselines(speedups: tuple[Speedup, ...], floor_ns: float) -> Data:
+    return {
+        one.baseline: {
+            "median_ns": one.baseline_median_ns,
+            "speedup": one.interval.ratio,
+            "ci95": [one.interval.low, one.interval.high],
+            "pairs_lost": one.pairs_lost,
+            "floor_fraction": floor_ns / one.baseline_median_ns,
+        }
+        for one in speedups
+    }
+
+
+def _confirmation(again: Confirmation, floor_ns: float) -> Data:
+    return {
+        "candidate_ns": again.candidate.median_ns,
+        "control": [again.control.low, again.control.high],
+        "process_pairs": again.process_pairs,
+        "baselines": _baselines(again.speedups, floor_ns),
+    }
+
+
+def _replay(replay: Replay) -> Data:
+    return {
+        "plan_sha256": replay.plan_sha256,
+        "sets": replay.sets,
+        "set_bytes": replay.set_bytes,
+        "host_ratio": list(replay.host_ratio),
+        "blocks": replay.blocks,
+        "dropped": replay.dropped,
+        "gpu_s": replay.gpu_s,
+        "states": [state.model_dump(mode="json") for state in replay.states],
+    }
+
+
+def _notes(timing: WorkloadTiming, reason: Reason | None) -> list[Data]:
+    """What the floor says of the fastest baseline. A CPU's floor is a coarse alarm, and says nothing here."""
+    if timing.candidate.method != "launch_plan":
+        return []
+    best = min(timing.speedups, key=lambda one: one.baseline_median_ns)
+    reached = timing.floor_ns / best.baseline_median_ns
+    if reached < FAR_FROM_THE_FLOOR:
+        said = (
+            f"the best baseline, {best.baseline}, reaches {reached:.0%} of its floor: a speedup over it says little"
+        )
+        return [{"code": "bad_baseline", "message": said}]
+    if reason is not None and reason.code == "TOO_SLOW" and reached >= NEAR_THE_FLOOR:
+        said = (
+            f"{best.baseline} already reaches {reached:.0%} of its floor, and no kernel could be more than "
+            f"{1 / reached:.2f}x as fast: this is a result about the baseline, not a fault of the kernel"
+        )
+        return [{"code": "baseline_stands", "message": said}]
+    return []

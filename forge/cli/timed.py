@@ -1,0 +1,60 @@
+"""A benchmark's numbers as tables."""
+
+from typing import Any
+
+from forge.cli.output import emit_table, shape_text
+
+Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
+COLUMNS = ("side", "median us", "of the floor", "speedup", "95 % interval")
+_TITLES = {"baseline_stands": "baseline stands", "bad_baseline": "bad baseline"}
+
+
+def show_workloads(answer: Answer) -> None:
+    """One table for each shape, and what is to be said about it."""
+    for workload in answer.get("workloads", []):
+        emit_table(f"{shape_text(workload['shape'])} ({workload['method']})", COLUMNS, _rows(workload))
+        facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)
+        if facts:
+            emit_table("", ("", ""), facts)
+
+
+def _rows(workload: Answer) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("candidate", _us(workload["candidate_ns"]), f"{workload['floor_fraction']:.0%}", "", "")
+    ]
+    rows += [(kind, *_against(one)) for kind, one in workload["baselines"].items()]
+    rows.append(("eager against itself", "", "", "", _interval(workload["control"])))
+    again = workload["confirmation"]
+    if again:
+        rows.append(("confirmation: candidate", _us(again["candidate_ns"]), "", "", ""))
+        rows += [(f"confirmation: {kind}", *_against(one)) for kind, one in again["baselines"].items()]
+        rows.append(("confirmation: eager against itself", "", "", "", _interval(again["control"])))
+    if workload["harness_ns"]:
+        rows.append(("the path itself", _us(workload["harness_ns"]), "", "", ""))
+    rows.append(("floor", _us(workload["floor_ns"]), "", "", ""))
+    return rows
+
+
+def _against(one: Answer) -> tuple[str, str, str, str]:
+    return _us(one["median_ns"]), f"{one['floor_fraction']:.0%}", f"{one['speedup']:.3f}x", _interval(one["ci95"])
+
+
+def _facts(workload: Answer) -> list[tuple[str, str]]:
+    replay = workload["replay"]
+    if not replay:
+        return []
+    host = replay["host_ratio"]
+    return [
+        ("operand sets", f"{replay['sets']} of {replay['set_bytes'] / 2**20:.2f} MiB, used in turn"),
+        ("host's clock / device's", f"{min(host):.3f} to {max(host):.3f}"),
+        ("blocks", f"{replay['blocks']}, of which {replay['dropped']} were disturbed from outside and left out"),
+        ("device time used", f"{replay['gpu_s']:.2f} s"),
+    ]
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1000:.2f}"
+
+
+def _interval(ends: list[float]) -> str:
+    return f"{ends[0]:.3f} to {ends[1]:.3f}x"

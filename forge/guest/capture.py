@@ -1,0 +1,86 @@
+"""Runs beside hostile code. One call of the candidate as a launch plan: what its captured CUDA graph holds, as data.
+
+The candidate's host code runs once under capture; the graph's nodes are then listed through the driver. What comes
+out is a claim like everything else from here: the host validates it, and a launcher that never saw the candidate's
+host code has to get right answers with it.
+"""
+
+import json
+import mmap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from . import cubins, nodes, wire
+
+WARM_UP_CALLS = 3
+"""Compilation, autotuning and lazily made workspaces happen outside of the capture."""
+
+
+def capture(
+    function: Callable[..., object], inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...], directory: Path
+) -> list[tuple[str, bytes]]:
+    """The files of a plan, `plan.json` first; where the call isn't one, that file says why."""
+    try:
+        graph, outputs = _captured(function, inputs, scalars)
+        memory = nodes.Memory(
+            inputs=[_span(tensor) for tensor in inputs],
+            outputs=[_span(tensor) for tensor in outputs],
+            pool=_pool_blocks(graph),
+        )
+        listed = nodes.steps(graph.raw_cuda_graph(), memory, cubins.Found(directory))
+        plan = {"steps": listed.steps, "workspaces": memory.workspaces, "scalars": list(scalars)}
+        return [("plan.json", json.dumps(plan).encode()), *listed.cubins.items()]
+    except nodes.NotAPlanError as reason:
+        return [("plan.json", json.dumps({"kind": reason.kind, "detail": reason.detail}).encode())]
+
+
+def hand_over(arena: mmap.mmap, files: list[tuple[str, bytes]]) -> int:
+    """Put the files into the arena, over whatever is there; how many bytes they take."""
+    parts = [wire.ARTIFACT_COUNT.pack(len(files))]
+    for name, content in files:
+        parts += [wire.ARTIFACT_ENTRY.pack(name.encode(), len(content)), content]
+    packed = b"".join(parts)
+    arena[: len(packed)] = packed
+    return len(packed)
+
+
+def _captured(
+    function: Callable[..., object], inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...]
+) -> tuple[torch.cuda.CUDAGraph, list[torch.Tensor]]:
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP_CALLS):
+            function(*inputs, *scalars)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph(keep_graph=True)
+    try:
+        with torch.cuda.graph(graph):
+            returned = function(*inputs, *scalars)
+    except RuntimeError as error:
+        raise nodes.NotAPlanError("capture_failed", str(error)) from error
+    outputs = list(returned) if isinstance(returned, tuple) else [returned]
+    tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+    if len(tensors) != len(outputs):
+        raise nodes.NotAPlanError("capture_failed", "the call under capture returned something else than tensors")
+    return graph, tensors
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    return tensor.data_ptr(), tensor.numel() * tensor.element_size()
+
+
+def _pool_blocks(graph: torch.cuda.CUDAGraph) -> Sequence[tuple[int, int]]:
+    """Address and size of each block in the capture's own memory pool: outputs and workspaces lie there."""
+    pool = tuple(graph.pool())
+    blocks = []
+    for segment in torch.cuda.memory_snapshot():
+        if tuple(segment["segment_pool_id"]) != pool:
+            continue
+        address = int(segment["address"])
+        for block in segment["blocks"]:
+            blocks.append((address, int(block["size"])))
+            address += int(block["size"])
+    return blocks

@@ -1,0 +1,165 @@
+"""Runs beside hostile code. Device time of one function over rotating operands, by graph replay.
+
+Only guests that hold none of a candidate's host code are asked for it: the launcher of a plan, and the baselines. The
+graph holds every set's call one after the other, `cycles` times over. Before each window the sets' contents move on
+by `roll` places and outputs and workspaces are poisoned.
+
+A plan's device code could remember, in a variable or anywhere in memory, which output belongs to which input, and
+answer for all sets in its first launch. So its code is loaded anew for each window, and the sets' inputs and outputs
+are paired anew: what it learnt before is of no use.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
+
+from . import channel, launches, run, wire
+
+POISON, POISON_OF_INTEGERS = 0xFF, 0x80
+"""All-ones bytes are NaN in every floating type; integers have none, and take what is no index and rarely a value."""
+_LEAD_CYCLES = 1_000_000
+"""Half a millisecond at 2 GHz: longer than a host takes to queue a graph of thousands of launches."""
+Tensors = Sequence[torch.Tensor]
+
+
+class _Executable:
+    """A captured graph on the device: what the first replay of one costs besides is paid here."""
+
+    def __init__(self, graph: torch.cuda.CUDAGraph) -> None:
+        self._graph = graph
+        self._ready = launches.checked(driver.cuGraphInstantiate(graph.raw_cuda_graph(), 0))
+        launches.checked(driver.cuGraphUpload(self._ready, torch.cuda.current_stream().cuda_stream))
+
+    def replay(self) -> None:
+        """Run it on the current stream."""
+        launches.checked(driver.cuGraphLaunch(self._ready, torch.cuda.current_stream().cuda_stream))
+
+    def __del__(self) -> None:
+        driver.cuGraphExecDestroy(self._ready)
+
+
+@dataclass
+class _Captured:
+    graph: _Executable
+    inputs: list[Tensors]
+    """Of each set."""
+    outputs: list[Tensors]
+    """Of each set's last call."""
+    workspaces: Tensors
+
+
+class Clock:
+    """The rotation of one layout: the sets' contents on the device, and a graph for each function."""
+
+    def __init__(self, layout: run.Layout) -> None:
+        self._layout = layout
+        self._contents = [[operand.source.to(layout.device) for operand in one] for one in layout.operands]
+        for one, contents in zip(layout.operands, self._contents, strict=True):
+            for operand, content in zip(one, contents, strict=True):
+                operand.storage.copy_(content)
+        self._captured: dict[tuple[int, int], _Captured] = {}
+        self._poison: dict[tuple[int, int], torch.Tensor] = {}
+        self._pairing: tuple[list[list[torch.Tensor]], list[torch.Tensor]] | None = None
+        self._stream = torch.cuda.Stream()
+
+    def time(self, function: Callable[..., object], command: channel.Time) -> None:
+        """Replay, reply with the nanoseconds of the window, and copy outputs out if asked."""
+        key = (command.function, command.cycles)
+        if command.again:
+            device_ns = _window_ns(self._captured[key].graph, command.repeats)
+            channel.reply(command.call_id, wire.DONE, device_ns=device_ns)
+            return
+        if isinstance(function, launches.PlanFunction):
+            self._captured.clear()
+            function.reload()
+            self._captured[key] = self._paired(function, command.cycles)
+        elif key not in self._captured:
+            self._captured = {one: kept for one, kept in self._captured.items() if one[0] != command.function}
+            self._captured[key] = self._called(function, command)
+        captured = self._captured[key]
+        self._renew(captured, command.roll)
+        device_ns = _window_ns(captured.graph, command.repeats)
+        if command.copy_out:
+            self._copy_out(captured)
+        channel.reply(command.call_id, wire.DONE, completed=len(self._layout.inputs), device_ns=device_ns)
+
+    def _called(self, function: Callable[..., object], command: channel.Time) -> _Captured:
+        """A graph of a function's own calls, with the memory that it takes under capture."""
+        scalars = command.scalars[: self._layout.scalars]
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            for _ in range(3):
+                function(*self._layout.inputs[0], *scalars)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        outputs: list[Tensors] = []
+        with torch.cuda.graph(graph, stream=self._stream):
+            for _ in range(command.cycles):
+                outputs.clear()
+                for inputs in self._layout.inputs:
+                    returned = function(*inputs, *scalars)
+                    outputs.append(returned if isinstance(returned, tuple) else (returned,))
+        return _Captured(_Executable(graph), list(self._layout.inputs), outputs, ())
+
+    def _paired(self, plan: launches.PlanFunction, cycles: int) -> _Captured:
+        """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
+        count = len(self._layout.inputs)
+        if self._pairing is None:
+            self._pairing = [plan.outputs() for _ in range(count)], plan.workspaces()
+        everything, workspaces = self._pairing
+        outputs = random.sample(everything, count)
+        inputs = random.sample(self._layout.inputs, count)
+        plan.launch(inputs[0], outputs[0], workspaces)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin()
+            for _ in range(cycles):
+                for given, taken in zip(inputs, outputs, strict=True):
+                    plan.launch(given, taken, workspaces)
+            graph.capture_end()
+        return _Captured(_Executable(graph), list(inputs), list(outputs), workspaces)
+
+    def _renew(self, captured: _Captured, roll: int) -> None:
+        """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs."""
+        count = len(self._contents)
+        inputs = [_bytes(tensor) for one in captured.inputs for tensor in one]
+        contents = [_bytes(content) for place in range(count) for content in self._contents[(place + roll) % count]]
+        torch._foreach_copy_(inputs, contents)
+        written = [*(one for outputs in captured.outputs for one in outputs), *captured.workspaces]
+        torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
+        torch.cuda.synchronize()
+
+    def _poison_for(self, tensor: torch.Tensor) -> torch.Tensor:
+        poison = POISON if tensor.is_floating_point() else POISON_OF_INTEGERS
+        named = (tensor.nbytes, poison)
+        if named not in self._poison:
+            self._poison[named] = torch.full((tensor.nbytes,), poison, dtype=torch.uint8, device=tensor.device)
+        return self._poison[named]
+
+    def _copy_out(self, captured: _Captured) -> None:
+        """The outputs, and what became of the inputs, to where the host looks."""
+        for index, operands in enumerate(self._layout.operands):
+            for output, destination in zip(captured.outputs[index], self._layout.destinations[index], strict=True):
+                destination.copy_(output)
+            for tensor, operand in zip(captured.inputs[index], operands, strict=True):
+                operand.source.copy_(tensor.view(-1))
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.view(-1).view(torch.uint8)
+
+
+def _window_ns(graph: _Executable, repeats: int) -> int:
+    """Nanoseconds on the device; it is kept busy until all is queued, so that it never waits for the host."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(_LEAD_CYCLES)
+    start.record()
+    for _ in range(repeats):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return round(float(start.elapsed_time(end)) * 1e6)

@@ -1,0 +1,189 @@
+"""The guests of one measurement on a GPU: a launcher for the plan, one process for the baselines, one for control.
+
+All of them are ours and stand behind the wall. The processes of every pair are started at once, since starting costs
+seconds; they are timed one pair after the other, and only one of them computes at a time.
+"""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from forge.errors import EnvironmentUnfit
+from forge.lab.finding import Failed
+from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, PROMOTED, baseline_files, baseline_function
+from forge.lab.job import Job, Progress
+from forge.lab.plan.launcher import LAUNCH, launcher_files
+from forge.lab.probe import Probe
+from forge.lab.subject import DEVICE_ARENA_BYTES
+from forge.lab.trusted import CACHE, trusted_program
+from forge.sandbox.arena import Arena
+from forge.sandbox.launch import Bind
+from forge.sandbox.limits import Limits
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+
+ROTATION_BYTES = 128 * 2**20
+"""All sets together: more than twice the last-level cache of any GPU in the table (50 MiB on an H100, 60 on an
+H200)."""
+WHOLE_LIMIT_S = 3600.0
+_COMPILED: set[tuple[str, str, tuple[tuple[str, int], ...]]] = set()
+"""What this process's baselines were compiled for."""
+
+
+@dataclass(frozen=True)
+class DeviceSide:
+    """One function of one guest."""
+
+    probe: Probe
+    function: int
+    candidates: bool = False
+    """Whether a failure is the candidate's."""
+
+
+@dataclass(frozen=True)
+class DeviceGuests:
+    """The sides of one process pair, in order."""
+
+    sides: Mapping[str, DeviceSide]
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """Each guest once."""
+        return tuple({id(side.probe): side.probe for side in self.sides.values()}.values())
+
+    @property
+    def set_bytes(self) -> int:
+        """Inputs and outputs of one call."""
+        probe = self.sides[CANDIDATE].probe
+        inputs, outputs = probe.forms(probe.shape)
+        return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
+
+    def sets(self, fewest: int, most: int) -> int:
+        """How many sets are used in turn, so that no cache holds one until it comes again."""
+        return max(fewest, min(most, -(-ROTATION_BYTES // max(1, self.set_bytes))))
+
+
+@contextmanager
+def open_device_guests(
+    job: Job, captured: Captured, promoted: Captured | None, *, progress: Progress
+) -> Iterator[Iterator[DeviceGuests]]:
+    """Start everything, and give one process pair after the other; leave nothing behind."""
+    with ExitStack() as stack:
+        factory = _Factory(job, captured, promoted, stack)
+        progress("baselines")
+        factory.compile_baselines()
+        progress("launchers")
+        count = job.policy.process_pairs
+        with ThreadPoolExecutor(4 * count) as pool:
+            pairs = list(pool.map(lambda _: factory.pair(), range(count)))
+        yield iter(pairs)
+
+
+class _Factory:
+    """Stages made once, and the fresh guests started on them."""
+
+    def __init__(self, job: Job, captured: Captured, promoted: Captured | None, stack: ExitStack) -> None:
+        self._job = job
+        self._stack = stack
+        self._candidate = self._stage(_launcher(job, captured))
+        self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
+        self._baseline = self._stage(_baseline_program(job))
+
+    def compile_baselines(self) -> None:
+        """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
+        job = self._job
+        named = (job.operation.name, job.dtype, tuple(sorted(job.shape.items())))
+        if named in _COMPILED:
+            return
+        with ExitStack() as stack:
+            functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
+            _trusted(self._open(stack, self._baseline, functions), "a baseline")
+        _COMPILED.add(named)
+
+    def pair(self) -> DeviceGuests:
+        """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
+        job = self._job
+        wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
+            (CANDIDATE, self._candidate, (LAUNCH,)),
+            ("a baseline", self._baseline, tuple(baseline_function(job, kind) for kind in job.baselines)),
+            ("the control", self._baseline, (baseline_function(job, CONTROL_KIND),)),
+        ]
+        if self._promoted is not None:
+            wanted.append((PROMOTED, self._promoted, (LAUNCH,)))
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            opened = [pool.submit(self._open, self._stack, stage, functions) for _, stage, functions in wanted]
+        probes = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
+        sides = {CANDIDATE: DeviceSide(probes[0], 0, candidates=True)}
+        sides |= {kind: DeviceSide(probes[1], place) for place, kind in enumerate(job.baselines)}
+        sides[CONTROL] = DeviceSide(probes[2], 0)
+        if self._promoted is not None:
+            sides[PROMOTED] = DeviceSide(probes[3], 0)
+        return DeviceGuests(sides)
+
+    def _stage(self, program: Program) -> Stage:
+        stage = Stage(program, self._job.isolation)
+        self._stack.callback(stage.remove)
+        return stage
+
+    def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> Probe | Failed:
+        job = self._job
+        arena = Arena(DEVICE_ARENA_BYTES)
+        stack.callback(arena.close)
+        limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
+        session = stack.enter_context(
+            Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
+        )
+        loaded = session.load(functions)
+        if isinstance(loaded, Refused):
+            reason = loaded.reason
+            return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
+        probe = Probe(
+            session,
+            arena,
+            operation=job.operation,
+            shape=job.shape,
+            held_out=(),
+            dtype=job.dtype,
+            policy=job.policy,
+            entry=functions[0].entry_point,
+            device="cuda",
+        )
+        for index in range(len(functions)):
+            called = probe.call([probe.case(probe.shape)], function=index)
+            if isinstance(called, Failed):
+                return called
+        return probe
+
+
+def _launcher(job: Job, captured: Captured) -> Program:
+    return trusted_program(job, launcher_files(job, captured))
+
+
+def _baseline_program(job: Job) -> Program:
+    writable = (Bind(_compiled_folder(), CACHE, writable=True),)
+    return trusted_program(job, baseline_files(job.operation), writable=writable)
+
+
+@cache
+def _compiled_folder() -> Path:
+    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it."""
+    outer = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
+    atexit.register(shutil.rmtree, outer, ignore_errors=True)
+    inside = outer / "inductor"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    return inside
+
+
+def _trusted(opened: Probe | Failed, side: str) -> Probe:
+    if isinstance(opened, Failed):
+        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
+    return opened

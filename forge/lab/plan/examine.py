@@ -1,0 +1,95 @@
+"""The launch plan of a candidate in front of the judge: what will be timed must also be right.
+
+The plan is launched on inputs that the candidate's process never saw, of every kind; and on one question its answer
+must be the calls' own, bit for bit, unless those differ among themselves.
+"""
+
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import InputKind
+from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
+from forge.domain.verdict import Reason
+from forge.lab.apart import equal
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.scales import KINDS as SCALES
+from forge.lab.gates.specials import KINDS as SPECIALS
+from forge.lab.job import Job
+from forge.lab.plan.capture import capture
+from forge.lab.plan.launcher import artifact_files, launched
+from forge.lab.probe import Probe
+from forge.lab.subject import loaded, staged
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import ArtifactFile
+
+THRESHOLD = "right without the candidate's host code, and the same as its calls"
+
+
+def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
+    """Capture, launch, compare; the files to keep are the plan and its device code, where there is one."""
+    limits = job.limits(job.policy.verify_limit_s)
+    with staged(job, files, {}) as stage, loaded(job, stage, limits) as probe:
+        if isinstance(probe, Failed):
+            return probe, ()
+        first = probe.check([probe.case(job.shape)])
+        if isinstance(first, Failed):
+            return first, ()
+        captured = capture(job, probe)
+        match captured:
+            case Failed():
+                return captured, ()
+            case NoPlan(kind=kind, detail=detail):
+                return Passed(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
+            case Captured():
+                with launched(job, captured, limits) as launcher:
+                    finding = launcher if isinstance(launcher, Failed) else _compare(probe, launcher, captured.plan)
+                return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
+
+
+def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
+    errors: list[WorkloadErrors] = []
+    for kind in _kinds(launcher):
+        checked = launcher.check([launcher.case(launcher.shape, kind)])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    same = _same_bits(calls, launcher)
+    if isinstance(same, Failed):
+        return same
+    return Passed(
+        observed=f"{_described(plan)}; {len(errors)} kinds of values right; {same}",
+        threshold=THRESHOLD,
+        errors=tuple(errors),
+    )
+
+
+def _kinds(probe: Probe) -> tuple[InputKind, ...]:
+    specials = () if probe.operation.specials == "unspecified" else SPECIALS
+    return ("normal", "uniform", *SCALES, "integers", *specials)
+
+
+def _same_bits(calls: Probe, launcher: Probe) -> str | Failed:
+    case = launcher.case(launcher.shape)
+    launch = launcher.call([case])
+    if isinstance(launch, Failed):
+        return launch
+    first, second = calls.call([case]), calls.call([case])
+    if isinstance(first, Failed):
+        return first
+    if isinstance(second, Failed):
+        return second
+    if equal(launch[0], first[0]):
+        return "the same bits as the calls"
+    if not equal(first[0], second[0]):
+        return "other bits than the calls, which differ among themselves"
+    message = "the captured launches compute something else than the same function's calls"
+    return Failed(reason=Reason(code="TAMPERING", message=message), observed=message, threshold=THRESHOLD)
+
+
+def _described(plan: LaunchPlan) -> str:
+    kernels = sum(isinstance(step, KernelLaunch) for step in plan.steps)
+    others = len(plan.steps) - kernels
+    parts = [f"{kernels} kernel{'s' if kernels != 1 else ''}"]
+    if others:
+        parts.append(f"{others} fills and copies")
+    if plan.workspaces:
+        parts.append(f"{sum(plan.workspaces)} bytes of workspace")
+    return ", ".join(parts)

@@ -1,0 +1,226 @@
+"""Device time by graph replay: paired, interleaved, over fresh launchers and contexts.
+
+For GPU candidates with a launch plan. A round times every side once, in an order drawn anew, each by one window of
+its own graph over the same operands, which have moved on by one place since the round before. The outputs of each
+pair's last window are judged, every set of them. The launcher's events are believed inside the host's own envelope:
+the slope of the host's time over two numbers of replays.
+"""
+
+import random
+import statistics
+from dataclasses import dataclass
+
+from forge.domain.device import DeviceState
+from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
+from forge.lab.blocks import Blocks
+from forge.lab.device_guests import DeviceGuests, DeviceSide, open_device_guests
+from forge.lab.finding import Failed
+from forge.lab.guests import CANDIDATE
+from forge.lab.job import Job, Progress
+from forge.lab.probe import Case, Observed
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import Returned
+from forge.sandbox.session import Window
+
+WINDOW_NS = 1_000_000
+"""A window is at least so long: the two events and the graph's start cost about two microseconds."""
+MOST_SETS, FEWEST_SETS = 512, 2
+MOST_CYCLES = 512
+MOST_LAUNCHES = 4096
+"""Calls in one graph."""
+WARM_UP_WINDOWS = 3
+ENVELOPE = 0.03
+"""The host's slope and the device's events may differ by so much, or by twice the spread of the host's own."""
+_SLOPE_WINDOWS = 3
+_SLOPE_NS = 30_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replays:
+    """One attempt's raw samples: per process pair, per round, per side, the window's nanoseconds."""
+
+    calls: dict[str, int]
+    """Calls in one window of each side."""
+    pairs: tuple[tuple[dict[str, int], ...], ...]
+    host_ratio: tuple[float, ...]
+    """Per pair, the candidate's time by the host's slope, over its time by the device's events."""
+    sets: int
+    set_bytes: int
+    """Inputs and outputs of one call."""
+    states: tuple[DeviceState, ...]
+    """Before the first and after the last block, where the driver can be asked."""
+    blocks: int
+    dropped: int
+    """Blocks left out on all sides, since the device was shared or its clocks were held back."""
+    device_ns: int
+    """All windows together."""
+
+    def per_call_ns(self, side: str) -> list[list[float]]:
+        """A side's time per call, by pair and round."""
+        return [[measured[side] / self.calls[side] for measured in rounds] for rounds in self.pairs]
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What was measured."""
+        return tuple(sorted(self.calls))
+
+
+def measure_replays(
+    job: Job,
+    captured: Captured,
+    rival: Captured | None,
+    *,
+    rng: random.Random,
+    progress: Progress,
+) -> Replays | Failed:
+    """Time a plan and its baselines over fresh pairs of processes; raise EnvironmentUnfit if a baseline fails."""
+    cycles: dict[str, int] = {}
+    pairs: list[_Pair] = []
+    with open_device_guests(job, captured, rival, progress=progress) as opened:
+        for number, guests in enumerate(opened):
+            progress(f"process pair {number + 1} of {job.policy.process_pairs}")
+            pair = _Pair(job, guests, rng)
+            failed = pair.measure(cycles)
+            if failed is not None:
+                return failed
+            pairs.append(pair)
+    dropped = sum(pair.blocks.dropped for pair in pairs)
+    _require_quiet(pairs, job.policy.most_dropped)
+    states = [state for pair in pairs for state in pair.blocks.states]
+    return Replays(
+        calls={side: one * len(pair.cases) for side, one in cycles.items()},
+        pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
+        host_ratio=tuple(pair.host_ratio for pair in pairs),
+        sets=len(pair.cases),
+        set_bytes=guests.set_bytes,
+        states=(states[0], states[-1]) if states else (),
+        blocks=sum(pair.blocks.count for pair in pairs),
+        dropped=dropped,
+        device_ns=sum(pair.device_ns for pair in pairs),
+    )
+
+
+def _require_quiet(pairs: "list[_Pair]", most_dropped: float) -> None:
+    """Raise EnvironmentUnfit where too many blocks were left out, or all of one pair's."""
+    dropped, count = sum(pair.blocks.dropped for pair in pairs), sum(pair.blocks.count for pair in pairs)
+    if dropped <= most_dropped * count and all(pair.blocks.rounds for pair in pairs):
+        return
+    why = "; ".join(sorted({reason for pair in pairs for reason in pair.blocks.reasons}))
+    raise EnvironmentUnfit(
+        f"{dropped} of {count} blocks can't be used ({why}): no verdict on this device now",
+        hint="end what else runs on the GPU, let it cool, and measure again",
+    )
+
+
+class _Pair:
+    """One set of fresh guests being measured."""
+
+    def __init__(self, job: Job, guests: DeviceGuests, rng: random.Random) -> None:
+        self._job = job
+        self._guests = guests
+        self._rng = rng
+        probe = guests.sides[CANDIDATE].probe
+        self.cases: list[Case] = [probe.case(probe.shape) for _ in range(guests.sets(FEWEST_SETS, MOST_SETS))]
+        self.host_ratio = 1.0
+        self.device_ns = 0
+        self.blocks = Blocks(job.gpu)
+
+    def measure(self, cycles: dict[str, int]) -> Failed | None:
+        """Every round of every side; `cycles` are chosen by the first pair and kept."""
+        for probe in self._guests.probes:
+            if probe.fill(self.cases) is not None:
+                raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
+        for side in self._guests.sides:
+            warmed = self._warm_up(side, cycles)
+            if isinstance(warmed, Failed):
+                return warmed
+        for number in range(self._job.policy.replay_rounds):
+            measured: dict[str, int] = {}
+            order = list(self._guests.sides)
+            self._rng.shuffle(order)
+            for side in order:
+                timed = self._window(side, cycles[side], roll=number)
+                if isinstance(timed, Failed):
+                    return timed
+                measured[side] = timed[0].device_ns
+            self.blocks.add({side: measured[side] for side in self._guests.sides})
+        self.blocks.close()
+        return self._hold_against_the_host(cycles) or self._judge(cycles)
+
+    def _warm_up(self, side: str, cycles: dict[str, int]) -> Failed | None:
+        """Until flat; the first pair sees how many cycles make a window long enough."""
+        sets = len(self.cases)
+        first = self._window(side, 1)
+        if isinstance(first, Failed):
+            return first
+        if side not in cycles:
+            again = self._window(side, 1)
+            if isinstance(again, Failed):
+                return again
+            wanted = -(-WINDOW_NS // max(1, again[0].device_ns))
+            cycles[side] = max(1, min(wanted, MOST_CYCLES, MOST_LAUNCHES // sets))
+        for _ in range(WARM_UP_WINDOWS):
+            warmed = self._window(side, cycles[side])
+            if isinstance(warmed, Failed):
+                return warmed
+        return None
+
+    def _window(
+        self,
+        side: str,
+        cycles: int,
+        *,
+        roll: int = 0,
+        repeats: int = 1,
+        copy_out: bool = False,
+        again: bool = False,
+    ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
+        one: DeviceSide = self._guests.sides[side]
+        roll %= len(self.cases)
+        window = Window(cycles=cycles, repeats=repeats, roll=roll, copy_out=copy_out, again=again)
+        timed = one.probe.time(one.function, window, self.cases)
+        if isinstance(timed, Failed) and not one.candidates:
+            raise EnvironmentUnfit(
+                f"the side {side!r} failed while it was timed: {timed.reason.message}; {timed.log[-300:]}"
+            )
+        if not isinstance(timed, Failed) and timed[0].device_ns <= 0:
+            raise EnvironmentUnfit(f"the side {side!r} took no time by the device's events")
+        if not isinstance(timed, Failed):
+            self.device_ns += timed[0].device_ns
+        return timed
+
+    def _hold_against_the_host(self, cycles: dict[str, int]) -> Failed | None:
+        """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong."""
+        if not self.blocks.rounds:
+            return None
+        window_ns = statistics.median(measured[CANDIDATE] for measured in self.blocks.rounds)
+        more = max(1, round(_SLOPE_NS / window_ns))
+        times: dict[int, list[int]] = {1: [], 1 + more: []}
+        for _ in range(_SLOPE_WINDOWS):
+            for repeats, taken in times.items():
+                timed = self._window(CANDIDATE, cycles[CANDIDATE], repeats=repeats, again=True)
+                if isinstance(timed, Failed):
+                    return timed
+                taken.append(timed[0].elapsed_ns)
+        slope_ns = (min(times[1 + more]) - min(times[1])) / more
+        spread = (statistics.median(times[1 + more]) - min(times[1 + more])) / (more * window_ns)
+        self.host_ratio = slope_ns / window_ns
+        allowed = max(ENVELOPE, 2 * spread)
+        if 1 - allowed <= self.host_ratio <= 1 + allowed:
+            return None
+        message = (
+            f"the device's events say {window_ns:.0f} ns a window, the host's clock {self.host_ratio:.3f} times "
+            f"that, allowed {1 - allowed:.2f} to {1 + allowed:.2f}"
+        )
+        return Failed(
+            reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"
+        )
+
+    def _judge(self, cycles: dict[str, int]) -> Failed | None:
+        """Every set of the candidate's last window, with contents moved on by a number drawn now."""
+        roll = self._rng.randrange(len(self.cases))
+        timed = self._window(CANDIDATE, cycles[CANDIDATE], roll=roll, copy_out=True)
+        if isinstance(timed, Failed):
+            return timed
+        return self._guests.sides[CANDIDATE].probe.first_wrong(timed[1])

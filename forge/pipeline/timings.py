@@ -1,0 +1,104 @@
+"""From raw samples to the evidence of one workload: summaries, paired ratios with intervals, the floor."""
+
+from dataclasses import dataclass
+
+from forge.domain.digest import Digest
+from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, WorkloadTiming
+from forge.domain.policy import BaselineKind
+from forge.domain.tensors import Shape
+from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, HARNESS
+from forge.lab.replays import Replays
+from forge.lab.statistics import interval, pair_ratios, summarise
+from forge.pipeline.samples import Samples
+
+_MEASURED: tuple[BaselineKind, ...] = ("eager", "compile", "vendor", "promoted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Samples of every side, and what they were held against."""
+
+    samples: Samples
+    floor_ns: float
+    claims: dict[str, float]
+    plan_sha256: Digest | None = None
+    """Of the launch plan that was timed."""
+    confirmation: Samples | None = None
+    """Fresh samples of a candidate that met the rule."""
+
+    @property
+    def kinds(self) -> tuple[BaselineKind, ...]:
+        """The baselines among the sides."""
+        return tuple(kind for kind in _MEASURED if kind in self.samples.sides)
+
+
+def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest) -> WorkloadTiming:
+    """Summaries and intervals of every side."""
+    samples = measured.samples
+    candidate = samples.per_call_ns(CANDIDATE)
+    timing = summarise(candidate, samples.method)
+    harness = summarise(samples.per_call_ns(HARNESS), samples.method).median_ns if HARNESS in samples.sides else 0.0
+    return WorkloadTiming(
+        shape=shape,
+        candidate=timing,
+        speedups=_speedups(samples, measured.kinds),
+        control=_control(samples),
+        harness_ns=harness,
+        floor_ns=measured.floor_ns,
+        floor_fraction=measured.floor_ns / timing.median_ns,
+        process_pairs=len(candidate),
+        rounds=len(candidate[0]),
+        samples_sha256=samples_sha256,
+        confirmation=_confirmation(measured.confirmation, measured.kinds),
+        replay=_replay(samples, measured.plan_sha256),
+    )
+
+
+def _speedups(samples: Samples, kinds: tuple[BaselineKind, ...]) -> tuple[Speedup, ...]:
+    candidate = samples.per_call_ns(CANDIDATE)
+    speedups = []
+    for kind in kinds:
+        baseline = samples.per_call_ns(kind)
+        ratios = pair_ratios(baseline, candidate)
+        speedups.append(
+            Speedup(
+                baseline=kind,
+                baseline_median_ns=summarise(baseline, samples.method).median_ns,
+                interval=interval(ratios),
+                pairs_lost=sum(ratio <= 0 for ratio in ratios),
+            )
+        )
+    return tuple(speedups)
+
+
+def _control(samples: Samples) -> Interval:
+    return interval(pair_ratios(samples.per_call_ns(CONTROL_KIND), samples.per_call_ns(CONTROL)))
+
+
+def _confirmation(samples: Samples | None, kinds: tuple[BaselineKind, ...]) -> Confirmation | None:
+    if samples is None:
+        return None
+    candidate = samples.per_call_ns(CANDIDATE)
+    return Confirmation(
+        candidate=summarise(candidate, samples.method),
+        speedups=_speedups(samples, kinds),
+        control=_control(samples),
+        process_pairs=len(candidate),
+    )
+
+
+def _replay(samples: Samples, plan_sha256: Digest | None) -> Replay | None:
+    replays = [attempt for attempt in samples.attempts if isinstance(attempt, Replays)]
+    if not replays or plan_sha256 is None:
+        return None
+    states = [state for attempt in replays for state in attempt.states]
+    return Replay(
+        plan_sha256=plan_sha256,
+        sets=replays[-1].sets,
+        set_bytes=replays[-1].set_bytes,
+        host_ratio=tuple(ratio for attempt in replays for ratio in attempt.host_ratio),
+        states=(states[0], states[-1]) if states else (),
+        blocks=sum(attempt.blocks for attempt in replays),
+        dropped=sum(attempt.dropped for attempt in replays),
+        gpu_s=sum(attempt.device_ns for attempt in replays) / 1e9,
+    )
