@@ -185,6 +185,57 @@ def session(path: Path) -> Contender:
     return Orm()
 
 
+def ruled_session(path: Path) -> Contender:
+    """The ledger's own rules by way of sessions: the same file, checks, chain and queries, one object a row."""
+    from sqlalchemy import event
+    from sqlmodel import Session, col, create_engine, func, select
+
+    from forge.ledger.batch import prepare
+    from forge.ledger.chain import StoredRow, sealed
+    from forge.ledger.connection import configure
+    from forge.ledger.table import EventRow
+
+    create(path).close()
+    engine = create_engine(f"sqlite:///{path}")
+
+    @event.listens_for(engine, "connect")
+    def configured(connection: sqlite3.Connection, _: object) -> None:
+        configure(connection, path, read_only=False)
+
+    def add(opened: Session, number: int) -> None:
+        prepared = prepare(batch(number))
+        (one,), key = prepared.events, f"{prepared.idempotency_key}#0"
+        head = opened.exec(select(EventRow).order_by(col(EventRow.seq).desc()).limit(1)).one()
+        versions = select(func.max(EventRow.stream_version)).where(EventRow.stream == one.stream)
+        version = (opened.exec(versions).one() or 0) + 1
+        assert opened.exec(select(EventRow.seq).where(EventRow.idempotency_key == key)).first() is None
+        said = f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+        place = (head.seq + 1, new_id(), one.stream, version, one.type, one.schema_version, said, prepared.actor)
+        about = (prepared.correlation_id, prepared.causation_id, key, one.payload, one.payload_sha256)
+        made = sealed(StoredRow(*place, *about, head.event_hash, b""))
+        opened.add(EventRow(**made._asdict()))
+        opened.flush()
+
+    class Orm:
+        def ready(self, first: int, count: int) -> None:
+            self._numbers = list(range(first, first + count))
+
+        def single(self) -> None:
+            for number in self._numbers:
+                with Session(engine) as opened:
+                    add(opened, number)
+                    opened.commit()
+
+        def many(self) -> None:
+            for numbers in hundreds(self._numbers):
+                with Session(engine) as opened:
+                    for number in numbers:
+                        add(opened, number)
+                    opened.commit()
+
+    return Orm()
+
+
 def library(path: Path) -> Contender | None:
     """`eventsourcing` (pip install eventsourcing), if it is here: aggregates are loaded, changed and saved."""
     try:

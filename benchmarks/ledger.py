@@ -39,6 +39,8 @@ Figure = dict[str, Any]
 SLICE = 100
 FILL = 1000
 PROOFS = 300
+FSYNCS = 300
+PAGE_BYTES = 4096
 
 
 class Taken(NamedTuple):
@@ -96,6 +98,7 @@ def appends(folder: Path, rounds: int) -> tuple[list[Figure], list[Figure]]:
         "sqlite3 INSERT": contenders.Driver(folder / "driver.db"),
         "forge": contenders.Forge(folder / "forge.db"),
         "SQLModel session": contenders.session(folder / "session.db"),
+        "SQLModel session, same rules": contenders.ruled_session(folder / "ruled.db"),
         "eventsourcing": contenders.library(folder / "library.db"),
     }
     if made["eventsourcing"] is None:
@@ -119,17 +122,38 @@ def appends(folder: Path, rounds: int) -> tuple[list[Figure], list[Figure]]:
     hundred = f"x{BATCH}"
     pairs = [
         ("append / sqlite3 autocommit INSERT", "sqlite3 INSERT", "forge", 0.60),
-        ("append / SQLModel session add and commit", "SQLModel session", "forge", 3),
+        ("append / SQLModel session, bare table, ready values", "SQLModel session", "forge", 3),
+        ("append / SQLModel session, same rules", "SQLModel session, same rules", "forge", 3),
         (f"append_many({BATCH}) / append", "forge", f"forge {hundred}", 7),
         ("append / eventsourcing get and save", "eventsourcing", "forge", 3.5),
     ]
-    compared = []
+    compared = [
+        {"name": f"processor time of an append: {name}", "unit": "us", **processor_us(taken[name])} for name in there
+    ] + [fsyncs(folder)]
     for name, slower, faster, wanted in pairs:
         if slower in taken:
             compared.append(goal(name, ratio(taken[slower], taken[faster]), wanted))
             worked = ratio(taken[slower], taken[faster], processor=True)
             compared.append({"name": f"processor: {name}", **worked, "unit": "x"})
     return rates, compared
+
+
+def processor_us(taken: list[Taken]) -> dict[str, float]:
+    return spread([1e6 * one.processor_s / SLICE for one in taken])
+
+
+def fsyncs(folder: Path) -> Figure:
+    """What this disk takes to make one page durable: all that an append waits for."""
+    waited = []
+    with open(folder / "page", "wb") as file:
+        for _ in range(FSYNCS):
+            file.seek(0)
+            file.write(os.urandom(PAGE_BYTES))
+            file.flush()
+            started = time.perf_counter()
+            os.fdatasync(file.fileno())
+            waited.append(1e6 * (time.perf_counter() - started))
+    return {"name": "fdatasync of one page", "unit": "us", **spread(waited)}
 
 
 def filled(folder: Path, events: int) -> Path:

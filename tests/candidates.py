@@ -44,6 +44,8 @@ def job_for(
     described: dict[str, object] = {"name": "a candidate", "op": "fused_add_rmsnorm", "language": language}
     if language == "cpp" and cpp_source:
         described["cpp"] = {"source": "CPP_SOURCE", "flags": ["-O3", "-march=native", "-fopenmp", "-std=c++17"]}
+    if language == "cuda" and cpp_source:
+        described["cuda"] = {"source": "CUDA_SOURCE"}
     files = {name: (EXAMPLES / "honest_cpp" / name).read_bytes() for name in ("reference.py", "bench.py")}
     files |= {
         "kernel.py": kernel.encode(),
@@ -62,6 +64,7 @@ def job_for(
         metadata=Metadata.model_validate(described),
         entry_point="fused_add_rmsnorm",
         interpreted=language == "triton",
+        arch="sm_90" if language in ("cuda", "triton") else "host",
         forbidding=forbidding,
     )
 

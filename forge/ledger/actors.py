@@ -30,6 +30,7 @@ GROUPS: dict[Group, frozenset[str]] = {
     "observed": frozenset(
         {
             "EnvironmentCaptured",
+            "DeviceCalibrated",
             "CandidateRejected",
             "CandidateVerified",
             "VerificationErrored",

@@ -1,8 +1,8 @@
 """Derives a ledger again from its raw rows and says where they differ; it doubts the writer.
 
 Nothing here is shared with the code that writes: the standard library reads the rows, hashes them and renders
-their envelopes. Stored payload bytes are hashed as they stand; their form is checked with every number's text
-kept, so no second JSON library has to agree with the first about how to print a float.
+their envelopes. Stored payload bytes are hashed as they stand; their form is held against the standard library's
+own rendering (see `audit_payload`).
 """
 
 import sqlite3

@@ -16,9 +16,10 @@ from forge.ledger.audit_report import Problem
 
 BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "TaskCreated": ("task.held_out_sha256",),
+    "RunStarted": ("policy_sha256",),
     "PromptRendered": ("rendered_sha256",),
     "CandidateSubmitted": ("files.files[].sha256",),
-    "CandidateRejected": ("counterexample_sha256",),
+    "CandidateRejected": ("counterexample_sha256", "report_sha256"),
     "CandidateVerified": ("report_sha256", "artifact_sha256"),
     "BenchmarkRecorded": ("report_sha256", "workloads[].samples_sha256"),
     "BenchmarkFailed": ("report_sha256", "workloads[].samples_sha256"),
@@ -26,6 +27,11 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "RunSealed": ("manifest_sha256",),
 }
 """Type -> its payload's fields that name stored bytes; null where the type allows it."""
+_SINCE_VERSION = {("CandidateRejected", "report_sha256"): 2}
+"""Fields that older payloads of their type don't have."""
+PIECE_FIELDS = {"KernelRevoked": ("evidence[]",)}
+"""Type -> fields of whose values only some name stored bytes: those that begin with `sha256:`."""
+_PIECE = "sha256:"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MANIFEST = "manifest.json"
@@ -42,9 +48,9 @@ class Evidence:
         self._seen: dict[str, str | None] = {}
         self._told: set[str] = set()
 
-    def problems(self, seq: int, type_name: str, payload: Mapping[str, object]) -> list[Problem]:
+    def problems(self, seq: int, type_name: str, version: int, payload: Mapping[str, object]) -> list[Problem]:
         """What an event names and isn't there, or isn't what it was."""
-        found = list(self._required(seq, type_name, payload))
+        found = list(self._required(seq, type_name, version, payload))
         named = {problem.expected for problem in found}
         for field, digest in _digest_fields(payload):
             if digest not in named and self._found(digest) not in (None, digest):
@@ -64,8 +70,8 @@ class Evidence:
             if _DIGEST.fullmatch(name) and name not in self._told and self._found(name) != name
         ]
 
-    def _required(self, seq: int, type_name: str, payload: Mapping[str, object]) -> Iterator[Problem]:
-        for field, digest in required_blobs(type_name, payload):
+    def _required(self, seq: int, type_name: str, version: int, payload: Mapping[str, object]) -> Iterator[Problem]:
+        for field, digest in required_blobs(type_name, version, payload):
             actual = self._found(digest)
             if actual != digest:
                 yield Problem(seq, f"blob {field}", digest, actual or "missing")
@@ -96,12 +102,18 @@ class Evidence:
                 yield Problem(seq, f"{what}/{name}", wanted, actual)
 
 
-def required_blobs(type_name: str, payload: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Field and digest of each blob that must be stored for such an event."""
+def required_blobs(type_name: str, version: int, payload: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Field and digest of each blob that must be stored for such an event, written in that schema version."""
     for field in BLOB_FIELDS.get(type_name, ()):
+        if version < _SINCE_VERSION.get((type_name, field), 1):
+            continue
         for digest in _values(payload, field.split(".")):
             if digest is not None:
                 yield field, str(digest)
+    for field in PIECE_FIELDS.get(type_name, ()):
+        for piece in _values(payload, field.split(".")):
+            if str(piece).startswith(_PIECE):
+                yield field, str(piece).removeprefix(_PIECE)
 
 
 def _values(node: object, path: list[str]) -> Iterator[object]:

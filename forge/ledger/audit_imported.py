@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from forge.errors import UsageError
+from forge.ledger.audit_envelope import COLUMNS, AuditedRow
 from forge.ledger.audit_evidence import Evidence
 from forge.ledger.audit_report import PROBLEM_LIMIT, Problem
-from forge.ledger.audit_rows import COLUMNS, Reading
+from forge.ledger.audit_rows import Reading
 from forge.ledger.audit_signed import SPEAKING_OF_SIZES, GivenCheckpoint, sizes_in
 from forge.ledger.audit_tree import StoredNodes
 
@@ -42,7 +43,8 @@ class Imported:
         return found
 
     def _problems_of(self, connection: sqlite3.Connection, ledger_id: str, said: Sequence[Import]) -> list[Problem]:
-        reading = Reading(Evidence(self._runs, run_folders=False) if self._runs is not None else None)
+        evidence = Evidence(self._runs, run_folders=False) if self._runs is not None else None
+        reading = Reading(evidence)
         sizes = {size for _, payload in said if (size := _size(payload)) is not None}
         query = f"SELECT payload FROM foreign_event WHERE ledger_id = ? AND type IN ({SPEAKING_OF_SIZES})"  # noqa: S608
         sizes |= sizes_in(payload for (payload,) in connection.execute(query, (ledger_id,)))
@@ -58,10 +60,9 @@ class Imported:
         return found + [problem for one in said for problem in _contradictions(one, said, reading)]
 
 
-def _rows(connection: sqlite3.Connection, ledger_id: str) -> Iterator[dict[str, object]]:
+def _rows(connection: sqlite3.Connection, ledger_id: str) -> Iterator[AuditedRow]:
     query = f"SELECT {', '.join(COLUMNS)} FROM foreign_event WHERE ledger_id = ? ORDER BY seq"  # noqa: S608
-    for row in connection.execute(query, (ledger_id,)):
-        yield dict(zip(COLUMNS, row, strict=True))
+    yield from connection.execute(query, (ledger_id,))
 
 
 def _contradictions(one: Import, said: Sequence[Import], reading: Reading) -> Iterator[Problem]:

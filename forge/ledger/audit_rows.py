@@ -1,45 +1,32 @@
 """The audit's view of rows: whether each follows from those before it, whoever's ledger they are.
 
-What a row must look like is written down here a second time, apart from the writer. The same reading serves this
-ledger, those that were imported into it, and bundles that strangers send.
+The same reading serves this ledger, those that were imported into it, and bundles that strangers send.
 """
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from json.encoder import encode_basestring
 
 from forge.errors import LedgerCorrupt
+from forge.ledger.audit_envelope import COLUMNS, AuditedRow, derived_hash, hex_of, malformed, quick_hash, text_of
 from forge.ledger.audit_evidence import Evidence
+from forge.ledger.audit_payload import canonical_text, quick_document
 from forge.ledger.audit_report import AuditReport, CheckpointVerdict, Problem
 from forge.ledger.audit_signed import SPEAKING_OF_SIZES, GivenCheckpoint, Signatures, sizes_in
 from forge.ledger.audit_tree import Frontier, StoredNodes
 from forge.proof.note import VerifierKey
 
-COLUMNS = (
-    "seq",
-    "event_id",
-    "stream",
-    "stream_version",
-    "type",
-    "schema_version",
-    "recorded_at",
-    "actor",
-    "correlation_id",
-    "causation_id",
-    "idempotency_key",
-    "payload",
-    "payload_sha256",
-    "prev_hash",
-    "event_hash",
+_TELLING = frozenset(
+    {
+        b"LedgerOpened",
+        b"LedgerImported",
+        b"LedgerKeyAdopted",
+        b"LedgerKeyRotated",
+        b"LedgerRestored",
+        b"CheckpointPublished",
+    }
 )
-_ENVELOPE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-_DIGESTS = frozenset({"payload_sha256", "prev_hash", "event_hash"})
-_NUMBERS = ("stream_version", "schema_version")
-_TEXTS = frozenset(COLUMNS) - _DIGESTS - {"seq", *_NUMBERS, "payload"}
-_STORED_AS_BYTES = tuple(sorted(_TEXTS | _DIGESTS | {"payload"}))
+"""Types whose content says something of the ledger itself."""
 
 
 class Reading:
@@ -86,7 +73,7 @@ class Reading:
     def rows(self, connection: sqlite3.Connection) -> Iterator[list[Problem]]:
         """The problems of each row, in order."""
         for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM event ORDER BY seq"):  # noqa: S608
-            yield self.problems(dict(zip(COLUMNS, row, strict=True)))
+            yield self.problems(row)
 
     def left_over(self) -> list[Problem]:
         """What is stored beyond what the rows give; asked for after the last one."""
@@ -135,21 +122,53 @@ class Reading:
             problems=problems,
         )
 
-    def problems(self, row: dict[str, object]) -> list[Problem]:
+    def problems(self, row: AuditedRow) -> list[Problem]:
         """How this row fails to follow from those before it, and what its payload names in vain."""
+        document = self._document_if_sound(row)
+        if document is None:
+            return self._closely(dict(zip(COLUMNS, row, strict=True)))
+        seq, _, stream, version, kind, schema_version = row[:6]
+        assert isinstance(seq, int)
+        assert isinstance(stream, bytes)
+        assert isinstance(version, int)
+        assert isinstance(kind, bytes)
+        assert isinstance(schema_version, int)
+        self._streams[stream] = version
+        if kind not in _TELLING and self._evidence is None and seq != 1:
+            return self._step(seq, row[14])
+        found = self._content_problems(seq, kind.decode(), schema_version, document)
+        return found + self._step(seq, row[14])
+
+    def _document_if_sound(self, row: AuditedRow) -> Mapping[str, object] | None:
+        """What the payload says, if the row follows in every way; None says that a closer look is due."""
+        payload, payload_sha256, prev_hash, event_hash = row[11:]
+        if not (
+            row[0] == self._seq + 1
+            and prev_hash == self.last_hash
+            and isinstance(payload, bytes)
+            and hashlib.sha256(payload).digest() == payload_sha256
+            and event_hash == quick_hash(row)
+            and row[3] == self._streams.get(row[2], 0) + 1  # type: ignore[call-overload]  # bytes, where the hash fits
+        ):
+            return None
+        return quick_document(payload)
+
+    def _closely(self, row: dict[str, object]) -> list[Problem]:
+        """The same of any row, with a name for everything that is wrong."""
         seq = row["seq"]
         assert isinstance(seq, int)
-        malformed = next(_malformed(seq, row), None)
-        if malformed is not None:
-            return [malformed, *self._step(seq, row["event_hash"])]
+        fault = next(malformed(seq, row), None)
+        if fault is not None:
+            return [fault, *self._step(seq, row["event_hash"])]
         found = [
             Problem(seq, what, str(expected), str(actual))
             for what, expected, actual in self._comparisons(seq, row)
             if expected != actual
         ]
-        payload = row["payload"]
+        payload, version = row["payload"], row["schema_version"]
         assert isinstance(payload, bytes)
-        found += self._payload_problems(seq, str(_text(row["type"])), payload)
+        assert isinstance(version, int)
+        found += self._payload_problems(seq, str(text_of(row["type"])), version, payload)
         return found + self._step(seq, row["event_hash"])
 
     def _step(self, seq: int, event_hash: object) -> list[Problem]:
@@ -163,20 +182,28 @@ class Reading:
         assert isinstance(stream, bytes)
         assert isinstance(payload, bytes)
         yield "seq", self._seq + 1, seq
-        yield "prev_hash", self.last_hash.hex(), _hex(row["prev_hash"])
-        yield "payload_sha256", hashlib.sha256(payload).hexdigest(), _hex(row["payload_sha256"])
-        yield "event_hash", _event_hash(row), _hex(row["event_hash"])
+        yield "prev_hash", self.last_hash.hex(), hex_of(row["prev_hash"])
+        yield "payload_sha256", hashlib.sha256(payload).hexdigest(), hex_of(row["payload_sha256"])
+        yield "event_hash", derived_hash(row), hex_of(row["event_hash"])
         self._streams[stream] = self._streams.get(stream, 0) + 1
-        yield f"stream_version of {_text(stream)}", self._streams[stream], row["stream_version"]
+        yield f"stream_version of {text_of(stream)}", self._streams[stream], row["stream_version"]
 
-    def _payload_problems(self, seq: int, type_name: str, payload: bytes) -> list[Problem]:
+    def _payload_problems(self, seq: int, type_name: str, version: int, payload: bytes) -> list[Problem]:
+        plain = quick_document(payload)
+        if plain is not None:
+            return self._content_problems(seq, type_name, version, plain)
         try:
             text = payload.decode()
-            document, canonical = _canonical(text)
+            document, canonical = canonical_text(text)
         except (ValueError, RecursionError) as error:
             return [Problem(seq, "payload", "canonical JSON", str(error))]
         if canonical != text or not isinstance(document, dict):
             return [Problem(seq, "payload", f"canonical JSON: {canonical[:200]}", text[:200])]
+        return self._content_problems(seq, type_name, version, document)
+
+    def _content_problems(
+        self, seq: int, type_name: str, version: int, document: Mapping[str, object]
+    ) -> list[Problem]:
         if seq == 1 or type_name == "LedgerOpened":
             said = (seq, type_name, document.get("ledger_id"), document.get("origin"))
             meant = (1, "LedgerOpened", self._ledger_id, self._origin)
@@ -185,85 +212,4 @@ class Reading:
         if type_name == "LedgerImported":
             self.imports.append((seq, document))
         found = self._signatures.problems(seq, type_name, document, self.roots)
-        return found + (self._evidence.problems(seq, type_name, document) if self._evidence else [])
-
-
-def _canonical(text: str) -> tuple[object, str]:
-    """A document and its canonical text; raise ValueError or RecursionError for what isn't JSON.
-
-    If the standard library's own encoder gives the text back, it is canonical and nothing needs a closer look.
-    """
-    with suppress(ValueError):
-        document = json.loads(text)
-        if _ENVELOPE.encode(document) == text:
-            return document, text
-    document = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse_constant)
-    return document, _render(document)
-
-
-class _Number(str):
-    """A JSON number as it was written."""
-
-    __slots__ = ()
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} isn't JSON")
-
-
-def _render(node: object) -> str:
-    """The canonical text: keys sorted, no spaces, strings as plain as JSON allows; numbers as they were."""
-    match node:
-        case _Number():
-            return str(node)
-        case dict():
-            return "{" + ",".join(f"{_quoted(key)}:{_render(node[key])}" for key in sorted(node)) + "}"
-        case list():
-            return "[" + ",".join(map(_render, node)) + "]"
-        case _:
-            return _quoted(node)
-
-
-def _quoted(scalar: object) -> str:
-    return encode_basestring(scalar) if isinstance(scalar, str) else json.dumps(scalar)
-
-
-def _malformed(seq: int, row: dict[str, object]) -> Iterator[Problem]:
-    """A value that no writer of ours could have stored."""
-    for name in _NUMBERS:
-        if not isinstance(row[name], int):
-            yield Problem(seq, name, "a whole number", repr(row[name])[:200])
-    for name in _STORED_AS_BYTES:
-        value = row[name]
-        if value is None and name in ("causation_id", "idempotency_key"):
-            continue
-        if not isinstance(value, bytes) or (name in _DIGESTS and len(value) != hashlib.sha256().digest_size):
-            yield Problem(seq, name, "32 bytes" if name in _DIGESTS else "text", repr(value)[:200])
-        elif name in _TEXTS and _undecodable(value):
-            yield Problem(seq, name, "UTF-8", repr(value)[:200])
-
-
-def _undecodable(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _event_hash(row: dict[str, object]) -> str:
-    """SHA-256 over 0x00 and the canonical JSON of every column but the payload and the hash itself."""
-    columns = {
-        name: _hex(value) if name in _DIGESTS else _text(value) if name in _TEXTS else value
-        for name, value in row.items()
-        if name not in ("payload", "event_hash")
-    }
-    return hashlib.sha256(b"\x00" + _ENVELOPE.encode(columns).encode()).hexdigest()
-
-
-def _hex(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else repr(value)
-
-
-def _text(value: object) -> str | None:
-    return value.decode() if isinstance(value, bytes) else None
+        return found + (self._evidence.problems(seq, type_name, version, document) if self._evidence else [])

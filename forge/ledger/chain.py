@@ -42,10 +42,21 @@ def genesis_hash(ledger_id: str) -> bytes:
 
 def envelope(row: StoredRow) -> bytes:
     """The bytes that a row's hash covers; the payload stands in it by its digest."""
-    columns: dict[str, object] = dict(zip(StoredRow._fields, row, strict=True))
-    del columns["payload"], columns["event_hash"]
-    columns["payload_sha256"] = row.payload_sha256.hex()
-    columns["prev_hash"] = row.prev_hash.hex()
+    columns = {
+        "actor": row.actor,
+        "causation_id": row.causation_id,
+        "correlation_id": row.correlation_id,
+        "event_id": row.event_id,
+        "idempotency_key": row.idempotency_key,
+        "payload_sha256": row.payload_sha256.hex(),
+        "prev_hash": row.prev_hash.hex(),
+        "recorded_at": row.recorded_at,
+        "schema_version": row.schema_version,
+        "seq": row.seq,
+        "stream": row.stream,
+        "stream_version": row.stream_version,
+        "type": row.type,
+    }
     return orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
 
 
@@ -56,4 +67,4 @@ def event_hash(row: StoredRow) -> bytes:
 
 def sealed(row: StoredRow) -> StoredRow:
     """The row with its hash in place."""
-    return row._replace(event_hash=event_hash(row))
+    return StoredRow._make((*row[:-1], event_hash(row)))

@@ -129,7 +129,7 @@ def _read(bundle: UntrustedBundle, here: _Here, progress: Progress) -> tuple[Rea
     for row in bundle.rows():
         _require_same(bundle, here, row)
         vouched = _take(bundle, reading, row, vouched)
-        for field, digest in required_blobs(row.type, _payload(row)):
+        for field, digest in required_blobs(row.type, row.schema_version, _payload(row)):
             required[_digest(bundle, digest, row)] = f"event {row.seq} ({field})"
         if row.seq % TOLD_EVERY == 0:
             progress(f"checked {row.seq} of {header.size} events")
@@ -139,7 +139,7 @@ def _read(bundle: UntrustedBundle, here: _Here, progress: Progress) -> tuple[Rea
 def _take(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouched: int) -> int:
     """Have the auditor read one row; where the keys begin that vouch for each other."""
     before = len(reading.keys)
-    problems = reading.problems({name: _raw(value) for name, value in row._asdict().items()})
+    problems = reading.problems(tuple(map(_raw, row)))
     if problems:
         first = problems[0]
         raise refused(

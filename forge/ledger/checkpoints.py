@@ -58,11 +58,11 @@ def signing_state(ledger: Ledger) -> SigningState:
 
 def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
     """The last checkpoint that the ledger records."""
-    newest = None
-    for recorded in ledger.read(types=("CheckpointPublished",)):
-        if isinstance(recorded.event, CheckpointPublished):
-            newest = recorded.event
-    return newest
+    newest = ledger.newest(CheckpointPublished.TYPE)
+    if newest is None:
+        return None
+    assert isinstance(newest.event, CheckpointPublished)
+    return newest.event
 
 
 def published(ledger: Ledger) -> dict[str, bytes]:

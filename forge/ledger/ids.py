@@ -1,7 +1,5 @@
 """Event ids: UUIDv7 (RFC 9562, section 5.7), which sort by the time they were made."""
 
-import uuid
-
 RANDOM_BYTES = 10
 """74 bits are used; the clock and the randomness come from the caller."""
 
@@ -15,4 +13,5 @@ def uuid7(now_ms: int, random_bytes: bytes) -> str:
     random_bits = int.from_bytes(random_bytes, "big")
     high = (random_bits >> 62) & 0xFFF
     low = random_bits & ((1 << 62) - 1)
-    return str(uuid.UUID(int=now_ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low))
+    digits = f"{now_ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,4 +1,9 @@
-"""Takes another ledger's events in as evidence, once all of their bundle was checked."""
+"""Takes another ledger's events in as evidence, once all of their bundle was checked.
+
+Checking and storing blobs is done beside other writers. The rows themselves go in under the lock in one transaction
+with the event that vouches for them, however many they are: a part of them, left by a crash, would be rows that no
+event speaks of, which is what an audit calls damage. Other writers queue on the lock meanwhile, and none is refused.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -10,6 +10,8 @@ from forge.ledger.blobs import BlobStore
 READ_LIMIT_BYTES = 1 << 20
 """A blob that is larger is data: nothing is looked for in it."""
 _SUFFIX = "sha256"
+_PREFIX = "sha256:"
+"""How a piece of evidence names a blob, whatever its field is called."""
 
 
 class NamedBlobs:
@@ -39,17 +41,14 @@ class NamedBlobs:
 
 
 def _named(node: object, name: str = "") -> Iterator[Digest]:
-    """Values of fields called `*sha256` that look like one."""
+    """Values of fields called `*sha256` that look like one, and `sha256:` with one after it."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from _named(value, key)
     elif isinstance(node, list):
         for value in node:
             yield from _named(value, name)
-    elif (
-        isinstance(node, str)
-        and name.endswith(_SUFFIX)
-        and len(node) == 64
-        and not set(node) - set("0123456789abcdef")
-    ):
-        yield node
+    elif isinstance(node, str) and (name.endswith(_SUFFIX) or node.startswith(_PREFIX)):
+        digest = node.removeprefix(_PREFIX)
+        if len(digest) == 64 and not set(digest) - set("0123456789abcdef"):
+            yield digest

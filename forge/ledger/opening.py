@@ -61,7 +61,7 @@ def _bring_up_to_date(path: Path, lock: WriterLock) -> None:
 
 
 def _fill_tree(connection: sqlite3.Connection) -> None:
-    row = connection.execute(SELECT_HEAD.sql, SELECT_HEAD.values({})).fetchone()
+    row = connection.execute(SELECT_HEAD).fetchone()
     grow(connection, row[0])
 
 

@@ -26,11 +26,13 @@ from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
 from forge.ledger.replay import Line, replay
 from forge.ledger.schema import check_schema, migrate
-from forge.ledger.table import INSERT_FOREIGN, INSERT_META, SELECT_STREAM_VERSION
+from forge.ledger.table import INSERT_FOREIGN, INSERT_META, SELECT_NEWEST, SELECT_STREAM_VERSION, SELECT_STREAMS
 from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
 
 OPENING_ACTOR = "system:forge"
+LAST_CHARACTER = "\U0010ffff"
+"""Sorts after every printable character: what begins with a text lies between it and it with this one."""
 
 
 class Ledger:
@@ -54,7 +56,8 @@ class Ledger:
         self._new_id = new_id
         self._genesis = genesis_hash(ledger_id)
         self._process = os.getpid()
-        self._file = _file_identity(path)
+        self._name = os.fspath(path)
+        self._file = _file_identity(self._name)
         self._closed = False
 
     @classmethod
@@ -140,6 +143,19 @@ class Ledger:
         """How many events a stream has; 0 if it doesn't exist."""
         with storage_errors(self.path):
             return int(self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()[0])
+
+    def streams(self, beginning: str) -> list[str]:
+        """The streams whose names begin so, in order: `run:2026` gives the runs of a year."""
+        with storage_errors(self.path):
+            found = self._connection.execute(SELECT_STREAMS, (beginning, beginning + LAST_CHARACTER)).fetchall()
+        return [stream for (stream,) in found]
+
+    def newest(self, type_name: str) -> Recorded[Event] | None:
+        """The last event of a type, by the index; None if there is none."""
+        (wanted,) = known_types((type_name,))
+        with storage_errors(self.path):
+            row = self._connection.execute(SELECT_NEWEST, (wanted,)).fetchone()
+        return None if row is None else recorded(StoredRow._make(row), self.path)
 
     @contextmanager
     def tree(self) -> Iterator[StoredTree]:
@@ -247,7 +263,7 @@ class Ledger:
                 "open it again after a fork"
             )
         with storage_errors(self.path), self._lock.held():
-            if _file_identity(self.path) != self._file:
+            if _file_identity(self._name) != self._file:
                 raise LedgerCorrupt(f"{self.path}: another file took its place; open it again")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -259,6 +275,6 @@ class Ledger:
                         self._connection.execute("ROLLBACK")
 
 
-def _file_identity(path: Path) -> tuple[int, int]:
-    found = os.stat(path)
+def _file_identity(name: str) -> tuple[int, int]:
+    found = os.stat(name)
     return found.st_dev, found.st_ino

@@ -150,17 +150,36 @@ INSERT_EVENT = Statement(insert(EVENT)).sql
 INSERT_META = Statement(insert(LEDGER_META)).sql
 """Takes one, ledger_id, origin, format, genesis_hash."""
 SELECT_META = Statement(select(*LEDGER_META.c)).sql
-SELECT_HEAD = Statement(select(EVENT.c.seq, EVENT.c.event_hash).order_by(EVENT.c.seq.desc()).limit(1))
-SELECT_STREAM_VERSION = Statement(
-    select(func.coalesce(func.max(EVENT.c.stream_version), literal_column("0"))).where(
-        EVENT.c.stream == bindparam("stream")
-    )
-).sql
+_EARLIER = EVENT.alias("earlier")
+_HEAD = select(EVENT.c.seq, EVENT.c.event_hash).where(
+    EVENT.c.seq == select(func.max(_EARLIER.c.seq)).scalar_subquery()
+)
+_STREAM_VERSION = select(func.coalesce(func.max(_EARLIER.c.stream_version), literal_column("0"))).where(
+    _EARLIER.c.stream == bindparam("stream")
+)
+_KEY_SEQ = select(_EARLIER.c.seq).where(_EARLIER.c.idempotency_key == bindparam("idempotency_key"))
+SELECT_HEAD = Statement(_HEAD).sql
+SELECT_STREAM_VERSION = Statement(_STREAM_VERSION).sql
+SELECT_NEXT = Statement(_HEAD.add_columns(_STREAM_VERSION.scalar_subquery(), _KEY_SEQ.scalar_subquery())).sql
+"""The head, with the version of a stream and the place of a key: all that one more event needs to know."""
 SELECT_BY_KEY = Statement(
     select(EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.payload_sha256, EVENT.c.event_hash).where(
         EVENT.c.idempotency_key == bindparam("idempotency_key")
     )
 ).sql
+SELECT_STREAMS = Statement(
+    select(EVENT.c.stream)
+    .where(
+        EVENT.c.stream >= bindparam("first"),
+        EVENT.c.stream < bindparam("beyond"),
+        EVENT.c.stream_version == literal_column("1"),
+    )
+    .order_by(EVENT.c.stream)
+).sql
+"""Takes where the names begin and where they end; answered from the index alone."""
+_OF_TYPE = select(func.max(_EARLIER.c.seq)).where(_EARLIER.c.type == bindparam("type"))
+SELECT_NEWEST = Statement(select(*EVENT.c).where(EVENT.c.seq == _OF_TYPE.scalar_subquery())).sql
+"""Takes a type: the last row of it."""
 INSERT_NODE = Statement(insert(TREE_NODE)).sql
 """Takes level, place, hash."""
 SELECT_LEAVES = Statement(

@@ -12,7 +12,7 @@ from forge.domain.digest import Digest
 from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
 from forge.ledger.batch import PreparedBatch
 from forge.ledger.chain import StoredRow, sealed
-from forge.ledger.table import INSERT_EVENT, SELECT_BY_KEY, SELECT_HEAD, SELECT_STREAM_VERSION
+from forge.ledger.table import INSERT_EVENT, SELECT_BY_KEY, SELECT_HEAD, SELECT_NEXT, SELECT_STREAM_VERSION
 from forge.ledger.tree import WIDTH, grow
 
 
@@ -49,6 +49,10 @@ class _Streams:
             self._versions[stream] = row[0]
         return self._versions[stream]
 
+    def note(self, stream: str, version: int) -> None:
+        """Take a version that was read with something else."""
+        self._versions[stream] = version
+
     def advance(self, stream: str) -> int:
         """Take the stream's next version."""
         self._versions[stream] = self.version(stream) + 1
@@ -57,7 +61,7 @@ class _Streams:
 
 def read_head(connection: sqlite3.Connection, genesis: bytes) -> tuple[int, bytes]:
     """The last event's seq and hash; 0 and the genesis hash while there is none."""
-    row = connection.execute(SELECT_HEAD.sql, SELECT_HEAD.values({})).fetchone()
+    row = connection.execute(SELECT_HEAD).fetchone()
     return (row[0], row[1]) if row else (0, genesis)
 
 
@@ -72,10 +76,12 @@ def write(
     """Insert every batch that doesn't stand there already, and the subtrees that this completes."""
     written: list[Appended] = []
     streams = _Streams(connection)
-    seq, last_hash = read_head(connection, genesis)
+    seq, last_hash, key_is_new = (
+        _begin(connection, batches[0], streams, genesis=genesis) if batches else (0, genesis, True)
+    )
     before = seq
-    for batch in batches:
-        earlier = _replay(connection, batch)
+    for place, batch in enumerate(batches):
+        earlier = None if key_is_new and not place else _replay(connection, batch)
         if earlier is not None:
             written.append(earlier)
             continue
@@ -87,6 +93,18 @@ def write(
     if seq // WIDTH > before // WIDTH:
         grow(connection, seq)
     return written
+
+
+def _begin(
+    connection: sqlite3.Connection, first: PreparedBatch, streams: _Streams, *, genesis: bytes
+) -> tuple[int, bytes, bool]:
+    """The head, whether the first batch's key is new, and, noted in `streams`, its first stream: in one query."""
+    stream = first.events[0].stream
+    row = connection.execute(SELECT_NEXT, (stream, _key_at(first, 0))).fetchone()
+    if row is None:
+        return 0, genesis, True
+    streams.note(stream, row[2])
+    return row[0], row[1], row[3] is None
 
 
 def _chain(
@@ -168,4 +186,5 @@ def _utc(moment: datetime) -> str:
     """`YYYY-MM-DDTHH:MM:SS.ffffffZ`; raise IntegrityError for a time that names no zone."""
     if moment.tzinfo is None:
         raise IntegrityError(f"the clock gave {moment!r}: expected a time with its zone")
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{in_utc.isoformat(timespec='microseconds').removesuffix('+00:00')}Z"

@@ -273,12 +273,10 @@ def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
     return run
 
 
-def find_run(state: RunsState, name: str) -> RunState:
-    """The run called `name`, or the only one whose id begins so; raises RunNotFound."""
-    if name in state.runs:
-        return state.runs[name]
-    fitting = sorted(run_id for run_id in state.runs if name and run_id.startswith(name))
-    if len(fitting) == 1:
-        return state.runs[fitting[0]]
+def the_run(known: Iterable[str], name: str) -> str:
+    """The run id `name`, or the only one that begins so; raises RunNotFound."""
+    fitting = sorted(run_id for run_id in known if name and run_id.startswith(name))
+    if name in fitting or len(fitting) == 1:
+        return name if name in fitting else fitting[0]
     found = "no run" if not fitting else f"{len(fitting)} runs ({', '.join(fitting[:3])})"
     raise RunNotFound(f"{found} by the name {name!r}: expected a run id or its unmistakable beginning")

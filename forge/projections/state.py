@@ -15,7 +15,7 @@ from forge.projections.tables import TABLES
 
 Cell = str | int | float | bytes | None
 Row = dict[str, Cell]
-HELD_ROWS = 2000
+HELD_ROWS = 500
 """So many rows are held in memory at most, between two events."""
 
 

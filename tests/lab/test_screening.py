@@ -68,9 +68,12 @@ def test_triton_is_recognised_under_another_name(alias: str) -> None:
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 @pytest.mark.parametrize("kernel", [text for text, kind in PYTHON.items() if kind in ("network", "processes")])
 def test_what_is_forbidden_is_refused_with_its_place(kernel: str, language: LanguageName) -> None:
-    own = {"triton": "import triton\n@triton.jit\ndef k():\n    pass\n", "cpp": "load_inline()\n", "torch": ""}[
-        language
-    ]
+    own = {
+        "triton": "import triton\n@triton.jit\ndef k():\n    pass\n",
+        "cpp": "load_inline()\n",
+        "cuda": "load_inline()\n",
+        "torch": "",
+    }[language]
     finding = screened(f"{own}{kernel}{ENTRY}", language)
     assert isinstance(finding, Failed)
     assert finding.reason.code == "STATIC_POLICY"

@@ -25,7 +25,7 @@ LIMIT_S = 2.0
 
 def metadata(language: str, *, cpp: bool = False) -> Metadata:
     described: dict[str, object] = {"name": "a", "op": "rmsnorm", "language": language}
-    return Metadata.model_validate({**described, **({"cpp": {}} if cpp else {})})
+    return Metadata.model_validate({**described, **({"cuda" if language == "cuda" else "cpp": {}} if cpp else {})})
 
 
 def seen(kernel: str, language: LanguageName = "torch", *, cpp: bool = False) -> tuple[SourceFinding, ...]:
@@ -144,6 +144,45 @@ CPP = {
 def test_cpp_is_read_by_tokens(body: str) -> None:
     text = f'CPP_SOURCE = r"""\nextern "C" void f() {{\n{body}\n}}\n"""\n'
     assert kinds(text + ENTRY, "cpp", cpp=True) == CPP[body]
+
+
+CUDA = {
+    "__device__ int counter;": {"state"},
+    "__device__ __align__(16) float table[4] = {1, 2, 3, 4};": {"state"},
+    "__managed__ int counter{3};": {"state"},
+    "static __device__ const float half = 0.5f;\n__constant__ float w[8];": set(),
+    "__device__ float twice(float x);\n__host__ __device__ inline float f(float x) { return x * 2; }": set(),
+    "#define HD __host__ __device__\nstruct Pair { float a, b; };": set(),
+    '__device__ int lane() { int r; asm volatile("mov.u32 %0, %laneid;" : "=r"(r)); return r; }': set(),
+    '__global__ void k(long* p) { asm volatile("mov.u64 %0, %globaltimer;" : "=l"(*p)); }': {"clock"},
+    "__global__ void __launch_bounds__(256) k(long* p) { *p = clock64(); }": {"clock"},
+    "__global__ void k(int* p) { if (*p << 3) child<<<1, 1>>>(p); }": {"threads"},
+    '__global__ void k(int* p) {}\nextern "C" void f(int* p) { k<<<1, 1>>>(p); }': set(),
+    "__global__ void k(int* p) { static int seen; *p = ++seen; }": {"state"},
+    'extern "C" void f() { asm("syscall"); }': {"foreign_code"},
+    'extern "C" void f() { fork(); }': {"processes"},
+    'extern "C" void f(void* p) { cuModuleLoadData(0, p); }': {"foreign_code"},
+    "#include <cooperative_groups.h>\n#include <cuda_bf16.h>": set(),
+}
+
+
+@pytest.mark.parametrize("text", CUDA)
+def test_cuda_is_read_by_tokens(text: str) -> None:
+    kernel = f'CUDA_SOURCE = r"""\n{text}\n"""\n'
+    assert kinds(kernel + ENTRY, "cuda", cpp=True) == CUDA[text]
+
+
+def test_the_library_that_forge_built_isnt_foreign_to_cuda() -> None:
+    text = "import ctypes\nfrom pathlib import Path\nl = ctypes.CDLL(str(Path(__file__).with_name('libkernel.so')))\n"
+    assert kinds(text + "def f(x):\n    return l.f(x)", "cuda") == set()
+
+
+@pytest.mark.parametrize("text", ["__device__ ", "__device__ (", "__global__ f(){", "__device__ x;"])
+def test_device_code_without_an_end_is_read_in_bounded_time(text: str) -> None:
+    kernel = f'CUDA_SOURCE = """{text * (FILE_LIMIT_BYTES // len(text) - 20)}"""{ENTRY}'
+    began_s = time.process_time()
+    seen(kernel, "cuda", cpp=True)
+    assert time.process_time() - began_s < 3 * LIMIT_S
 
 
 def test_a_cpp_function_of_its_own_by_a_known_name_isnt_taken_for_it() -> None:

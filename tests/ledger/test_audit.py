@@ -17,7 +17,7 @@ from forge.domain.digest import canonical
 from forge.errors import WorkspaceNotFound
 from forge.events.run import RunSealed
 from forge.ledger.audit import audit
-from forge.ledger.audit_evidence import BLOB_FIELDS
+from forge.ledger.audit_evidence import BLOB_FIELDS, required_blobs
 from forge.ledger.audit_report import AuditReport
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow, event_hash
@@ -189,6 +189,70 @@ def test_a_payload_in_another_form_is_named_even_when_every_hash_fits(text: str,
     assert first(audit(unguarded)) == (last, "payload")
 
 
+def test_a_full_audit_of_a_sound_ledger_says_the_same(filled: Path) -> None:
+    assert audit(filled, full=True) == audit(filled)
+
+
+JSON_TEXTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+).flatmap(
+    lambda node: st.sampled_from(
+        [
+            json.dumps(node),
+            json.dumps({"b": node, "a": node}, separators=(",", ":"), ensure_ascii=False),
+            json.dumps({"b": node, "a": node}, separators=(",", ":"), ensure_ascii=False, sort_keys=True),
+        ]
+    )
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=JSON_TEXTS)
+def test_the_quick_look_at_a_payload_accepts_nothing_that_the_thorough_one_refuses(text: str) -> None:
+    from forge.ledger.audit_payload import canonical_text, quick_document
+
+    try:
+        payload = text.encode()
+    except UnicodeEncodeError:
+        return
+    found = quick_document(payload)
+    if found is not None:
+        assert canonical_text(text)[1] == text
+
+
+ENVELOPE_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=ENVELOPE_TEXTS, other=st.none() | ENVELOPE_TEXTS, number=st.integers(-(2**63), 2**63 - 1))
+def test_the_quick_look_at_an_envelope_never_differs_from_the_thorough_one(
+    text: str, other: str | None, number: int
+) -> None:
+    from forge.ledger.audit_envelope import COLUMNS, derived_hash, quick_hash
+
+    digest, said = bytes(range(32)), text.encode()
+    cause = None if other is None else other.encode()
+    row = (number, said, b"s:1", 1, b"T", number, said, b"a", said, cause, cause, b"{}", digest, digest, digest)
+    quick = quick_hash(row)
+    thorough = derived_hash(dict(zip(COLUMNS, row, strict=True)))
+    assert quick is None or quick.hex() == thorough
+    plain = text.isascii() and text.isprintable() and not set(text) & {'"', "\\"}
+    if plain and other is None:
+        assert quick is not None
+
+
+@pytest.mark.parametrize("column", range(14))
+def test_a_row_with_a_value_of_another_kind_gets_a_closer_look(column: int) -> None:
+    from forge.ledger.audit_envelope import quick_hash
+
+    row: list[object] = [1, b"i", b"s:1", 1, b"T", 1, b"at", b"a", b"c", b"e", b"k", b"{}", bytes(32), bytes(32), b""]
+    assert quick_hash(tuple(row)) is not None
+    row[column] = 1.5
+    assert quick_hash(tuple(row)) is None or column == 11  # the payload stands in the envelope by its digest
+
+
 def test_a_stream_version_out_of_step_is_named_even_when_every_hash_fits(unguarded: Path) -> None:
     last = audit(unguarded).events
     rehash(unguarded, last, stream_version=900)
@@ -203,7 +267,7 @@ def test_a_stream_version_out_of_step_is_named_even_when_every_hash_fits(unguard
     number=st.floats(allow_nan=False, allow_infinity=False),
 )
 def test_the_audit_renders_what_the_writer_rendered(text: str, number: float) -> None:
-    from forge.ledger import audit_rows as auditing
+    from forge.ledger import audit_payload as auditing
 
     written = canonical({"k": text, "n": number, "l": [None, True, -1], "d": {"b": 1, "a": ""}}).decode()
     parsed = json.loads(written, parse_float=auditing._Number, parse_int=auditing._Number)
@@ -321,6 +385,35 @@ def evidence(path: Path, tmp_path: Path) -> Path:
         )
     assert audit(path, runs=runs).ok, audit(path, runs=runs).problems
     return runs
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "given"),
+    [
+        ("RunStarted", "policy_sha256", "{}"),
+        ("CandidateRejected", "report_sha256", "{}"),
+        ("CandidateRejected", "counterexample_sha256", "{}"),
+        ("KernelRevoked", "evidence", "sha256:{}"),
+    ],
+)
+def test_what_an_event_stands_on_is_missed(name: str, field: str, given: str, path: Path, tmp_path: Path) -> None:
+    runs, content = tmp_path / "forge_runs", f"what {name} stands on".encode()
+    said = given.format(BlobStore(runs / "cas").put(content))
+    nothing: dict[str, object] = {"report_sha256": None, "counterexample_sha256": None}
+    update = {one: value for one, value in nothing.items() if one in type(examples()[name]).model_fields}
+    update[field] = (said, f"event:1:{'0' * 64}", "a remark") if field == "evidence" else said
+    with open_ledger(path) as ledger:
+        ledger.append([examples()[name].model_copy(update=update)], actor="cli:ada", correlation_id="c")
+    assert audit(path, runs=runs).ok, audit(path, runs=runs).problems
+    blob(runs, content).unlink()
+    what = f"blob {field}[]" if field == "evidence" else f"blob {field}"
+    assert first(audit(path, runs=runs)) == (2, what)
+
+
+def test_a_refusal_of_the_first_version_names_no_report() -> None:
+    payload = {"counterexample_sha256": None}
+    assert list(required_blobs("CandidateRejected", 1, payload)) == []
+    assert list(required_blobs("CandidateRejected", 2, payload)) == [("report_sha256", "no such field")]
 
 
 def blob(runs: Path, content: bytes) -> Path:

@@ -1,6 +1,8 @@
 import math
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from forge.events.run import RunAborted
 from forge.ledger.audit import audit
 from forge.ledger.batch import Batch
 from forge.ledger.chain import genesis_hash
+from forge.ledger.replay import replay
 from forge.ledger.store import Ledger
 
 from .making import LEDGER_ID, create, duplicated, examples, fill, new_id, now, open_ledger, stream_of
@@ -385,3 +388,40 @@ def test_any_commands_leave_gapless_chained_streams_and_each_key_once(
             assert ledger.stream_version(stream_of(candidate)) == len(versions)
     report = audit(path)
     assert (report.ok, report.events) == (True, len(stored) + 1)
+
+
+def test_the_newest_of_a_type_and_streams_by_their_beginning_are_found(ledger: Ledger) -> None:
+    assert ledger.newest("CandidateDuplicated") is None
+    assert ledger.streams("candidate:") == []
+    events = [duplicated(number, candidate=name) for number, name in enumerate("abab")]
+    ledger.append(events, actor=ADA, correlation_id="c")
+    found = ledger.newest("CandidateDuplicated")
+    assert found is not None
+    assert (found.seq, found.event) == (5, events[-1])
+    assert ledger.streams("candidate:") == sorted(stream_of(name) for name in "ab")
+    assert ledger.streams(stream_of("a")) == [stream_of("a")]
+    assert ledger.streams(stream_of("a") + "0") == []
+    with pytest.raises(UnknownName):
+        ledger.newest("Misspelt")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "payload = CAST(payload AS BLOB)",
+        "payload_sha256 = zeroblob(32)",
+        "schema_version = 99",
+        "schema_version = 'x'",
+    ],
+)
+def test_a_fold_stops_at_a_damaged_row(damage: str, ledger: Ledger, path: Path) -> None:
+    """A STRICT table takes no value of another kind; a damaged page asks nobody, so here is a table that isn't."""
+    ledger.append([duplicated(1), duplicated(2)], actor=ADA, correlation_id="c")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("ATTACH ? AS stored", (str(path),))
+        connection.execute("CREATE TABLE main.event AS SELECT * FROM stored.event")
+        connection.execute(f"UPDATE main.event SET {damage} WHERE seq = 2")
+        lines = replay(connection, path, after_seq=0, until_seq=3, types=("CandidateDuplicated",))
+        assert next(lines).seq == 1
+        with pytest.raises(LedgerCorrupt, match="event 2"):
+            next(lines)

@@ -182,8 +182,8 @@ def test_a_run_is_found_by_its_name_or_by_an_unmistakable_beginning():
     history = opened()
     first, second = Run(history, task(), "a").start(), Run(history, task(op="softmax"), "b").start()
     state = runs.fold(runs.EMPTY, history.events)
-    assert runs.find_run(state, first.run_id).run_id == first.run_id
-    assert runs.find_run(state, second.run_id[:-6]).run_id == second.run_id
+    assert runs.the_run(state.runs, first.run_id) == first.run_id
+    assert runs.the_run(state.runs, second.run_id[:-6]) == second.run_id
     for name in ("2026", "nothing", ""):
         with pytest.raises(RunNotFound):
-            runs.find_run(state, name)
+            runs.the_run(state.runs, name)

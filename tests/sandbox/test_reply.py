@@ -23,7 +23,7 @@ records = st.builds(
     completed=st.integers(0, 2**32 - 1),
     outputs=st.lists(forms, max_size=wire.MAX_OUTPUTS).map(tuple),
 )
-names = st.from_regex(r"[a-z_]{1,20}\.so", fullmatch=True)
+names = st.from_regex(r"[a-z_]{1,20}\.(so|cubin)", fullmatch=True)
 
 
 def parse(untrusted: bytes, *, call_id: int = 7, calls: int | None = 1) -> Returned | Refused:
