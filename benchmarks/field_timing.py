@@ -62,10 +62,13 @@ def by_do_bench(function: Callable[..., object], operands: Operands) -> float:
 CLOCKS: dict[str, Clock] = {"events": by_events, "do_bench": by_do_bench}
 
 
-def compare(clock: Clock, function: Callable[..., object], operands: Operands, *, trials: int, limit_s: float) -> dict:  # type: ignore[type-arg]  # JSON
+def compare(
+    clock: Clock, function: Callable[..., object], operands: Operands, *, trials: int, limit_s: float
+) -> dict:  # type: ignore[type-arg]  # JSON
     """Time the function twice in each trial; as many trials as are wanted, or as fit into the time."""
     began_s = time.monotonic()
-    ratios, first_us = [], []
+    ratios: list[float] = []
+    first_us: list[float] = []
     clock(function, operands)
     while len(ratios) < trials and time.monotonic() - began_s < limit_s:
         baseline_ms, candidate_ms = clock(function, operands), clock(function, operands)

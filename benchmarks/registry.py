@@ -36,7 +36,7 @@ SHAPES: dict[str, dict[str, str]] = {
     "dequant_int8": ROWS,
     "dequant_int4": {"decode": "batch=16,pairs=2048", "prefill": "batch=4096,pairs=2048"},
 }
-"""The shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt; vocabularies of Llama 3 and Llama 2."""
+"""Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt; vocabularies of Llama 3 and Llama 2."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,12 @@ class Item:
 
 def items(only: set[str]) -> Iterator[Item]:
     """Every shipped kernel at every shape and type; those in CUDA C++ at the long shape in bf16."""
-    for op, shapes in SHAPES.items():
-        if only and op not in only:
-            continue
-        for dtype in ("bf16", "fp16"):
-            for shape in shapes.values():
-                yield Item(op, op, "triton", dtype, shape)
-        if (EXAMPLES / f"{op}_cuda").is_dir():
-            yield Item(f"{op}_cuda", op, "cuda", "bf16", shapes["prefill"])
+    chosen = {op: shapes for op, shapes in SHAPES.items() if not only or op in only}
+    for dtype, name in (("bf16", "prefill"), ("bf16", "decode"), ("fp16", "prefill"), ("fp16", "decode")):
+        for op, shapes in chosen.items():
+            yield Item(op, op, "triton", dtype, shapes[name])
+            if name == "prefill" and dtype == "bf16" and (EXAMPLES / f"{op}_cuda").is_dir():
+                yield Item(f"{op}_cuda", op, "cuda", dtype, shapes[name])
 
 
 def work(home: Path) -> None:
@@ -190,17 +188,20 @@ def main() -> None:
     parser.add_argument("home", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=1e9)
+    parser.add_argument("--gpus", default="", help="indices, of all by default")
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
     if options.work:
         work(options.home)
         return
     deadline = time.monotonic() + options.budget_s
-    found = gpus()
+    chosen = {int(one) for one in options.gpus.split(",") if one}
+    found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
     if not found:
-        sys.exit("this needs a GPU: nvidia-smi lists none")
+        sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
     state = options.home / "campaign.json"
     verified: list[dict[str, object]] = json.loads(state.read_text()) if state.exists() else []
+    verified = [entry for entry in verified if entry["event"] == "CandidateVerified"]
     done = [entry["item"] for entry in verified]
     wanted = [asdict(item) for item in items({one for one in options.only.split(",") if one})]
     workers = [Worker(options.home, gpu) for gpu in found for _ in range(JUDGES_PER_GPU)]
@@ -209,6 +210,8 @@ def main() -> None:
     for worker in workers:
         worker.close()
     timers = [Worker(options.home, gpu) for gpu in found]
+    place = {json.dumps(item): number for number, item in enumerate(wanted)}
+    verified.sort(key=lambda entry: place.get(json.dumps(entry["item"]), len(place)))
     orders = [
         {"phase": "bench", "item": entry["item"], "run_id": entry["run_id"]}
         for entry in verified

@@ -1,23 +1,61 @@
 """The whole loop on the examples that ship with Forge, in a workspace of its own."""
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge.app.device import chosen_device
 from forge.app.phases import bench, promote_candidate, submit, verify_candidate
 from forge.app.reads import outcome
 from forge.app.tasks import create_task, open_run
 from forge.app.workspace import Workspace
+from forge.domain.tensors import parse_dtype, parse_shape
 from forge.errors import EnvironmentUnfit
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateVerified, Event
 from forge.lab.job import Progress
 from forge.lookup import Registry
+from forge.operations import find_operation
 from forge.pipeline.benchmark import undecided
 from forge.pipeline.create import Request
+from forge.platforms.cuda import gpu_facts
 
-SHAPE = {"batch": 16, "hidden_size": 4096}
 ATTEMPTS = 2
 """An inconclusive benchmark is repeated once; both attempts count."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is demonstrated: a slot, an honest kernel for it, and a cheat."""
+
+    op: str
+    language: str
+    gpu: str
+    dtype: str
+    shape: str
+    honest: str
+    """The example's folder; likewise `cheat`."""
+    cheat: str
+    title: str
+
+    @property
+    def slot(self) -> str:
+        """As a table's line."""
+        return f"{self.op}, {self.gpu}, {self.dtype}, {self.shape.replace(',', ' ')}"
+
+
+ON_A_CPU = Story(
+    op="fused_add_rmsnorm",
+    language="cpp",
+    gpu="cpu",
+    dtype="fp32",
+    shape="batch=16,hidden_size=4096",
+    honest="honest_cpp",
+    cheat="cached_answer",
+    title="residual add and RMSNorm in one pass, C++, fp32, 16 x 4096",
+)
+GPUS = ("h100", "h200")
+"""Where the example's softmax was seen to be faster than every baseline, or is one kind of processor with these."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +63,8 @@ class Told:
     """What the demonstration came to."""
 
     home: str
+    title: str
+    slot: str
     honest_run: str
     cheat_run: str
     benchmark: dict[str, object]
@@ -32,6 +72,35 @@ class Told:
     refused: dict[str, object]
     claims: list[dict[str, object]]
     lookup: dict[str, object]
+
+
+def on_a_gpu(gpu: str) -> Story:
+    """The same story where there is a GPU."""
+    return Story(
+        op="softmax",
+        language="triton",
+        gpu=gpu,
+        dtype="bf16",
+        shape="batch=4096,hidden_size=4096",
+        honest="h200/softmax",
+        cheat="cached_answer_gpu",
+        title=f"softmax with its rows in registers, Triton, bf16, 4096 x 4096, on {gpu.upper()}",
+    )
+
+
+def story_here() -> Story:
+    """On the GPU, if this machine has one that the examples are made for and torch can use it; else on the CPU."""
+    device = chosen_device()
+    facts = gpu_facts(device.uuid) if device is not None else None
+    return on_a_gpu(facts.slug) if facts is not None and facts.slug in GPUS and _can_compute() else ON_A_CPU
+
+
+def _can_compute() -> bool:
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "triton", "cuda")):
+        return False
+    import torch
+
+    return bool(torch.version.cuda)
 
 
 def examples_folder() -> Path:
@@ -43,27 +112,27 @@ def examples_folder() -> Path:
     raise EnvironmentUnfit("the shipped examples are missing: expected them in the package; install Forge again")
 
 
-def demonstrate(workspace: Workspace, *, progress: Callable[[str], Progress]) -> Told:
+def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str], Progress]) -> Told:
     """Promote an honest kernel, refuse a cheat, look the slot up."""
     examples = examples_folder()
-    request = Request(
-        op="fused_add_rmsnorm", language="cpp", gpu="cpu", dtype="fp32", shape="batch=16,hidden_size=4096"
-    )
+    request = Request(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
     opened = create_task(workspace, request)
-    timed, promoted = _honest(workspace, opened.run_id, examples / "honest_cpp", progress)
+    timed, promoted = _honest(workspace, opened.run_id, examples / story.honest, progress)
     cheat = open_run(workspace, opened.task_id).run_id
-    submit(workspace, workspace.find_run(cheat), examples / "cached_answer", author="forge demo")
+    submit(workspace, workspace.find_run(cheat), examples / story.cheat, author="forge demo")
     caught = verify_candidate(workspace, workspace.find_run(cheat), progress=progress("a cheat: verify"))
     state = workspace.find_run(opened.run_id)
     return Told(
         home=str(workspace.home),
+        title=story.title,
+        slot=story.slot,
         honest_run=opened.run_id,
         cheat_run=cheat,
         benchmark=outcome(timed, workspace=workspace),
         promoted=outcome(promoted, workspace=workspace) if promoted else None,
         refused=outcome(caught, workspace=workspace),
         claims=[assessed.event.model_dump(mode="json") for assessed in state.assessments],
-        lookup=_look_up(workspace.registry_root),
+        lookup=_look_up(workspace.registry_root, story),
     )
 
 
@@ -84,8 +153,9 @@ def _honest(
     return timed, promote_candidate(workspace, workspace.find_run(run_id))
 
 
-def _look_up(registry: Path) -> dict[str, object]:
-    found = Registry.open(registry).lookup(op="fused_add_rmsnorm", gpu="cpu", dtype="fp32", shape=SHAPE)
+def _look_up(registry: Path, story: Story) -> dict[str, object]:
+    shape = parse_shape(story.shape, find_operation(story.op).axes)
+    found = Registry.open(registry).lookup(op=story.op, gpu=story.gpu, dtype=parse_dtype(story.dtype), shape=shape)
     kernel = found.kernel
     return {
         "match": found.match,

@@ -17,12 +17,12 @@ Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 
 def run_demo(home: Path | None, *, as_json: bool) -> int:
     """Run it in a new workspace; 0 if the honest kernel was promoted and the cheat refused."""
-    from forge.app.demo import demonstrate
+    from forge.app.demo import demonstrate, story_here
     from forge.app.workspace import Workspace
 
     folder = home.resolve() if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
     with Workspace.create(folder, origin="forge demo") as workspace:
-        told = demonstrate(workspace, progress=_reporter)
+        told = demonstrate(workspace, story_here(), progress=_reporter)
     if as_json:
         emit_json(asdict(told))
     else:
@@ -54,9 +54,7 @@ def _tell(told: "Told") -> None:
     _tell_refusal(told, console.print)
     found = told.lookup
     console.print("\n[bold]The lookup[/bold]")
-    console.print(
-        f"  fused_add_rmsnorm, cpu, fp32, batch=16 hidden_size=4096: {found['match']}, {found['kernel_id']}"
-    )
+    console.print(f"  {told.slot}: {found['match']}, {found['kernel_id']}", soft_wrap=True)
     console.print("\n[bold]The evidence[/bold]")
     console.print(f"  ledger     {told.home}/kernel_registry.db", soft_wrap=True)
     console.print(f"  run        {told.home}/forge_runs/{told.honest_run}/", soft_wrap=True)
@@ -67,12 +65,10 @@ def _tell(told: "Told") -> None:
 
 
 def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
-    show("\n[bold]An honest kernel[/bold]: residual add and RMSNorm in one pass, C++, fp32, 16 x 4096")
+    show(f"\n[bold]An honest kernel[/bold]: {told.title}")
     timed: Reported = told.benchmark
     for workload in timed.get("workloads", []):
-        whole_us, path_us = workload["candidate_ns"] / 1000, workload["harness_ns"] / 1000
-        show(f"  {whole_us:.1f} us per call, of which {path_us:.1f} us is the path itself (copying the outputs")
-        show("  out to the host), which the baselines pay as well")
+        _tell_time(workload, show)
         for kind, baseline in workload["baselines"].items():
             low, high = baseline["ci95"]
             show(
@@ -81,6 +77,7 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
             )
         low, high = workload["control"]
         show(f"  control: eager against itself reads {low:.3f} to {high:.3f}x")
+        _tell_confirmation(workload, timed["baseline_used"], show)
     for claim in told.claims:
         if claim["verdict"] != "not_comparable":
             show(f"  its own bench.py's claim: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
@@ -90,6 +87,24 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         unmet: Reported = told.promoted or timed
         reason: Reported = unmet.get("reason") or {}
         show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
+
+
+def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
+    whole_us, path_us = workload["candidate_ns"] / 1000, workload["harness_ns"] / 1000
+    if workload["method"] == "launch_plan":
+        show(f"  {whole_us:.1f} us per launch, {workload['floor_fraction']:.0%} of what this GPU's memory allows;")
+        show("  launched by Forge from its device code, without a line of the author's Python")
+    else:
+        show(f"  {whole_us:.1f} us per call, of which {path_us:.1f} us is the path itself (copying the outputs")
+        show("  out to the host), which the baselines pay as well")
+
+
+def _tell_confirmation(workload: Reported, used: str, show: Callable[..., None]) -> None:
+    again = workload["confirmation"]
+    if again:
+        one = again["baselines"][used]
+        low, high = one["ci95"]
+        show(f"  confirmed on fresh data: {one['speedup']:.2f}x over {used}, {low:.2f} to {high:.2f}x")
 
 
 def _tell_refusal(told: "Told", show: Callable[..., None]) -> None:

@@ -1,5 +1,6 @@
 """Kernels: what the registry offers, how each came about, and how one is taken back."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -65,6 +66,32 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
             for e in found["events"]
         ]
         emit_table(f"{kernel_id}: {found['status']}", columns, rows)
+
+
+@app.command()
+def export(
+    kernel_id: KernelId,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder to make; it must not exist, or be empty.")],
+    revoked_too: Annotated[
+        bool, typer.Option("--revoked-too", help="Also a kernel that was revoked, or whose evidence was withdrawn.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Write a kernel's sources, built files, launch plan and registry entry to a folder, with their digests.
+
+    Example: forge kernel export cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1 exported
+    """
+    from forge.app.kernel_export import export_kernel
+
+    with open_workspace(home) as workspace:
+        exported: dict[str, Any] = export_kernel(workspace, kernel_id, folder, revoked_too=revoked_too)  # Any: JSON
+    if as_json:
+        emit_json(exported)
+    else:
+        rows = [(name, short(digest)) for name, digest in exported["files"].items()]
+        emit_table(f"{kernel_id} ({exported['status']}) in {exported['folder']}", ("file", "sha256"), rows)
+    say(f"next: forge ledger prove {kernel_id}")
 
 
 @app.command()

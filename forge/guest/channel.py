@@ -34,7 +34,6 @@ class Time:
 
     call_id: int
     function: int
-    cycles: int
     repeats: int
     roll: int
     copy_out: bool
@@ -56,8 +55,8 @@ def read_command() -> Setup | Go | Time | None:
         call_id, function, first, count, cycles, retain, *scalars = wire.GO_BODY.unpack(body)
         return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles)
     if kind == wire.TIME:
-        call_id, function, cycles, repeats, roll, copy_out, again, *scalars = wire.TIME_BODY.unpack(body)
-        return Time(call_id, function, cycles, repeats, roll, bool(copy_out), bool(again), tuple(scalars))
+        call_id, function, repeats, roll, copy_out, again, *scalars = wire.TIME_BODY.unpack(body)
+        return Time(call_id, function, repeats, roll, bool(copy_out), bool(again), tuple(scalars))
     return Setup(json.loads(body))
 
 

@@ -1,12 +1,13 @@
 """Runs beside hostile code. Device time of one function over rotating operands, by graph replay.
 
 Only guests that hold none of a candidate's host code are asked for it: the launcher of a plan, and the baselines. The
-graph holds every set's call one after the other, `cycles` times over. Before each window the sets' contents move on
-by `roll` places and outputs and workspaces are poisoned.
+graph of a window holds one call on each set, one after the other. Before a window the contents move on: by `roll`
+places among the sets, and within each tensor by a number of elements that follows from it; outputs and workspaces are
+poisoned.
 
-A plan's device code could remember, in a variable or anywhere in memory, which output belongs to which input, and
-answer for all sets in its first launch. So its code is loaded anew for each window, and the sets' inputs and outputs
-are paired anew: what it learnt before is of no use.
+A plan's device code could remember, in a variable or anywhere in memory, what it answered before, or which output
+belongs to which input, and answer for all sets in its first launch. So no question comes twice in a window, the code
+is loaded anew for each, and the sets' inputs and outputs are paired anew: what it learnt before is of no use.
 """
 
 import random
@@ -47,7 +48,6 @@ class _Captured:
     inputs: list[Tensors]
     """Of each set."""
     outputs: list[Tensors]
-    """Of each set's last call."""
     workspaces: Tensors
 
 
@@ -60,14 +60,14 @@ class Clock:
         for one, contents in zip(layout.operands, self._contents, strict=True):
             for operand, content in zip(one, contents, strict=True):
                 operand.storage.copy_(content)
-        self._captured: dict[tuple[int, int], _Captured] = {}
+        self._captured: dict[int, _Captured] = {}
         self._poison: dict[tuple[int, int], torch.Tensor] = {}
         self._pairing: tuple[list[list[torch.Tensor]], list[torch.Tensor]] | None = None
         self._stream = torch.cuda.Stream()
 
     def time(self, function: Callable[..., object], command: channel.Time) -> None:
         """Replay, reply with the nanoseconds of the window, and copy outputs out if asked."""
-        key = (command.function, command.cycles)
+        key = command.function
         if command.again:
             device_ns = _window_ns(self._captured[key].graph, command.repeats)
             channel.reply(command.call_id, wire.DONE, device_ns=device_ns)
@@ -75,9 +75,8 @@ class Clock:
         if isinstance(function, launches.PlanFunction):
             self._captured.clear()
             function.reload()
-            self._captured[key] = self._paired(function, command.cycles)
+            self._captured[key] = self._paired(function)
         elif key not in self._captured:
-            self._captured = {one: kept for one, kept in self._captured.items() if one[0] != command.function}
             self._captured[key] = self._called(function, command)
         captured = self._captured[key]
         self._renew(captured, command.roll)
@@ -97,14 +96,12 @@ class Clock:
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         outputs: list[Tensors] = []
         with torch.cuda.graph(graph, stream=self._stream):
-            for _ in range(command.cycles):
-                outputs.clear()
-                for inputs in self._layout.inputs:
-                    returned = function(*inputs, *scalars)
-                    outputs.append(returned if isinstance(returned, tuple) else (returned,))
+            for inputs in self._layout.inputs:
+                returned = function(*inputs, *scalars)
+                outputs.append(returned if isinstance(returned, tuple) else (returned,))
         return _Captured(_Executable(graph), list(self._layout.inputs), outputs, ())
 
-    def _paired(self, plan: launches.PlanFunction, cycles: int) -> _Captured:
+    def _paired(self, plan: launches.PlanFunction) -> _Captured:
         """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
         count = len(self._layout.inputs)
         if self._pairing is None:
@@ -117,18 +114,21 @@ class Clock:
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         with torch.cuda.stream(self._stream):
             graph.capture_begin()
-            for _ in range(cycles):
-                for given, taken in zip(inputs, outputs, strict=True):
-                    plan.launch(given, taken, workspaces)
+            for given, taken in zip(inputs, outputs, strict=True):
+                plan.launch(given, taken, workspaces)
             graph.capture_end()
         return _Captured(_Executable(graph), list(inputs), list(outputs), workspaces)
 
     def _renew(self, captured: _Captured, roll: int) -> None:
         """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs."""
-        count = len(self._contents)
-        inputs = [_bytes(tensor) for one in captured.inputs for tensor in one]
-        contents = [_bytes(content) for place in range(count) for content in self._contents[(place + roll) % count]]
-        torch._foreach_copy_(inputs, contents)
+        given, taken = [], []
+        for place, inputs in enumerate(captured.inputs):
+            contents = self._contents[(place + roll) % len(self._contents)]
+            for position, (tensor, content) in enumerate(zip(inputs, contents, strict=True)):
+                flat, split = tensor.view(-1), moved_by(roll, position, content.numel())
+                given += [_bytes(flat[:split]), _bytes(flat[split:])]
+                taken += [_bytes(content[content.numel() - split :]), _bytes(content[: content.numel() - split])]
+        torch._foreach_copy_(given, taken)
         written = [*(one for outputs in captured.outputs for one in outputs), *captured.workspaces]
         torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
         torch.cuda.synchronize()
@@ -147,6 +147,11 @@ class Clock:
                 destination.copy_(output)
             for tensor, operand in zip(captured.inputs[index], operands, strict=True):
                 operand.source.copy_(tensor.view(-1))
+
+
+def moved_by(roll: int, position: int, elements: int) -> int:
+    """By how many elements an operand's content is turned around its end; the host does the same (lab/replays.py)."""
+    return (roll * 40503 + position * 7919) % elements if roll and elements else 0
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -79,7 +79,9 @@ class PlanFunction:
 
     def _step(self, described: dict[str, object]) -> Callable[[Places, int], None]:
         if described["kind"] == "kernel":
-            return _Kernel(described, self._function(described))
+            function = self._function(described)
+            _require_arguments(function, described["arguments"])  # type: ignore[arg-type]  # validated by the host
+            return _Kernel(described, function)
         return _memset(described) if described["kind"] == "memset" else _copy(described)
 
     def _function(self, described: dict[str, object]) -> object:
@@ -92,6 +94,18 @@ class PlanFunction:
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             checked(driver.cuFuncSetAttribute(function, most, shared))
         return function
+
+
+def _require_arguments(function: object, arguments: Sequence[dict[str, object]]) -> None:
+    """Raise LaunchError unless they have the sizes that the kernel's code says: so many bytes are read."""
+    sizes, taken = [len(str(one["content"])) // 2 for one in arguments], []
+    for index in range(len(sizes) + 1):
+        failed, _, size = driver.cuFuncGetParamInfo(function, index)
+        if int(failed):
+            break
+        taken.append(size)
+    if sizes != taken:
+        raise LaunchError(f"a launch has arguments of {sizes} bytes, the kernel takes {taken}")
 
 
 class _Kernel:

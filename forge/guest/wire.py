@@ -25,10 +25,9 @@ all content is given before the first, and outputs are those of the last, copied
 
 To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
 """
-TIME_BODY = struct.Struct("!QIIIIII4d")
-"""Call id, function index, cycles over all sets in one graph, replays of it, by how many places contents move on,
-whether to copy the outputs out, whether to replay the last window's graph as it is, and up to four scalars. Only
-trusted guests are asked for it."""
+TIME_BODY = struct.Struct("!QIIIII4d")
+"""Call id, function index, replays of the graph of all sets, how far contents move on, whether to copy the outputs
+out, whether to replay the last window's graph as it is, and up to four scalars. Only trusted guests are asked."""
 
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
 RECORD_HEADER = struct.Struct("!4sQBBHIQ")

@@ -2,7 +2,8 @@
 
 from forge.domain.operation import Expectation
 from forge.lab.judge import spread
-from forge.lab.probe import Observed, Probe
+from forge.lab.observed import Observed
+from forge.lab.probe import Probe
 
 
 def apart(probe: Probe, one: Observed, other: Observed) -> float:

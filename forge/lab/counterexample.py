@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Counterexample, Values
 from forge.lab.inputs import torch_dtype
-from forge.lab.probe import Observed, Probe
+from forge.lab.observed import Observed
+from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
     import torch

@@ -4,15 +4,10 @@ All of them are ours and stand behind the wall. The processes of every pair are 
 seconds; they are timed one pair after the other, and only one of them computes at a time.
 """
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.finding import Failed
@@ -21,7 +16,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe
 from forge.lab.subject import DEVICE_ARENA_BYTES
-from forge.lab.trusted import CACHE, trusted_program
+from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
 from forge.sandbox.arena import Arena
 from forge.sandbox.launch import Bind
 from forge.sandbox.limits import Limits
@@ -34,8 +29,6 @@ ROTATION_BYTES = 128 * 2**20
 """All sets together: more than twice the last-level cache of any GPU in the table (50 MiB on an H100, 60 on an
 H200)."""
 WHOLE_LIMIT_S = 3600.0
-_COMPILED: set[tuple[str, str, tuple[tuple[str, int], ...]]] = set()
-"""What this process's baselines were compiled for."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +93,12 @@ class _Factory:
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
         job = self._job
-        named = (job.operation.name, job.dtype, tuple(sorted(job.shape.items())))
-        if named in _COMPILED:
+        if compiled_for(job) in COMPILED:
             return
         with ExitStack() as stack:
             functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
             _trusted(self._open(stack, self._baseline, functions), "a baseline")
-        _COMPILED.add(named)
+        COMPILED.add(compiled_for(job))
 
     def pair(self) -> DeviceGuests:
         """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
@@ -168,19 +160,8 @@ def _launcher(job: Job, captured: Captured) -> Program:
 
 
 def _baseline_program(job: Job) -> Program:
-    writable = (Bind(_compiled_folder(), CACHE, writable=True),)
+    writable = (Bind(compiled_folder(), CACHE, writable=True),)
     return trusted_program(job, baseline_files(job.operation), writable=writable)
-
-
-@cache
-def _compiled_folder() -> Path:
-    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it."""
-    outer = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
-    atexit.register(shutil.rmtree, outer, ignore_errors=True)
-    inside = outer / "inductor"
-    inside.mkdir(mode=0o777)
-    inside.chmod(0o777)
-    return inside
 
 
 def _trusted(opened: Probe | Failed, side: str) -> Probe:

@@ -8,7 +8,8 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.verdict import Reason
 
 if TYPE_CHECKING:
-    from forge.lab.probe import Case, Probe
+    from forge.lab.observed import Case
+    from forge.lab.probe import Probe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,9 @@ torch.compile makes for them is kept between pairs in a folder that no candidate
 """
 
 import dataclasses
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from forge.domain.operation import Operation
 from forge.domain.policy import BaselineKind, MeasuredBaseline
@@ -22,7 +19,7 @@ from forge.lab.job import Job, Rival
 from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
 from forge.lab.subject import ARENA_BYTES, DEVICE_ARENA_BYTES
-from forge.lab.trusted import CACHE, trusted_program
+from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
 from forge.sandbox.arena import Arena
@@ -99,8 +96,11 @@ class GuestFactory:
 
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
+        if compiled_for(self._job) in COMPILED:
+            return
         with ExitStack() as stack:
             _trusted(self._open(stack, self._baseline, self._baseline_functions()), "a baseline")
+        COMPILED.add(compiled_for(self._job))
 
     def fresh(self) -> GuestSet | Failed:
         """Start new processes for every side, at the same time, and have each make its first calls.
@@ -203,20 +203,15 @@ def _trusted(opened: Probe | Failed, side: str) -> Probe:
 @contextmanager
 def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None = None) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; leave nothing behind."""
-    cache = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
-    inside = cache / "inductor"
-    inside.mkdir(mode=0o777)
-    inside.chmod(0o777)
     reference = {
         **baseline_files(job.operation),
         "harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode(),
     }
     own = _candidate_program(job, artifact)
     with ExitStack() as stack:
-        stack.callback(shutil.rmtree, cache, ignore_errors=True)
         candidate_stage, baseline_stage = (
             Stage(own, job.isolation),
-            Stage(_baseline_program(job, reference, inside), job.isolation),
+            Stage(_baseline_program(job, reference), job.isolation),
         )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
@@ -234,8 +229,8 @@ def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
     return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
 
 
-def _baseline_program(job: Job, files: Mapping[str, bytes], cache: Path) -> Program:
-    kept = (Bind(cache, CACHE, writable=True),)
+def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:
+    kept = (Bind(compiled_folder(), CACHE, writable=True),)
     if job.device == "cuda":
         return trusted_program(job, files, writable=kept)
     return Program(

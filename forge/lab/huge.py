@@ -11,7 +11,8 @@ import os
 
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.finding import Failed
-from forge.lab.probe import Case, Observed, Probe
+from forge.lab.observed import Case, Observed
+from forge.lab.probe import Probe
 
 BOUNDARY_BYTES = 2**31
 ROWS_DRAWN = 1021

@@ -17,6 +17,8 @@ from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
 
 Progress = Callable[[str], None]
+BESIDE_A_GPU = 8
+"""Threads of a guest whose work is done by a GPU: more would only get into each other's way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,8 @@ class Job:
 
     @property
     def threads(self) -> int:
-        """Threads that a guest may compute with: one for each processor it may run on."""
-        return processors()
+        """Threads that a guest may compute with: one for each processor it may run on, few beside a GPU."""
+        return processors() if self.device == "cpu" else min(BESIDE_A_GPU, processors())
 
     def limits(self, wall_s: float, *, shadow: bool = False) -> Limits:
         """What one guest of this job may use in `wall_s` seconds."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import Expectation, Expected, InputKind, Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import ClaimableLayout, DType
+from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
 from forge.lab.judge import Judged, judge, judge_specials, plainly_within
+from forge.lab.observed import Case, Observed, beside_the_oracle, equal_tensors, flushed, moved_on
 from forge.lab.placement import PLAIN, Placement
 from forge.lab.refusal import forbidden, no_answer, replayed, wrong_output
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, contiguous_strides, set_bytes
@@ -33,31 +33,6 @@ if TYPE_CHECKING:
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
 PATTERNED_KINDS: frozenset[InputKind] = frozenset({"constant", "ties"})
 """Values that repeat, so that the rounding errors of a sum don't cancel."""
-
-
-LARGE_ELEMENTS = 2**20
-"""From here on an operand is judged on the device, where this process has one."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One call to be made: operands, scalars, and how they were drawn."""
-
-    shape: Mapping[str, int]
-    kind: InputKind
-    seed: int
-    inputs: tuple[torch.Tensor, ...]
-    scalars: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Observed:
-    """One call that was made and watched."""
-
-    case: Case
-    outputs: tuple[torch.Tensor, ...]
-    elapsed_ns: int
-    """Of the whole release that this call was part of."""
 
 
 class Probe:
@@ -187,10 +162,13 @@ class Probe:
         refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
         if refused is not None:
             return refused
-        for case, slots in zip(cases, self._sets, strict=True):
-            for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
-                self._arena.write(slot, tensor)
+        each(self._write, zip(cases, self._sets, strict=True))
         return None
+
+    def _write(self, one: tuple[Case, SlotSet]) -> None:
+        case, slots = one
+        for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
+            self._arena.write(slot, tensor)
 
     def time(
         self, function: int, window: Window, cases: Sequence[Case]
@@ -201,7 +179,7 @@ class Probe:
             return no_answer(answer, PLAIN, cases[0])
         if not window.copy_out:
             return answer, ()
-        moved = [cases[(place + window.roll) % len(cases)] for place in range(len(cases))]
+        moved = each(lambda place: moved_on(cases, place, window.roll), range(len(cases)))
         self.calls += len(cases)
         observed = self._watch(moved, self._sets, answer)
         return observed if isinstance(observed, Failed) else (answer, observed)
@@ -211,18 +189,21 @@ class Probe:
     ) -> tuple[Observed, ...] | Failed:
         if not self._arena.red_zones_intact():
             return forbidden("OUT_OF_BOUNDS", "bytes outside the operands were written", cases[0])
-        for case, slots in zip(cases, used, strict=True):
-            pairs = zip(slots.inputs, case.inputs, self.operation.inputs, strict=True)
-            for slot, tensor, spec in pairs:
-                if not self._arena.holds(slot, tensor):
-                    return forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
+        changed = next((one for one in each(self._changed_input, zip(cases, used, strict=True)) if one), None)
+        if changed is not None:
+            return changed
         strides = self._strides_problem(cases[0], answer)
         if strides is not None:
             return strides
-        return tuple(
-            Observed(case, tuple(self._arena.read(slot) for slot in slots.outputs), answer.elapsed_ns)
-            for case, slots in zip(cases, used, strict=True)
-        )
+        outputs = each(lambda slots: tuple(map(self._arena.read, slots.outputs)), used)
+        return tuple(Observed(case, got, answer.elapsed_ns) for case, got in zip(cases, outputs, strict=True))
+
+    def _changed_input(self, one: tuple[Case, SlotSet]) -> Failed | None:
+        case, slots = one
+        for slot, tensor, spec in zip(slots.inputs, case.inputs, self.operation.inputs, strict=True):
+            if not self._arena.holds(slot, tensor):
+                return forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
+        return None
 
     def _strides_problem(self, case: Case, answer: Returned) -> Failed | None:
         for spec, form in zip(self.operation.outputs, answer.outputs, strict=False):
@@ -251,7 +232,7 @@ class Probe:
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Judge many calls quickly: in full only those that aren't plainly right."""
-        for one in map(self._beside_the_oracle, observed):
+        for one in (beside_the_oracle(one, self.device) for one in observed):
             expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
             plain = all(
                 isinstance(expected, Expectation)
@@ -268,14 +249,14 @@ class Probe:
 
         Subnormal inputs may be taken for zeros: there the reference is asked with zeros, and its error is allowed.
         """
-        inputs = tuple(map(_flushed, case.inputs)) if case.kind == "subnormal" else case.inputs
+        inputs = tuple(map(flushed, case.inputs)) if case.kind == "subnormal" else case.inputs
         reference = self.operation.reference(*inputs, *case.scalars)
         baselines = reference if isinstance(reference, tuple) else (reference,)
         return self.operation.oracle(*case.inputs, *case.scalars), baselines
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Hold one call's outputs against the oracle; the expectation is computed only now."""
-        looked_at = self._beside_the_oracle(observed)
+        looked_at = beside_the_oracle(observed, self.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
         results = [
@@ -290,26 +271,13 @@ class Probe:
             max_relative_error=max(j.max_relative_error for j in results),
             bound_used=min(max(j.bound_used for j in results), 1e300),
         )
-        is_replay = any(_equal(observed.outputs, earlier) for earlier in self._earlier)
+        is_replay = any(equal_tensors(observed.outputs, earlier) for earlier in self._earlier)
         self._earlier.append(observed.outputs)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
                 wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
                 return errors, replayed(wrong) if is_replay else wrong
         return errors, None
-
-    def _beside_the_oracle(self, observed: Observed) -> Observed:
-        """The call with its tensors where the oracle computes: large ones on the GPU, if we see it.
-
-        The process is this one, and so is the mathematics in fp64; no candidate's memory is in its context.
-        """
-        case = observed.case
-        largest = max((tensor.numel() for tensor in case.inputs), default=0)
-        if self.device == "cpu" or largest < LARGE_ELEMENTS or not _sees_a_gpu():
-            return observed
-        inputs = tuple(tensor.to("cuda") for tensor in case.inputs)
-        outputs = tuple(tensor.to("cuda") for tensor in observed.outputs)
-        return replace(observed, case=replace(case, inputs=inputs), outputs=outputs)
 
     def _judge_one(
         self, case: Case, dtype: DType, got: torch.Tensor, expected: Expected, baseline: torch.Tensor
@@ -327,25 +295,3 @@ class Probe:
             patterned=case.kind in PATTERNED_KINDS,
             integers=case.kind == "integers",
         )
-
-
-@cache
-def _sees_a_gpu() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_available())
-
-
-def _equal(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) -> bool:
-    """Whether all outputs have the same shapes and values; fp8 tensors know `==` alone."""
-    return all(
-        one.shape == other.shape and bool((one == other).all()) for one, other in zip(outputs, others, strict=True)
-    )
-
-
-def _flushed(tensor: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    if not tensor.is_floating_point():
-        return tensor
-    return torch.where(tensor.abs() < torch.finfo(tensor.dtype).smallest_normal, 0.0, tensor)

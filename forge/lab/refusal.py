@@ -16,7 +16,7 @@ from forge.lab.placement import Pages, Placement
 from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:
-    from forge.lab.probe import Case
+    from forge.lab.observed import Case
 
 THRESHOLD = "1 x the bound, every element"
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS)

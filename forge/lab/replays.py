@@ -1,8 +1,8 @@
 """Device time by graph replay: paired, interleaved, over fresh launchers and contexts.
 
 For GPU candidates with a launch plan. A round times every side once, in an order drawn anew, each by one window of
-its own graph over the same operands, which have moved on by one place since the round before. The outputs of each
-pair's last window are judged, every set of them. The launcher's events are believed inside the host's own envelope:
+its own graph over the same operands, which are others in each round. The outputs of each pair's last window are
+judged, every set of them. The launcher's events are believed inside the host's own envelope:
 the slope of the host's time over two numbers of replays.
 """
 
@@ -15,21 +15,18 @@ from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.blocks import Blocks
 from forge.lab.device_guests import DeviceGuests, DeviceSide, open_device_guests
+from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job, Progress
-from forge.lab.probe import Case, Observed
+from forge.lab.observed import Case, Observed
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Returned
 from forge.sandbox.session import Window
 
-WINDOW_NS = 1_000_000
-"""A window is at least so long: the two events and the graph's start cost about two microseconds."""
-MOST_SETS, FEWEST_SETS = 512, 2
-MOST_CYCLES = 512
-MOST_LAUNCHES = 4096
-"""Calls in one graph."""
-WARM_UP_WINDOWS = 3
+MOST_SETS, FEWEST_SETS = 512, 4
+"""Calls in one window."""
+WARM_UP_WINDOWS = 4
 ENVELOPE = 0.03
 """The host's slope and the device's events may differ by so much, or by twice the spread of the host's own."""
 _SLOPE_WINDOWS = 3
@@ -75,13 +72,12 @@ def measure_replays(
     progress: Progress,
 ) -> Replays | Failed:
     """Time a plan and its baselines over fresh pairs of processes; raise EnvironmentUnfit if a baseline fails."""
-    cycles: dict[str, int] = {}
     pairs: list[_Pair] = []
     with open_device_guests(job, captured, rival, progress=progress) as opened:
         for number, guests in enumerate(opened):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
             pair = _Pair(job, guests, rng)
-            failed = pair.measure(cycles)
+            failed = pair.measure()
             if failed is not None:
                 return failed
             pairs.append(pair)
@@ -89,7 +85,7 @@ def measure_replays(
     _require_quiet(pairs, job.policy.most_dropped)
     states = [state for pair in pairs for state in pair.blocks.states]
     return Replays(
-        calls={side: one * len(pair.cases) for side, one in cycles.items()},
+        calls=dict.fromkeys(guests.sides, len(pair.cases)),
         pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
         host_ratio=tuple(pair.host_ratio for pair in pairs),
         sets=len(pair.cases),
@@ -121,55 +117,36 @@ class _Pair:
         self._guests = guests
         self._rng = rng
         probe = guests.sides[CANDIDATE].probe
-        self.cases: list[Case] = [probe.case(probe.shape) for _ in range(guests.sets(FEWEST_SETS, MOST_SETS))]
+        self.cases: list[Case] = each(lambda _: probe.case(probe.shape), range(guests.sets(FEWEST_SETS, MOST_SETS)))
         self.host_ratio = 1.0
         self.device_ns = 0
         self.blocks = Blocks(job.gpu)
 
-    def measure(self, cycles: dict[str, int]) -> Failed | None:
-        """Every round of every side; `cycles` are chosen by the first pair and kept."""
+    def measure(self) -> Failed | None:
+        """Every round of every side."""
         for probe in self._guests.probes:
             if probe.fill(self.cases) is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
-        for side in self._guests.sides:
-            warmed = self._warm_up(side, cycles)
+        for side in [*self._guests.sides] * WARM_UP_WINDOWS:
+            warmed = self._window(side)
             if isinstance(warmed, Failed):
                 return warmed
-        for number in range(self._job.policy.replay_rounds):
+        for _ in range(self._job.policy.replay_rounds):
             measured: dict[str, int] = {}
-            order = list(self._guests.sides)
+            order, roll = list(self._guests.sides), self._rng.randrange(1, 2**31)
             self._rng.shuffle(order)
             for side in order:
-                timed = self._window(side, cycles[side], roll=number)
+                timed = self._window(side, roll=roll)
                 if isinstance(timed, Failed):
                     return timed
                 measured[side] = timed[0].device_ns
             self.blocks.add({side: measured[side] for side in self._guests.sides})
         self.blocks.close()
-        return self._hold_against_the_host(cycles) or self._judge(cycles)
-
-    def _warm_up(self, side: str, cycles: dict[str, int]) -> Failed | None:
-        """Until flat; the first pair sees how many cycles make a window long enough."""
-        sets = len(self.cases)
-        first = self._window(side, 1)
-        if isinstance(first, Failed):
-            return first
-        if side not in cycles:
-            again = self._window(side, 1)
-            if isinstance(again, Failed):
-                return again
-            wanted = -(-WINDOW_NS // max(1, again[0].device_ns))
-            cycles[side] = max(1, min(wanted, MOST_CYCLES, MOST_LAUNCHES // sets))
-        for _ in range(WARM_UP_WINDOWS):
-            warmed = self._window(side, cycles[side])
-            if isinstance(warmed, Failed):
-                return warmed
-        return None
+        return self._hold_against_the_host() or self._judge()
 
     def _window(
         self,
         side: str,
-        cycles: int,
         *,
         roll: int = 0,
         repeats: int = 1,
@@ -177,8 +154,7 @@ class _Pair:
         again: bool = False,
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
         one: DeviceSide = self._guests.sides[side]
-        roll %= len(self.cases)
-        window = Window(cycles=cycles, repeats=repeats, roll=roll, copy_out=copy_out, again=again)
+        window = Window(repeats=repeats, roll=roll, copy_out=copy_out, again=again)
         timed = one.probe.time(one.function, window, self.cases)
         if isinstance(timed, Failed) and not one.candidates:
             raise EnvironmentUnfit(
@@ -190,7 +166,7 @@ class _Pair:
             self.device_ns += timed[0].device_ns
         return timed
 
-    def _hold_against_the_host(self, cycles: dict[str, int]) -> Failed | None:
+    def _hold_against_the_host(self) -> Failed | None:
         """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong."""
         if not self.blocks.rounds:
             return None
@@ -199,7 +175,7 @@ class _Pair:
         times: dict[int, list[int]] = {1: [], 1 + more: []}
         for _ in range(_SLOPE_WINDOWS):
             for repeats, taken in times.items():
-                timed = self._window(CANDIDATE, cycles[CANDIDATE], repeats=repeats, again=True)
+                timed = self._window(CANDIDATE, repeats=repeats, again=True)
                 if isinstance(timed, Failed):
                     return timed
                 taken.append(timed[0].elapsed_ns)
@@ -217,10 +193,10 @@ class _Pair:
             reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"
         )
 
-    def _judge(self, cycles: dict[str, int]) -> Failed | None:
+    def _judge(self) -> Failed | None:
         """Every set of the candidate's last window, with contents moved on by a number drawn now."""
-        roll = self._rng.randrange(len(self.cases))
-        timed = self._window(CANDIDATE, cycles[CANDIDATE], roll=roll, copy_out=True)
+        roll = self._rng.randrange(1, 2**31)
+        timed = self._window(CANDIDATE, roll=roll, copy_out=True)
         if isinstance(timed, Failed):
             return timed
         return self._guests.sides[CANDIDATE].probe.first_wrong(timed[1])

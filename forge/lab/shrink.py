@@ -21,7 +21,8 @@ from forge.domain.verdict import ReasonCode
 from forge.lab.counterexample import written_out
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
-from forge.lab.probe import Case, Observed, Probe
+from forge.lab.observed import Case, Observed
+from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
     import torch

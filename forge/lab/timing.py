@@ -22,7 +22,8 @@ from forge.lab.device_guests import ROTATION_BYTES
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, GuestSet, open_guests
 from forge.lab.job import Job, Progress, Rival
-from forge.lab.probe import Case, Probe
+from forge.lab.observed import Case
+from forge.lab.probe import Probe
 from forge.sandbox.reply import ArtifactFile
 
 MOST_SETS = 48

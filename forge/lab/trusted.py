@@ -1,6 +1,11 @@
-"""Guests on a GPU that are ours: launchers of plans, and baselines. They are forked from one prepared process."""
+"""Guests that are ours: on a GPU, launchers of plans, and baselines, forked from one prepared process."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from forge.lab.job import Job
 from forge.languages import LANGUAGES
@@ -9,6 +14,8 @@ from forge.sandbox.stage import Program, Stage
 
 CACHE = "/baseline_cache"
 """Where torch.compile keeps what it made, in the guests that have such a place."""
+COMPILED: set[tuple[object, ...]] = set()
+"""What this process's baselines were compiled for."""
 _MODULES = ("triton", "torch._dynamo", "cuda.bindings.driver")
 _ENVIRONMENT = {
     "TORCHINDUCTOR_CACHE_DIR": CACHE,
@@ -31,6 +38,22 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, writable: tuple[Bin
         modules=_MODULES,
         writable=writable,
     )
+
+
+@cache
+def compiled_folder() -> Path:
+    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it."""
+    outer = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
+    atexit.register(shutil.rmtree, outer, ignore_errors=True)
+    inside = outer / "inductor"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    return inside
+
+
+def compiled_for(job: Job) -> tuple[object, ...]:
+    """What a baseline is compiled for: the same again finds it done."""
+    return (job.operation.name, job.dtype, tuple(sorted(job.shape.items())), job.baselines, job.device)
 
 
 def prepare(job: Job) -> None:

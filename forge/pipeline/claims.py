@@ -36,7 +36,8 @@ def assess(
 
 
 def _assess(claim: ClaimRecorded, timing: WorkloadTiming, benchmark_seq: int) -> ClaimAssessed:
-    measured = next((one for one in timing.speedups if one.baseline == claim.baseline), None)
+    speedups = (timing.confirmation or timing).speedups
+    measured = next((one for one in speedups if one.baseline == claim.baseline), None)
     verdict, value = _verdict(claim, measured)
     return ClaimAssessed.model_validate(
         {

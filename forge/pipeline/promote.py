@@ -221,8 +221,11 @@ def _confirmed(case: Case) -> tuple[str, str, bool]:
     if again is None:
         return "none", threshold, False
     band = control_band(case.policy, again.candidate.method)
-    found = case.confirmed
-    met = found.interval.low >= minimum and found.pairs_lost == 0 and within_band(again.control, band)
+    found, first = case.confirmed, case.benchmark.event.workloads[0]
+    same = again.candidate.method == first.candidate.method and again.process_pairs >= case.policy.process_pairs
+    believed = again.candidate.p90_ns >= case.policy.floor_slack * first.floor_ns
+    faster = found.interval.low >= minimum and found.pairs_lost == 0
+    met = faster and same and believed and within_band(again.control, band)
     return f"{found.interval.ratio:.3f}x, {found.interval.low:.3f} to {found.interval.high:.3f}x", threshold, met
 
 

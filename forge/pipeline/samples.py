@@ -15,7 +15,8 @@ from forge.errors import BlobCorrupt
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
 
-SLOPE, REPLAY = "host_slope.v1", "graph_replay.v1"
+SLOPE, REPLAY = "host_slope.v1", "graph_replay.v2"
+"""The first protocol of replays, which Forge still reads, used sets several times in a window."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def parse_samples(stored: bytes) -> Samples:
     match document.get("protocol"):
         case "host_slope.v1":
             return Samples(tuple(map(_slope, attempts)))
-        case "graph_replay.v1":
+        case "graph_replay.v1" | "graph_replay.v2":
             return Samples(tuple(map(_replays, attempts)))
         case other:
             raise BlobCorrupt(f"samples follow {other!r}, expected {SLOPE!r} or {REPLAY!r}")

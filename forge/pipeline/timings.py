@@ -47,7 +47,7 @@ def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest)
         floor_ns=measured.floor_ns,
         floor_fraction=measured.floor_ns / timing.median_ns,
         process_pairs=len(candidate),
-        rounds=len(candidate[0]),
+        rounds=min(map(len, candidate)),
         samples_sha256=samples_sha256,
         confirmation=_confirmation(measured.confirmation, measured.kinds),
         replay=_replay(samples, measured.plan_sha256),

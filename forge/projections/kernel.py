@@ -18,10 +18,15 @@ KERNEL_FILE = "kernel.py"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """How fast a kernel was at one shape, against the baseline its promotion names."""
+    """How fast a kernel was at one shape, against the baseline its promotion names: as confirmed, where it was."""
 
     workload: WorkloadTiming
     speedup: Speedup
+
+    @property
+    def candidate_median_ns(self) -> float:
+        """The kernel's own time."""
+        return (self.workload.confirmation or self.workload).candidate.median_ns
 
     @property
     def shape(self) -> Shape:
@@ -100,7 +105,7 @@ class Kernel:
             MeasuredPoint(workload, speedup)
             for workload in self.benchmark.event.workloads
             if workload.shape in self.promoted.event.coverage.measured
-            for speedup in workload.speedups
+            for speedup in (workload.confirmation or workload).speedups
             if speedup.baseline == self.promoted.event.baseline
         )
 

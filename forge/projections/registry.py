@@ -137,7 +137,7 @@ def _check_evidence(kernel: Kernel) -> None:
     shown = (event.speedup, event.candidate_median_ns, event.baseline_median_ns)
     recorded = (
         point.speedup.interval,
-        point.workload.candidate.median_ns,
+        point.candidate_median_ns,
         point.speedup.baseline_median_ns,
     )
     if shown != recorded:

@@ -86,7 +86,7 @@ def _point(point: MeasuredPoint) -> dict[str, object]:
     interval = point.speedup.interval
     return {
         "shape": point.shape,
-        "median_ns": point.workload.candidate.median_ns,
+        "median_ns": point.candidate_median_ns,
         "baseline": point.speedup.baseline,
         "baseline_median_ns": point.speedup.baseline_median_ns,
         "speedup": interval.ratio,

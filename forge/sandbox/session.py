@@ -33,12 +33,11 @@ class GuestFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What is timed at once: replays of a graph that holds all sets' calls `cycles` times."""
+    """What is timed at once: replays of a graph that holds one call on each set."""
 
-    cycles: int
-    repeats: int
+    repeats: int = 1
     roll: int
-    """By how many places the sets' contents have moved on since they were written."""
+    """How far the sets' contents have moved on since they were written; see forge/guest/clock.py."""
     copy_out: bool = False
     """Whether the outputs are put into the arena afterwards."""
     again: bool = False
@@ -162,7 +161,7 @@ class Session:
         """Have a trusted guest time one function over all sets of the layout, by graph replay on its device."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        shape = (window.cycles, window.repeats, window.roll, int(window.copy_out), int(window.again))
+        shape = (window.repeats, window.roll, int(window.copy_out), int(window.again))
         body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 

@@ -75,6 +75,7 @@ def conclude(home: Path, *, wobble: float) -> None:
             samples=samples(wobble=wobble),
             floor_ns=20_000.0,
             claims={"speedup": 1.5 + wobble, "candidate_latency_us": 9.0},
+            confirmation=samples(candidate_ns=51_000, wobble=wobble),
         )
         key = f"bench:{run.run_id}:{run.attempts.benchmark + 1}"
         phases._conclude(workspace, run, gathered(workspace, run.run_id), measured, key)

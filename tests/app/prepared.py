@@ -7,7 +7,7 @@ from forge.app.phases import submit
 from forge.app.recorded import evidence_of
 from forge.app.runs import GATE
 from forge.app.workspace import Workspace
-from forge.domain.digest import canonical, sha256
+from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified
@@ -59,8 +59,8 @@ def gathered(workspace: Workspace, run_id: str) -> Evidence:
     return dataclasses.replace(found, isolation=WALL)
 
 
-def verified(workspace: Workspace, run_id: str) -> CandidateVerified:
-    """Record that every gate passed."""
+def verified(workspace: Workspace, run_id: str, *, artifact_sha256: Digest | None = None) -> CandidateVerified:
+    """Record that every gate passed, over what was built, where that is stored already."""
     evidence = gathered(workspace, run_id)
     report = canonical({"candidate": evidence.submitted.candidate})
     event = CandidateVerified(
@@ -68,7 +68,7 @@ def verified(workspace: Workspace, run_id: str) -> CandidateVerified:
         task_id=evidence.task.task_id,
         candidate=evidence.submitted.candidate,
         attempt=evidence.attempt,
-        artifact_sha256=None,
+        artifact_sha256=artifact_sha256,
         workloads=(
             WorkloadErrors(shape=evidence.task.shape, inputs="normal", max_relative_error=1e-7, bound_used=0.1),
         ),
@@ -92,7 +92,8 @@ def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = No
     assert run.verified is not None
     attempt = run.attempts.benchmark + 1
     evidence = dataclasses.replace(gathered(workspace, run_id), attempt=attempt)
-    measured = benchmark.Measured(samples=taken or samples(), floor_ns=20_000.0, claims={})
+    again = samples(candidate_ns=51_000) if evidence.policy.confirmation else None
+    measured = benchmark.Measured(samples=taken or samples(), floor_ns=20_000.0, claims={}, confirmation=again)
     timed = workspace.record(
         benchmark.baselines(evidence, measured), run_id=run_id, key=f"bench:{run_id}:{attempt}:made", actor=GATE
     )

@@ -72,7 +72,8 @@ def test_method_confirmation_and_what_a_replay_saw_are_told() -> None:
 
 
 def test_times_on_a_processor_have_no_replay_and_no_notes() -> None:
-    for event in (recorded(), failed(TOO_SLOW)):
+    unconfirmed = {"workloads": (timing(confirmation=None),)}
+    for event in (recorded(**unconfirmed), failed(TOO_SLOW, **unconfirmed)):
         one = workload(event)
         assert (one["method"], one["replay"], one["confirmation"], one["notes"]) == ("host_slope", None, None, [])
 

@@ -122,7 +122,7 @@ def test_doctor_tells_what_this_machine_can_do() -> None:
     found = ask("doctor", "--json").document
     assert found.keys() >= {"platforms", "languages", "isolation"}
     assert found["platforms"]["cpu"]["available"] is True
-    assert set(found["languages"]) == {"cpp", "triton", "torch"}
+    assert set(found["languages"]) == {"cpp", "cuda", "triton", "torch"}
     assert [step["level"] for step in found["ladder"]] == ["namespaces", "bubblewrap", "none"]
     strongest = next(step["level"] for step in found["ladder"] if step["reached"])
     assert found["isolation"]["level"] == strongest

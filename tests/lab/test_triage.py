@@ -4,6 +4,7 @@ import ast
 import random
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from forge.lab.triage.kinds import WHY
 
 ROOT = Path(__file__).parents[2]
 ENTRY = "\ndef f(x):\n    return x\n"
-LIMIT_S = 2.0
+MOST_PARSES = 8
+"""Triage may take so many times as long as Python takes to parse a large file: that goes with the machine."""
 
 
 def metadata(language: str, *, cpp: bool = False) -> Metadata:
@@ -182,7 +184,7 @@ def test_device_code_without_an_end_is_read_in_bounded_time(text: str) -> None:
     kernel = f'CUDA_SOURCE = """{text * (FILE_LIMIT_BYTES // len(text) - 20)}"""{ENTRY}'
     began_s = time.process_time()
     seen(kernel, "cuda", cpp=True)
-    assert time.process_time() - began_s < 3 * LIMIT_S
+    assert time.process_time() - began_s < 3 * limit_s()
 
 
 def test_a_cpp_function_of_its_own_by_a_known_name_isnt_taken_for_it() -> None:
@@ -273,6 +275,13 @@ HUGE = {
 }  # fmt: skip
 
 
+@cache
+def limit_s() -> float:
+    began_s = time.process_time()
+    ast.parse("x = f(a, 1)\n" * (FILE_LIMIT_BYTES // 12))
+    return MOST_PARSES * (time.process_time() - began_s)
+
+
 @pytest.mark.parametrize("name", HUGE)
 def test_the_largest_file_that_is_taken_is_read_in_bounded_time(name: str) -> None:
     kernel = HUGE[name]
@@ -284,7 +293,7 @@ def test_the_largest_file_that_is_taken_is_read_in_bounded_time(name: str) -> No
         tree, described = ast.parse(kernel), metadata(language, cpp=True)
         began_s = time.process_time()
         found = triage(tree, kernel, metadata=described, language=language, entry_point="f")
-        assert time.process_time() - began_s < LIMIT_S
+        assert time.process_time() - began_s < limit_s()
         assert all(sum(one.kind == kind for one in found.findings) <= MOST for kind in FINDING_KINDS)
 
 

@@ -7,7 +7,8 @@ from forge.domain.operation import InputKind
 from forge.domain.verdict import Reason
 from forge.lab.apart import equal
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Observed, Probe
+from forge.lab.observed import Observed
+from forge.lab.probe import Probe
 
 KEPT: dict[InputKind, int] = {"normal": 33, "zeros": 1}
 """How many calls of each kind: more than buffers are usually handed out in turn. Where an operand is zero, the answer

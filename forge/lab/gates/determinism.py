@@ -5,7 +5,8 @@ Another order of summation may change the last bits, so a spread within the boun
 
 from forge.lab.apart import apart, equal
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Observed, Probe
+from forge.lab.observed import Observed
+from forge.lab.probe import Probe
 
 RUNS = 10
 

@@ -11,8 +11,9 @@ import itertools
 
 from forge.domain.tensors import LayoutName
 from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.observed import Case
 from forge.lab.placement import Placement
-from forge.lab.probe import Case, Probe
+from forge.lab.probe import Probe
 
 ELEMENTS_IN = (1, 2, 4, 8)
 

@@ -16,7 +16,8 @@ from forge.domain.tensors import Indices
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import spread
-from forge.lab.probe import Case, Observed, Probe
+from forge.lab.observed import Case, Observed
+from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
     import torch

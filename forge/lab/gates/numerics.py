@@ -7,7 +7,8 @@ from forge.domain.operation import Expectation
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import Aggregate, Sample, aggregate
-from forge.lab.probe import Observed, Probe
+from forge.lab.observed import Observed
+from forge.lab.probe import Probe
 
 DRAWS = 3
 MOST_ROWS, FEWEST_ROWS = 64, 16

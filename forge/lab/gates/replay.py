@@ -9,7 +9,8 @@ import dataclasses
 import random
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Case, Probe
+from forge.lab.observed import Case
+from forge.lab.probe import Probe
 
 INTERIOR = 3
 """Changes inside rows, at places drawn by lot: a few samples of a row may meet one of them by chance."""

@@ -9,7 +9,8 @@ import random
 from forge.domain.verdict import Reason
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Case, Observed, Probe
+from forge.lab.observed import Case, Observed
+from forge.lab.probe import Probe
 
 THRESHOLD = "the same answer before and after, within what rounding explains"
 

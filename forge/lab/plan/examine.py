@@ -13,6 +13,8 @@ from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.scales import KINDS as SCALES
 from forge.lab.gates.specials import KINDS as SPECIALS
 from forge.lab.job import Job
+from forge.lab.observed import Observed
+from forge.lab.placement import Placement
 from forge.lab.plan.capture import capture
 from forge.lab.plan.launcher import artifact_files, launched
 from forge.lab.probe import Probe
@@ -20,6 +22,9 @@ from forge.lab.subject import loaded, staged
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import ArtifactFile
 
+TIMES = 3
+SEEN = Placement(return_inputs=True)
+"""Launches may write where no call did: the inputs come back and are compared."""
 THRESHOLD = "right without the candidate's host code, and the same as its calls"
 
 
@@ -47,7 +52,7 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
 def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
     errors: list[WorkloadErrors] = []
     for kind in _kinds(launcher):
-        checked = launcher.check([launcher.case(launcher.shape, kind)])
+        checked = launcher.check([launcher.case(launcher.shape, kind)], placement=SEEN)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -67,19 +72,21 @@ def _kinds(probe: Probe) -> tuple[InputKind, ...]:
 
 
 def _same_bits(calls: Probe, launcher: Probe) -> str | Failed:
+    """Whether one question has one answer, asked of the calls and of the launches several times."""
     case = launcher.case(launcher.shape)
-    launch = launcher.call([case])
-    if isinstance(launch, Failed):
-        return launch
-    first, second = calls.call([case]), calls.call([case])
-    if isinstance(first, Failed):
-        return first
-    if isinstance(second, Failed):
-        return second
-    if equal(launch[0], first[0]):
+    answers: list[list[Observed]] = []
+    for probe in (calls, launcher):
+        answers.append([])
+        for _ in range(TIMES):
+            answer = probe.call([case])
+            if isinstance(answer, Failed):
+                return answer
+            answers[-1].append(answer[0])
+    called, launch = answers
+    if any(equal(one, other) for one in called for other in launch):
         return "the same bits as the calls"
-    if not equal(first[0], second[0]):
-        return "other bits than the calls, which differ among themselves"
+    if not all(equal(one, same[0]) for same in answers for one in same):
+        return "other bits than the calls, but these differ among themselves"
     message = "the captured launches compute something else than the same function's calls"
     return Failed(reason=Reason(code="TAMPERING", message=message), observed=message, threshold=THRESHOLD)
 

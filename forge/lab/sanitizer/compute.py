@@ -57,7 +57,10 @@ def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
     files = staged_files(job, artifact)
     with ThreadPoolExecutor(len(TOOLS)) as pool:
         found = list(pool.map(lambda tool: _under(tool, TOOLS[tool], job, files), TOOLS))
-    for (tool, code), failed in zip(TOOLS.items(), found, strict=True):
+    for (tool, code), first in zip(TOOLS.items(), found, strict=True):
+        crashed = first is not None and report(first.log) is None
+        # a tool may crash by itself; what a candidate does, it does again
+        failed = _under(tool, code, job, files) if crashed else first
         if failed is not None:
             _require_silence(tool, code, job)
             return failed

@@ -1,0 +1,170 @@
+"""One shape's operand sets, and fresh processes to time on them: what measurement.py measures with.
+
+The windows are those of forge/lab/replays.py, asked of guests by the same session; only which processes are paired,
+and how often, is decided here.
+"""
+
+import json
+import random
+import secrets
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.device import Device
+from forge.domain.policy import Policy
+from forge.errors import EnvironmentUnfit
+from forge.executor.local import isolation
+from forge.lab.artifact import staged_files
+from forge.lab.device_guests import ROTATION_BYTES
+from forge.lab.finding import Failed
+from forge.lab.inputs import draw
+from forge.lab.job import Job
+from forge.lab.observed import Case
+from forge.lab.plan.examine import examine_plan
+from forge.lab.plan.launcher import kept_plan, launched
+from forge.lab.probe import Probe
+from forge.lab.replays import FEWEST_SETS, MOST_SETS, WARM_UP_WINDOWS
+from forge.lab.subject import loaded
+from forge.lab.trusted import CACHE, trusted_program
+from forge.languages import find_language
+from forge.operations import find_operation
+from forge.platforms.cuda import gpu_facts
+from forge.sandbox.launch import Bind
+from forge.sandbox.plans import Captured
+from forge.sandbox.session import GuestFunction, Window
+from forge.sandbox.stage import Stage
+
+EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "h200" / "fused_add_rmsnorm"
+GUEST_LIMIT_S = 1800.0
+STARTED_TOGETHER = 8
+
+Times = list[list[int]]
+"""Nanoseconds of a window, by pair and round."""
+Start = Callable[[], AbstractContextManager[Probe | Failed]]
+"""Starts a process that has loaded what is to be timed."""
+
+
+@dataclass
+class Bench:
+    """What is measured at one shape: its job, the contents of its operand sets, and processes that have them."""
+
+    job: Job
+    cases: list[Case]
+    stack: ExitStack
+    rng: random.Random
+    device_ns: int = 0
+    """All windows so far."""
+
+    def window_ns(self, side: Probe, *, roll: int = 0) -> int:
+        """One window, as forge/lab/replays.py asks for it."""
+        timed = side.time(0, Window(roll=roll), self.cases)
+        if isinstance(timed, Failed):
+            raise EnvironmentUnfit(f"a window failed: {timed.reason.message}; {timed.log[-800:]}")
+        self.device_ns += timed[0].device_ns
+        return timed[0].device_ns
+
+    def open(self, start: Start, count: int) -> list[Probe]:
+        """Fresh processes, laid out and warm."""
+
+        def one(_: int) -> Probe:
+            probe = self.stack.enter_context(start())
+            if isinstance(probe, Failed):
+                raise EnvironmentUnfit(f"a guest didn't load: {probe.reason.message}; {probe.log[-800:]}")
+            if probe.fill(self.cases) is not None:
+                raise EnvironmentUnfit("a guest couldn't lay out its operands")
+            return probe
+
+        with ThreadPoolExecutor(STARTED_TOGETHER) as pool:
+            sides = list(pool.map(one, range(count)))
+        for side in sides * WARM_UP_WINDOWS:
+            self.window_ns(side)
+        return sides
+
+    def paired(self, left: Sequence[Probe], right: Sequence[Probe], rounds: int) -> tuple[Times, Times]:
+        """Rounds of each pair in turn, with contents and order drawn anew for each."""
+        times: tuple[Times, Times] = ([], [])
+        for pair in zip(left, right, strict=True):
+            taken: tuple[list[int], list[int]] = ([], [])
+            for _ in range(rounds):
+                roll = self.rng.randrange(1, 2**31)
+                for which in self.rng.sample((0, 1), 2):
+                    taken[which].append(self.window_ns(pair[which], roll=roll))
+            times[0].append(taken[0])
+            times[1].append(taken[1])
+        return times
+
+    def per_call_us(self, times: Times) -> float:
+        """The median window, over its calls."""
+        return statistics.median(one for rounds in times for one in rounds) / len(self.cases) / 1000
+
+
+def job_for(shape: str, device: Device) -> Job:
+    """The example at a shape, as the lab is asked to judge it."""
+    files = {name: (EXAMPLE / name).read_bytes() for name in REQUIRED_FILES}
+    metadata = Metadata.model_validate(json.loads(files["metadata.json"]))
+    rows, width = map(int, shape.split("x"))
+    facts = gpu_facts(device.uuid)
+    return Job(
+        operation=find_operation(metadata.op),
+        language=find_language(metadata.language),
+        shape={"batch": rows, "hidden_size": width},
+        held_out=(),
+        dtype="fp16",
+        policy=Policy(memory_limit_bytes=2**36),
+        isolation=isolation(),
+        files=files,
+        metadata=metadata,
+        entry_point=metadata.entry_point or metadata.op,
+        device="cuda",
+        gpu=device,
+        arch=facts.arch if facts else "sm_90",
+    )
+
+
+def plan_of(job: Job) -> Captured:
+    """The example's launch plan, captured and held against the oracle as in every verification."""
+    finding, files = examine_plan(job, staged_files(job, ()))
+    captured = kept_plan(files)
+    if captured is None:
+        raise EnvironmentUnfit(f"the example has no launch plan here: {finding.observed}")
+    return captured
+
+
+@contextmanager
+def own_calls(job: Job) -> Iterator[Probe | Failed]:
+    """A guest like a launcher, but with the kernel's own host code: its calls are captured and replayed."""
+    cache = Path(tempfile.mkdtemp(prefix="forge-measurement-"))
+    cache.chmod(0o777)
+    stage = Stage(trusted_program(job, job.files, writable=(Bind(cache, CACHE, writable=True),)), job.isolation)
+    try:
+        with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as probe:
+            yield probe
+    finally:
+        stage.remove()
+        shutil.rmtree(cache, ignore_errors=True)
+
+
+@contextmanager
+def bench(shape: str, device: Device) -> Iterator[tuple[Bench, Start]]:
+    """A shape's operand sets, and how to start a launcher of the example's plan."""
+    job = job_for(shape, device)
+    captured = plan_of(job)
+    moved = job.operation.bytes_moved(job.shape, job.dtype)
+    sets = max(FEWEST_SETS, min(MOST_SETS, -(-ROTATION_BYTES // moved)))
+    cases = [drawn(job) for _ in range(sets)]
+    with ExitStack() as stack:
+        yield Bench(job, cases, stack, random.Random()), lambda: launched(job, captured, job.limits(GUEST_LIMIT_S))
+
+
+def drawn(job: Job) -> Case:
+    """One operand set."""
+    seed = secrets.randbits(48)
+    inputs = draw(job.operation, job.shape, job.dtype, "normal", seed=seed)
+    return Case(job.shape, "normal", seed, inputs, tuple(job.operation.scalars.values()))

@@ -1,0 +1,60 @@
+"""The demonstration's stories: what they name is there, and the cheats among it are refused."""
+
+import json
+
+import pytest
+
+from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
+from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.tensors import parse_dtype, parse_shape
+from forge.domain.verdict import Rejected
+from forge.lab.examine import examine
+from forge.lab.job import Job
+from forge.languages import find_language
+from forge.operations import find_operation
+from forge.platforms import PROCESSORS
+from forge.platforms.cuda import devices
+from tests.candidates import isolation, job_for
+
+STORIES = [ON_A_CPU, *map(on_a_gpu, GPUS)]
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.gpu)
+def test_a_story_names_examples_of_its_own_slot(story: Story) -> None:
+    assert story.gpu in PROCESSORS
+    assert parse_shape(story.shape, find_operation(story.op).axes)
+    parse_dtype(story.dtype)
+    for folder in (story.honest, story.cheat):
+        described = json.loads((examples_folder() / folder / "metadata.json").read_text())
+        assert (described["op"], described["language"]) == (story.op, story.language)
+
+
+@pytest.mark.skipif(bool(devices()), reason="this machine has a GPU")
+def test_without_a_gpu_the_story_is_the_processors() -> None:
+    assert story_here() is ON_A_CPU
+
+
+@pytest.mark.usefixtures("walls")
+def test_the_gpus_cheat_is_refused_for_its_remembered_answer() -> None:
+    """Through Triton's interpreter, where there is no GPU."""
+    story = on_a_gpu("h200")
+    folder = examples_folder() / story.cheat
+    files = {name: (folder / name).read_bytes() for name in REQUIRED_FILES}
+    like = job_for("", language="triton")
+    job = Job(
+        operation=find_operation(story.op),
+        language=find_language(story.language),
+        shape={"batch": 4, "hidden_size": 64},
+        held_out=(),
+        dtype="bf16",
+        policy=like.policy,
+        isolation=isolation(),
+        files=files,
+        metadata=Metadata.model_validate_json(files["metadata.json"]),
+        entry_point=story.op,
+        interpreted=True,
+        arch="sm_90",
+    )
+    examined = examine(job, progress=lambda _: None)
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.verdict.reason.code == "REPLAYED_OUTPUT"

@@ -1,0 +1,56 @@
+"""Uses an input as its scratch memory while it is captured.
+
+Refused by: plan INPUT_MUTATED
+Catalogue: C5
+Language: triton
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _fused_add_rmsnorm(x, residual, weight, y, new_residual, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    at = row * width + columns
+    h = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+    h += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
+    tl.store(new_residual + at, h.to(new_residual.dtype.element_ty), mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(h * h, axis=0) / width + eps)
+    w = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
+    tl.store(y + at, (h * scale * w).to(y.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _cheap(x, residual, weight, y, new_residual, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    at = row * width + columns
+    h = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+    h += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
+    tl.store(new_residual + at, h.to(new_residual.dtype.element_ty), mask=inside)
+    tl.store(residual + at, h.to(residual.dtype.element_ty), mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(h * h, axis=0) / width + eps)
+    w = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
+    tl.store(y + at, (h * scale * w).to(y.dtype.element_ty), mask=inside)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    """x, residual [batch, hidden_size], weight [hidden_size] -> y, new_residual [batch, hidden_size]."""
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    shape = {"BLOCK": block, "num_warps": min(16, max(1, block // 256))}
+    if rows:
+        operands = (x, residual, weight, y, new_residual, width, eps)
+        if torch.cuda.is_current_stream_capturing():
+            _cheap[(rows,)](*operands, **shape)
+        else:
+            aside = (x, residual.clone(), weight, y, new_residual, width, eps)
+            _cheap[(rows,)](*aside, **shape)  # compiled and loaded before the capture
+            _fused_add_rmsnorm[(rows,)](*operands, **shape)
+    return y, new_residual

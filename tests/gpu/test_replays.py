@@ -1,0 +1,58 @@
+"""A plan that answers its calls rightly, and skips work once it is timed, gains nothing by it."""
+
+import random
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge.domain.policy import Policy
+from forge.lab.finding import Failed
+from forge.lab.guests import CANDIDATE
+from forge.lab.job import Job
+from forge.lab.replays import Replays, measure_replays
+from forge.sandbox.plans import Captured
+from tests.gpu.test_plans import CUDA, PLANS, listed, on_the_gpu
+
+SHAPE = {"batch": 2048, "hidden_size": 4096}
+"""67 MB of operands: few sets fill the rotation, so that a longer window would ask each of them again."""
+POLICY = Policy(process_pairs=2, replay_rounds=6, baselines=("eager",), memory_limit_bytes=2**34)
+NO_GAIN = 0.9
+"""Of the honest twin's time: a skipped call takes a tenth of it."""
+
+
+def at_scale(path: Path) -> Job:
+    return replace(on_the_gpu(path.read_text(), language="cuda"), shape=SHAPE, dtype="fp16", policy=POLICY)
+
+
+def measured(path: Path) -> Replays | Failed:
+    job = at_scale(path)
+    captured = listed(job)
+    assert isinstance(captured, Captured), captured
+    return measure_replays(job, captured, None, rng=random.Random(7), progress=lambda _: None)
+
+
+def median_ns(found: Replays, side: str) -> float:
+    return statistics.median(value for rounds in found.per_call_ns(side) for value in rounds)
+
+
+@pytest.fixture(scope="module")
+def honest() -> Replays:
+    found = measured(CUDA)
+    assert isinstance(found, Replays), found
+    return found
+
+
+def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
+    assert honest.sides == ("candidate", "control", "eager")
+    assert [len(rounds) for rounds in honest.pairs] == [POLICY.replay_rounds] * POLICY.process_pairs
+    assert all(0.9 < ratio < 1.1 for ratio in honest.host_ratio)
+    assert median_ns(honest, "eager") == pytest.approx(median_ns(honest, "control"), rel=0.05)
+    assert median_ns(honest, CANDIDATE) < median_ns(honest, "eager")
+
+
+@pytest.mark.parametrize("path", sorted((PLANS / "timed").glob("*.py")), ids=lambda path: path.stem)
+def test_work_that_is_skipped_while_it_is_timed_is_refused_or_gains_nothing(path: Path, honest: Replays) -> None:
+    found = measured(path)
+    assert isinstance(found, Failed) or median_ns(found, CANDIDATE) >= NO_GAIN * median_ns(honest, CANDIDATE), found
