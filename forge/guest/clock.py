@@ -126,8 +126,11 @@ class Clock:
             contents = self._contents[(place + roll) % len(self._contents)]
             for position, (tensor, content) in enumerate(zip(inputs, contents, strict=True)):
                 flat, split = tensor.view(-1), moved_by(roll, position, content.numel())
-                given += [_bytes(flat[:split]), _bytes(flat[split:])]
-                taken += [_bytes(content[content.numel() - split :]), _bytes(content[: content.numel() - split])]
+                given.append(_bytes(flat[split:]))
+                taken.append(_bytes(content[: content.numel() - split]))
+                if split:
+                    given.append(_bytes(flat[:split]))
+                    taken.append(_bytes(content[content.numel() - split :]))
         torch._foreach_copy_(given, taken)
         written = [*(one for outputs in captured.outputs for one in outputs), *captured.workspaces]
         torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
