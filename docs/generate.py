@@ -29,6 +29,7 @@ from forge.pipeline.promote import RULES
 from forge.platforms import PROCESSORS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package
+from docs import shipped
 from tests.evil.described import CANDIDATES, CATALOGUE, Described, described
 
 FOLDER = Path(__file__).parent / "reference"
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "attacks.md": _page("Gates and attacks", _attacks()),
         "languages.md": _page("Languages and processors", _languages()),
         "policy.md": _page("Policy", _policy()),
+        "registry.md": _page("The registry that ships", _shipped()),
         "metadata.schema.json": _metadata_schema(),
     }
 
@@ -87,6 +89,11 @@ def _prose(text: str | None) -> str:
     """A docstring as paragraphs, each on one line."""
     paragraphs = textwrap.dedent(text or "").strip().split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _shipped() -> Iterator[str]:
+    yield from shipped.introduction()
+    yield from _table(shipped.HEADER, shipped.rows())
 
 
 # Commands

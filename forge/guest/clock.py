@@ -26,11 +26,40 @@ _LEAD_CYCLES = 1_000_000
 Tensors = Sequence[torch.Tensor]
 
 
+class _Marks:
+    """Two events that are nodes of a graph themselves: between them lies its work, and nothing of its start."""
+
+    def __init__(self) -> None:
+        self._start, self._end = (launches.checked(driver.cuEventCreate(0)) for _ in range(2))
+
+    def begin(self) -> None:
+        """Mark the work's start on the stream that is captured."""
+        self._record(self._start)
+
+    def end(self) -> None:
+        """Mark its end."""
+        self._record(self._end)
+
+    def elapsed_ns(self) -> int:
+        """Between the marks in the last replay."""
+        return round(float(str(launches.checked(driver.cuEventElapsedTime(self._start, self._end)))) * 1e6)
+
+    def _record(self, event: object) -> None:
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL
+        stream = torch.cuda.current_stream().cuda_stream
+        launches.checked(driver.cuEventRecordWithFlags(event, stream, external))
+
+    def __del__(self) -> None:
+        for event in (self._start, self._end):
+            driver.cuEventDestroy(event)
+
+
 class _Executable:
     """A captured graph on the device: what the first replay of one costs besides is paid here."""
 
-    def __init__(self, graph: torch.cuda.CUDAGraph) -> None:
+    def __init__(self, graph: torch.cuda.CUDAGraph, marks: _Marks) -> None:
         self._graph = graph
+        self.marks = marks
         self._ready = launches.checked(driver.cuGraphInstantiate(graph.raw_cuda_graph(), 0))
         launches.checked(driver.cuGraphUpload(self._ready, torch.cuda.current_stream().cuda_stream))
 
@@ -93,13 +122,15 @@ class Clock:
             for _ in range(3):
                 function(*self._layout.inputs[0], *scalars)
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), _Marks()
         outputs: list[Tensors] = []
         with torch.cuda.graph(graph, stream=self._stream):
+            marks.begin()
             for inputs in self._layout.inputs:
                 returned = function(*inputs, *scalars)
                 outputs.append(returned if isinstance(returned, tuple) else (returned,))
-        return _Captured(_Executable(graph), list(self._layout.inputs), outputs, ())
+            marks.end()
+        return _Captured(_Executable(graph, marks), list(self._layout.inputs), outputs, ())
 
     def _paired(self, plan: launches.PlanFunction) -> _Captured:
         """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
@@ -111,13 +142,15 @@ class Clock:
         inputs = random.sample(self._layout.inputs, count)
         plan.launch(inputs[0], outputs[0], workspaces)
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), _Marks()
         with torch.cuda.stream(self._stream):
             graph.capture_begin()
+            marks.begin()
             for given, taken in zip(inputs, outputs, strict=True):
                 plan.launch(given, taken, workspaces)
+            marks.end()
             graph.capture_end()
-        return _Captured(_Executable(graph), list(inputs), list(outputs), workspaces)
+        return _Captured(_Executable(graph, marks), list(inputs), list(outputs), workspaces)
 
     def _renew(self, captured: _Captured, roll: int) -> None:
         """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs."""
@@ -162,12 +195,9 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _window_ns(graph: _Executable, repeats: int) -> int:
-    """Nanoseconds on the device; it is kept busy until all is queued, so that it never waits for the host."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    """Nanoseconds on the device, of the last replay; it is kept busy until all is queued, and never waits for us."""
     torch.cuda._sleep(_LEAD_CYCLES)
-    start.record()
     for _ in range(repeats):
         graph.replay()
-    end.record()
     torch.cuda.synchronize()
-    return round(float(start.elapsed_time(end)) * 1e6)
+    return graph.marks.elapsed_ns()

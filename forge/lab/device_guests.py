@@ -46,6 +46,8 @@ class DeviceGuests:
     """The sides of one process pair, in order."""
 
     sides: Mapping[str, DeviceSide]
+    stack: ExitStack
+    """Ends them."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -76,8 +78,15 @@ def open_device_guests(
         progress("launchers")
         count = job.policy.process_pairs
         with ThreadPoolExecutor(4 * count) as pool:
-            pairs = list(pool.map(lambda _: factory.pair(), range(count)))
-        yield iter(pairs)
+            pairs = list(pool.map(lambda _: factory.pair(stack.enter_context(ExitStack())), range(count)))
+        yield _one_after_another(pairs)
+
+
+def _one_after_another(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
+    """Each pair for as long as it is timed: then its processes and their memory go."""
+    for guests in pairs:
+        yield guests
+        guests.stack.close()
 
 
 class _Factory:
@@ -100,7 +109,7 @@ class _Factory:
             _trusted(self._open(stack, self._baseline, functions), "a baseline")
         COMPILED.add(compiled_for(job))
 
-    def pair(self) -> DeviceGuests:
+    def pair(self, own: ExitStack) -> DeviceGuests:
         """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
         job = self._job
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
@@ -111,14 +120,14 @@ class _Factory:
         if self._promoted is not None:
             wanted.append((PROMOTED, self._promoted, (LAUNCH,)))
         with ThreadPoolExecutor(len(wanted)) as pool:
-            opened = [pool.submit(self._open, self._stack, stage, functions) for _, stage, functions in wanted]
+            opened = [pool.submit(self._open, own, stage, functions) for _, stage, functions in wanted]
         probes = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
         sides = {CANDIDATE: DeviceSide(probes[0], 0, candidates=True)}
         sides |= {kind: DeviceSide(probes[1], place) for place, kind in enumerate(job.baselines)}
         sides[CONTROL] = DeviceSide(probes[2], 0)
         if self._promoted is not None:
             sides[PROMOTED] = DeviceSide(probes[3], 0)
-        return DeviceGuests(sides)
+        return DeviceGuests(sides, own)
 
     def _stage(self, program: Program) -> Stage:
         stage = Stage(program, self._job.isolation)

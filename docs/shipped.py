@@ -1,0 +1,82 @@
+"""The page on the registry that ships: what every candidate of its ledger came to, from the events alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from forge.app.workspace import Workspace
+from forge.domain.evidence import WorkloadTiming
+from forge.domain.task import Task
+from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
+from forge.pipeline.rule import baseline_used
+
+HOME = Path(__file__).resolve().parents[1]
+HEADER = (
+    "operation",
+    "language",
+    "type",
+    "shape",
+    "kernel",
+    "best other",
+    "ratio, 95 % interval",
+    "of the floor",
+    "came to",
+)
+
+
+def introduction() -> Iterator[str]:
+    """What the table shows."""
+    yield "`kernel_registry.db`, `forge_runs/` and `kernel_registry/` at the project's top level are a workspace."
+    yield "Its ledger holds what became of the kernels in `examples/h200/` on an NVIDIA H200, as"
+    yield "`benchmarks/registry.py` took them through the pipeline: refusals, baselines that stand and measurements without a verdict included."
+    yield "`forge ledger verify --full` checks it, `forge kernel history KERNEL` shows what a promotion stands on."
+    yield ""
+    yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile and the"
+    yield "vendor's operator. A promoted kernel's numbers are those of its confirmation, on fresh data."
+    yield "A baseline stands where the kernel isn't 1.10x faster: near the floor there is nothing to win."
+    yield ""
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """One row for each candidate's last word."""
+    with Workspace.open(HOME, read_only=True) as workspace:
+        events = [recorded.event for recorded in workspace.ledger.read()]
+    tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
+    promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
+    last: dict[str, BenchmarkRecorded | BenchmarkFailed | CandidateRejected] = {}
+    for event in events:
+        if isinstance(event, BenchmarkRecorded | BenchmarkFailed | CandidateRejected):
+            last[event.task_id] = event
+    for task_id in sorted(last, key=lambda one: (tasks[one].op, tasks[one].language, one)):
+        yield _row(tasks[task_id], last[task_id], promoted)
+
+
+def _row(
+    task: Task, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected, promoted: dict[str, str]
+) -> tuple[str, ...]:
+    shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
+    named = (task.op, task.language, task.dtype, shape)
+    if isinstance(event, CandidateRejected):
+        return (*named, "", "", "", "", f"refused: {event.reason.code}")
+    came_to = f"`{promoted[event.run_id]}`" if event.run_id in promoted else _ended(event)
+    if not event.workloads:
+        return (*named, "", "", "", "", came_to)
+    return (*named, *_numbers(task, event.workloads[0]), came_to)
+
+
+def _ended(event: BenchmarkRecorded | BenchmarkFailed) -> str:
+    if isinstance(event, BenchmarkRecorded):
+        return "not promoted"
+    return "baseline stands" if event.reason.code == "TOO_SLOW" else f"no verdict: {event.reason.code}"
+
+
+def _numbers(task: Task, timing: WorkloadTiming) -> tuple[str, ...]:
+    kind = baseline_used(task, timing)
+    shown = timing.confirmation or timing
+    against = next(one for one in shown.speedups if one.baseline == kind)
+    found = against.interval
+    return (
+        f"{shown.candidate.median_ns / 1000:.2f} us",
+        f"{kind} {against.baseline_median_ns / 1000:.2f} us",
+        f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})",
+        f"{timing.floor_ns / shown.candidate.median_ns:.0%}",
+    )
