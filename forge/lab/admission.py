@@ -22,7 +22,7 @@ from forge.lab.judge import judge
 if TYPE_CHECKING:
     import torch
 
-REDUCED_ROWS, REDUCED_WIDTH = 4, 129
+REDUCED_ROWS, REDUCED_WIDTH, REDUCED_FREE = 4, 129, 6
 PUBLIC_ELEMENTS = 2**17
 """Rows of the public shape are left out until it has no more elements than that."""
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
@@ -87,7 +87,8 @@ def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Pol
 def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> Iterator[_Question]:
     """Every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
     rows, width = operation.row_axis, operation.reduced_axis
-    small = {**shape, rows: REDUCED_ROWS, width: REDUCED_WIDTH}
+    free = dict.fromkeys(operation.free_axes, REDUCED_FREE)
+    small = {**shape, **free, rows: REDUCED_ROWS, width: REDUCED_WIDTH}
     scalars = tuple(operation.scalars.values())
     for number, kind in enumerate(("normal", "uniform", *KINDS)):
         yield _question(operation, small, dtype, kind, scalars, seed=_SEED + number)

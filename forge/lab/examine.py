@@ -136,6 +136,8 @@ def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | No
         loaded(job, stage, job.limits(job.policy.verify_limit_s)) as probe,
     ):
         if isinstance(probe, Failed):
+            if job.device == "cuda":
+                trusted.require_device(job)
             return record.take("load", probe)
         for gate in GATES:
             progress(gate.name)
@@ -143,6 +145,8 @@ def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | No
             record.seeds = tuple(probe.seeds)
             failed = record.take(gate.name, finding)
             if failed is not None:
+                if job.device == "cuda" and gate is GATES[0]:
+                    trusted.require_device(job)
                 progress("shrink")
                 return shrink(probe, gate.name, failed)
     return None

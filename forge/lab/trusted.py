@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from forge.errors import EnvironmentUnfit
+from forge.lab.finding import Failed
 from forge.lab.job import Job
+from forge.lab.subject import loaded
 from forge.languages import LANGUAGES
+from forge.operations import reference_source
 from forge.sandbox.launch import Bind
+from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
 
 CACHE = "/baseline_cache"
@@ -54,6 +59,24 @@ def compiled_folder() -> Path:
 def compiled_for(job: Job) -> tuple[object, ...]:
     """What a baseline is compiled for: the same again finds it done."""
     return (job.operation.name, job.dtype, tuple(sorted(job.shape.items())), job.baselines, job.device)
+
+
+def require_device(job: Job) -> None:
+    """Raise EnvironmentUnfit if the reference itself can't be called on the device: no candidate's fault, then."""
+    operation = job.operation
+    program = trusted_program(job, {"reference.py": reference_source(operation).encode()})
+    stage = Stage(program, job.isolation)
+    function = GuestFunction("reference.py", operation.reference.__name__)
+    try:
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
+            answer = probe if isinstance(probe, Failed) else probe.call([probe.case(probe.shape)])
+    finally:
+        stage.remove()
+    if isinstance(answer, Failed):
+        raise EnvironmentUnfit(
+            f"the reference fails on this GPU: {answer.reason.message}; {answer.log[-400:]}",
+            hint="forge doctor; the driver may be too old for this torch, or the device's memory taken",
+        )
 
 
 def prepare(job: Job) -> None:

@@ -24,11 +24,9 @@ RED_ZONE_BYTES = PAGE_BYTES
 POISON = 0xFF
 """Every float type here reads all-ones bytes as NaN: an output that was never written shows."""
 POISON_OF_INTEGERS = 0x80
-"""Integers have no NaN. This byte makes int8 -128, which symmetric quantisation never reaches, and wider integers
-negative and huge, which no index is. In uint8 it is a number like others: right by chance once in 256."""
+"""Integers have no NaN: in int8 this is -128, which symmetric quantisation never reaches, in wider ones no index."""
 Begins = Literal["at_page", "elements_in", "ends_at_page"]
-"""Where an operand lies: from a page's first byte on; some elements later, the storage from the first byte on; or so
-that its last byte is a page's last one."""
+"""Where an operand lies: from a page's first byte on; some elements later; or up to a page's last byte."""
 
 
 @dataclass(frozen=True)

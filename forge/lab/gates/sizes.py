@@ -17,6 +17,9 @@ REDUCED = (
 
 The second line has what the first lacks: even rests of a block of eight, and several whole blocks of any usual size.
 """
+FREE = (1, 2, 3, 7, 12, 17, 31, 33, 65, 100, 127, 129, 257, 1025)
+"""Sizes of any other axis that may have tails, beside few rows and a short sum."""
+SHORT_SUM = 129
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 BY_LOT = 6
 """Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
@@ -57,7 +60,9 @@ def _odd_shapes(probe: Probe) -> list[Mapping[str, int]]:
     small_rows = min(3, probe.shape[rows])
     by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in REDUCED]
     by_rows = [{**probe.shape, rows: count} for count in ROWS if count * probe.shape[reduced] <= MOST_ELEMENTS]
-    return [*by_reduced, *by_rows]
+    few = {**probe.shape, rows: small_rows, reduced: min(SHORT_SUM, probe.shape[reduced])}
+    by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in FREE]
+    return [*by_reduced, *by_rows, *by_free]
 
 
 def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
@@ -69,15 +74,19 @@ def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
 def _large(probe: Probe) -> list[Mapping[str, int]]:
     """Many rows, a wide row, and an operand of some MiB, where what lies in the other axes leaves room for them.
 
-    An interpreter takes minutes for them.
+    Free axes are small beside the first two, and as long as there were many rows once each.
+
+    An interpreter takes minutes for all of these.
     """
     if probe.interpreted:
         return []
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     wide = random.SystemRandom().randint(*WIDE)
+    narrow = {**probe.shape, **{axis: min(FEW_COLUMNS, probe.shape[axis]) for axis in probe.operation.free_axes}}
     shapes = [
-        {**probe.shape, rows: MANY_ROWS, reduced: FEW_COLUMNS},
-        {**probe.shape, rows: 2, reduced: wide},
+        {**narrow, rows: MANY_ROWS, reduced: FEW_COLUMNS},
+        {**narrow, rows: 2, reduced: wide},
+        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: MANY_ROWS} for axis in probe.operation.free_axes),
     ]
     row = _elements({**probe.shape, rows: 1})
     large = {**probe.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[probe.dtype] // row + 1}
