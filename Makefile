@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check docs performance clean setup
+.PHONY: demo test check docs performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -26,7 +26,17 @@ docs: $(READY)  ## write the generated reference pages anew
 
 performance: $(READY)  ## measure the ledger beside others, and write its page anew (minutes)
 	@$(BIN)/python benchmarks/ledger.py --json > docs/performance.json
+	@$(BIN)/python benchmarks/projections.py audit --into docs/performance.json
+	@$(BIN)/python benchmarks/projections.py rebuild --events 100000 --rounds 3 --into docs/performance.json
 	@$(BIN)/python benchmarks/page.py docs/performance.json
+
+measurement: $(READY)  ## on a GPU: hold the clock against itself and against the field's, and write its section anew (minutes)
+	@$(BIN)/python benchmarks/measurement.py --json > docs/measurement-gpu.found.json
+	@$(BIN)/python benchmarks/measurement_page.py docs/measurement-gpu.found.json
+	@rm docs/measurement-gpu.found.json
+
+registry: $(READY)  ## on an H200: take every shipped GPU kernel through the pipeline, in the shipped workspace
+	@$(BIN)/python benchmarks/registry.py .
 
 setup: $(READY)
 

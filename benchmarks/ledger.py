@@ -14,7 +14,6 @@ import os
 import platform
 import random
 import sqlite3
-import statistics
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ from typing import Any, NamedTuple
 import contenders
 import orjson
 from contenders import BATCH, Contender
+from figures import Figure, goal, limit, shown, spread
 
 from forge.ledger.audit import audit
 from forge.ledger.chain import StoredRow, envelope, event_hash
@@ -35,7 +35,6 @@ from forge.ledger.store import Ledger
 from forge.proof.note import opened, parse_key, parse_note
 from forge.proof.tree import included
 
-Figure = dict[str, Any]
 SLICE = 100
 FILL = 1000
 PROOFS = 300
@@ -58,11 +57,6 @@ def timed(work: Callable[[], object]) -> Taken:
     return Taken(time.perf_counter() - started, time.process_time() - worked)
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    low, middle, high = statistics.quantiles(values, n=4)
-    return {"low": low, "median": middle, "high": high}
-
-
 def interleaved(work: dict[str, Callable[[int], Taken]], rounds: int) -> dict[str, list[Taken]]:
     """What each contender took in each round; the first round only warms up."""
     taken: dict[str, list[Taken]] = {name: [] for name in work}
@@ -75,21 +69,6 @@ def interleaved(work: dict[str, Callable[[int], Taken]], rounds: int) -> dict[st
 def ratio(slower: list[Taken], faster: list[Taken], *, processor: bool = False) -> dict[str, float]:
     """How many times as fast the second is, round by round."""
     return spread([one[processor] / other[processor] for one, other in zip(slower, faster, strict=True)])
-
-
-def goal(name: str, measured: dict[str, float], at_least: float) -> Figure:
-    return {
-        "name": name,
-        **measured,
-        "unit": "x",
-        "goal": f">= {at_least}",
-        "reached": measured["median"] >= at_least,
-    }
-
-
-def limit(name: str, measured: dict[str, float], at_most_ms: float) -> Figure:
-    reached = measured["median"] <= at_most_ms
-    return {"name": name, **measured, "unit": "ms", "goal": f"<= {at_most_ms:g} ms", "reached": reached}
 
 
 def appends(folder: Path, rounds: int) -> tuple[list[Figure], list[Figure]]:
@@ -262,13 +241,6 @@ def measured(events: int, rounds: int) -> dict[str, Any]:
             "rates": rates,
             "figures": [*compared, *reading(path, max(5, rounds // 8)), *proofs(path), *reopenings(path, 30)],
         }
-
-
-def shown(figure: Figure) -> str:
-    digits = 0 if figure["median"] >= 100 else 2
-    low, middle, high = (f"{figure[name]:,.{digits}f}" for name in ("low", "median", "high"))
-    said = "" if "goal" not in figure else f"  {figure['goal']}: {'reached' if figure['reached'] else 'missed'}"
-    return f"  {figure['name']:44}{middle:>10} {figure['unit']:9}({low} to {high}){said}"
 
 
 def main() -> None:

@@ -4,7 +4,8 @@
 raw cursor that decodes every payload with orjson and folds a dictionary, and against the raw cursor that also
 writes one narrow row for each event that leaves one; interleaved, each in a process of its own, with its peak
 resident memory. `catch-up`: one event after 1,000 and after 100,000, folded and published. `audit`: four questions
-to a `history.db` of N benchmarks of 2,000 kernels.
+to a `history.db` of N benchmarks, see audit_queries.py. With `--into docs/performance.json` the figures are kept
+there, for benchmarks/page.py.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import os
 import random
 import resource
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,24 +24,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
+from audit_queries import GPUS, OPS, audit, seconds
+from figures import Figure, shown, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the histories are those of the tests
 
-KERNELS = 2000
-GPUS = ("h100", "h200", "rtx4070", "a100", "l4")
-OPS = ("rmsnorm", "softmax", "layernorm", "gelu", "rope", "swiglu", "topk", "cumsum", "argmax", "transpose")
 PROMOTED_EACH = 30
 """One run in so many ends in a promotion."""
 PAGE = 1000
-QUESTIONS = {
-    "history of one kernel": "SELECT seq, recorded_at, candidate_median_ns, speedup, low, high FROM benchmarks"
-    " WHERE candidate = (SELECT candidate FROM kernels WHERE kernel_id = ?) ORDER BY seq",
-    "geometric mean of every slot": "SELECT op, gpu, dtype, measurements, geomean FROM speedups",
-    "leaderboard of a slot": "SELECT kernel_id, low FROM kernels WHERE op = 'rmsnorm' AND gpu = 'h100'"
-    " AND dtype = 'bf16' AND status = 'active' ORDER BY low DESC LIMIT 10",
-    "regressions": "SELECT kernel_id, slower FROM regressions WHERE slower > 1.05",
-}
+MEMORY_GOAL_MIB = 64
+SPEED_GOAL = 0.9
 
 
 def events_of(count: int) -> Iterator[list[object]]:
@@ -169,7 +162,7 @@ def peak_mib() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def rebuild(folder: Path, events: int, rounds: int) -> None:
+def rebuild(folder: Path, events: int, rounds: int) -> list[Figure]:
     path = folder / "large.db"
     write_ledger(path, events)
     taken: dict[str, list[tuple[int, float, float]]] = {name: [] for name in WAYS}
@@ -178,22 +171,36 @@ def rebuild(folder: Path, events: int, rounds: int) -> None:
             command = [sys.executable, __file__, "--way", name, "--path", str(path)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             taken[name].append(tuple(json.loads(done.stdout)))
-    first = taken["raw cursor + orjson"]
-    print(f"{first[0][0]:,} events, {path.stat().st_size / 2**20:,.0f} MiB")
+    base, count = taken["raw cursor + orjson"], taken["history.db"][0][0]
+    figures: list[Figure] = []
     for name, ones in taken.items():
-        seconds = statistics.median(one[1] for one in ones)
-        ratio = statistics.median(base[1] / one[1] for base, one in zip(first, ones, strict=True))
-        peak = max(one[2] for one in ones)
-        print(f"  {name:28}{first[0][0] / seconds:10,.0f} events/s  {ratio:5.2f} of raw  peak {peak:5.0f} MiB")
+        ratios = spread([one[1] / other[1] for one, other in zip(base, ones, strict=True)])
+        peaks = spread([one[2] for one in ones])
+        figures.append({"name": f"peak memory: {name}", "unit": "MiB", **peaks})
+        if name == "history.db":
+            reached = peaks["median"] <= MEMORY_GOAL_MIB
+            figures[-1] |= {"goal": f"<= {MEMORY_GOAL_MIB} MiB", "reached": reached}
+        if name not in ("imports alone", "raw cursor + orjson"):
+            figures.append(
+                {"name": f"rebuild of {count:,} events: {name} / raw cursor + orjson", "unit": "x", **ratios}
+            )
+        if name == "history.db":
+            figures[-1] |= {"goal": f">= {SPEED_GOAL}", "reached": ratios["median"] >= SPEED_GOAL}
+            rates = spread([count / one[1] for one in ones])
+            figures.append({"name": f"rebuild of {count:,} events: {name}", "unit": "events/s", **rates})
+    return figures
 
 
-def catch_ups(folder: Path, rounds: int) -> None:
+def catch_ups(folder: Path, rounds: int) -> list[Figure]:
+    figures: list[Figure] = []
     for size in (1000, 100_000):
         path, root = folder / f"{size}.db", folder / f"registry-{size}"
         write_ledger(path, size)
         root.mkdir()
         for what, values in one_more(path, root, rounds).items():
-            print(f"  after {size:7,} events: {what:18} {milliseconds(values)}")
+            in_ms = spread([1e3 * value for value in values])
+            figures.append({"name": f"one event after {size:,}: {what}", "unit": "ms", **in_ms})
+    return figures
 
 
 def one_more(path: Path, root: Path, rounds: int) -> dict[str, list[float]]:
@@ -219,84 +226,43 @@ def one_more(path: Path, root: Path, rounds: int) -> dict[str, list[float]]:
     return taken
 
 
-def seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def milliseconds(values: list[float]) -> str:
-    low, middle, high = (1e3 * value for value in statistics.quantiles(values, n=4))
-    return f"{middle:8.3f} ms (quartiles {low:.3f} to {high:.3f})"
-
-
-def audit(folder: Path, events: int, rounds: int) -> None:
-    """The benchmarks are handed to the folds as the ledger would hand them out, without being stored first."""
-    from forge.ledger.replay import Line
-    from forge.projections.catch_up import FILE, catch_up
-    from forge.projections.sqlite_file import connect
-    from tests.projections.histories import Past, Run, head_of, opened
-    from tests.projections.values import task
-
-    history = opened()
-    for number in range(KERNELS):
-        wanted = task(op=OPS[number % len(OPS)], gpu=GPUS[number // len(OPS) % len(GPUS)])
-        ratio = 1.1 + number % 89 / 100
-        Run(history, wanted, f"kernel {number}").start().submit().verify().benchmark(ratio=ratio).promote()
-    stored = [one for one in history.events if one.event.TYPE == "BenchmarkRecorded"]
-    templates = [orjson.loads(one.event.model_dump_json()) for one in stored]
-
-    class Long(Past):
-        """The history, and then one benchmark after another."""
-
-        def lines(self, after_seq: int) -> Iterator[Line]:
-            yield from super().lines(after_seq)
-            first = len(self.events) + 1
-            for seq in range(first, self.head.seq + 1):
-                event = templates[seq % KERNELS]
-                slowed = 1.2 if seq % KERNELS < KERNELS // 3 and seq > self.head.seq - 8 * KERNELS else 1.0
-                event["workloads"][0]["candidate"]["median_ns"] = slowed * random.uniform(990, 1010)
-                yield Line(seq, "BenchmarkRecorded", "2026-01-02T03:04:05.000000Z", "ci:b", bytes(32), event)
-
-    head = type(head_of(history.events))(len(history.events) + events - KERNELS, bytes(32).hex())
-    made = seconds(lambda: catch_up(folder / FILE, Long(history.events, head)))
-    print(f"  {events:,} benchmarks of {KERNELS:,} kernels, folded in {made:.0f} s, "
-          f"{(folder / FILE).stat().st_size / 2**20:,.0f} MiB")  # fmt: skip
-    with closing(connect(folder / FILE, read_only=True)) as connection:
-        names = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels")]
-        for question, query in QUESTIONS.items():
-            values, found = [], 0
-            for _ in range(max(20, rounds * 10)):
-                given = (random.choice(names),) if "?" in query else ()
-                started = time.perf_counter()
-                found = len(connection.execute(query, given).fetchall())
-                values.append(time.perf_counter() - started)
-            print(f"  {question:30}{found:6} rows {milliseconds(values)}")
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description="What the projections cost.")
     options.add_argument("sections", nargs="*", default=["rebuild", "catch-up", "audit"])
     options.add_argument("--events", type=int, default=1_000_000)
     options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--into", type=Path, help="a JSON document of benchmarks/ledger.py, to keep the figures in")
     options.add_argument("--way", help=argparse.SUPPRESS)
     options.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.way:
         one_way(chosen.way, chosen.path)
         return
+    figures: list[Figure] = []
     for section in chosen.sections:
-        print(section)
         with tempfile.TemporaryDirectory(prefix="forge-projections-") as folder:
             match section:
                 case "rebuild":
-                    rebuild(Path(folder), chosen.events, chosen.rounds)
+                    found = rebuild(Path(folder), chosen.events, chosen.rounds)
                 case "catch-up":
-                    catch_ups(Path(folder), 50)
+                    found = catch_ups(Path(folder), 50)
                 case "audit":
-                    audit(Path(folder), chosen.events, chosen.rounds)
+                    found = audit(Path(folder), chosen.events, chosen.rounds)
                 case _:
                     options.error(f"unknown section {section!r}: expected rebuild, catch-up or audit")
+        print(section, "\n".join(map(shown, found)), sep="\n", flush=True)
+        figures += found
+    if chosen.into:
+        keep(chosen.into, figures)
+
+
+def keep(path: Path, figures: list[Figure]) -> None:
+    """Put these in the place of those of the same name, and leave the others."""
+    result = json.loads(path.read_text())
+    kept = {one["name"]: one for one in result.get("projections", [])} | {one["name"]: one for one in figures}
+    result["projections"] = list(kept.values())
+    result["projections_load"] = round(os.getloadavg()[0], 1)
+    path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

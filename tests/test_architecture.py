@@ -122,7 +122,8 @@ def test_only_the_ledgers_table_and_the_projections_own_file_hold_an_insert() ->
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if re.search(r"\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b", node.value)
     ]
-    statements = {name for name in holding if name not in {"ledger/audit.py"}}
+    # the ranking of skills fills an index that lives in memory, for one question
+    statements = {name for name in holding if name not in {"ledger/audit.py", "pipeline/skill_search.py"}}
     assert statements <= {"ledger/table.py", "ledger/store.py", "projections/sqlite_file.py"}, statements
 
 

@@ -16,6 +16,7 @@ from forge.ledger.runs import RunDirectory
 from forge.ledger.runs import run_id as make_run_id
 from forge.pipeline import plan, prompt
 from forge.pipeline.create import Request, create
+from forge.projections.experiments import earlier_experiments
 from forge.projections.run_lookup import experiments
 from forge.projections.runs import RunState
 
@@ -84,14 +85,25 @@ def prepare(workspace: Workspace, run: RunState) -> Path:
         return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
     require_state(run, "planned", phase="plan")
     task = task_of(run)
-    earlier = experiments(workspace.ledger, run.task_id) - 1
-    skills, planned = plan.plan(task, run_id=run.run_id, earlier_experiments=earlier)
     directory = workspace.directory(run.run_id)
-    if run.plan is None:
+    if run.plan is not None:
+        accepted = run.plan.event
+        skills = plan.planned(accepted, home=workspace.home)
+    else:
+        skills, planned = plan.plan(
+            task,
+            run_id=run.run_id,
+            earlier_experiments=experiments(workspace.ledger, run.task_id) - 1,
+            earlier=earlier_experiments(workspace.ledger, task.op),
+            home=workspace.home,
+        )
+        accepted = plan.accepted(planned)
         directory.write("task.json", orjson.dumps(task.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
         workspace.record(planned, run_id=run.run_id, key=f"plan:{run.run_id}")
     if run.prompt is None:
-        rendered = prompt.render(task, run_id=run.run_id, skills=skills, policy=workspace.policy)
+        rendered = prompt.render(
+            task, run_id=run.run_id, skills=skills, policy=workspace.policy, triage=accepted.triage
+        )
         workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
     return directory.path / PROMPT_FILE
 

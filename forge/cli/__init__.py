@@ -16,6 +16,7 @@ from forge.cli import (
     proof,
     rejections,
     run,
+    skill,
     start,
     task,
 )
@@ -42,7 +43,7 @@ NOUNS = {
     "benchmark": benchmark.app,
     "ledger": ledger.app,
     "op": operation.app,
-    "skill": operation.skills,
+    "skill": skill.app,
 }
 for name, commands in NOUNS.items():
     app.add_typer(commands, name=name)

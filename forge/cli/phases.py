@@ -46,6 +46,8 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
     else:
         rows = [(skill["id"], skill["why"], short(skill["sha256"])) for skill in document["skills"]]
         emit_table("Skills", ("skill", "why", "sha256"), rows)
+        libraries = [(one["provider"], one["state"], one["version"] or "") for one in document["libraries"] or ()]
+        emit_table("Libraries", ("library", "state", "version"), libraries)
 
 
 def prompt(run: Run, home: Home = None, as_json: Json = False) -> None:

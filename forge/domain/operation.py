@@ -150,6 +150,8 @@ class Operation:
     """The axis along which results are independent of each other."""
     reduced_axis: str
     """The axis that is summed over: the one whose odd sizes find missing tails."""
+    free_axes: tuple[str, ...] = ()
+    """Axes beside these two that a kernel must take in any size: it may have tails along them as well."""
     mutants: Mapping[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = field(default_factory=dict)
     """What an implementation gets wrong, by name, called like the reference: a task opens only if each is refused."""
     variants: Mapping[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = field(default_factory=dict)

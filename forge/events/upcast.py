@@ -16,6 +16,7 @@ def with_nothing(*names: str) -> Step:
 
 UPCASTERS: dict[tuple[str, int], Step] = {
     ("TaskCreated", 1): with_nothing("admission"),
+    ("PlanAccepted", 1): with_nothing("triage", "libraries"),
     ("CandidateSubmitted", 1): with_nothing("normalised_sha256"),
     ("CandidateRejected", 1): with_nothing("gates_sha256", "report_sha256", "reused_seq"),
     (

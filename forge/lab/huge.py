@@ -8,15 +8,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Mapping
 
+from forge.domain.operation import Operation
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.finding import Failed
 from forge.lab.observed import Case, Observed
 from forge.lab.probe import Probe
+from forge.lab.room import MOST_DRAWN, largest_row
 
 BOUNDARY_BYTES = 2**31
-ROWS_DRAWN = 1021
-"""Prime, so that no row's number and the number of the row it repeats have a power of two in common."""
+ROWS_DRAWN = (1021, 127, 13)
+"""Prime, so that no row's number and the number of the row it repeats have a power of two in common; the first that
+is quickly drawn."""
 BEYOND_ROWS = 64
 HOST_COPIES = 4
 """Of all operands: the arena, what was drawn, what is read back, and room."""
@@ -46,6 +50,12 @@ def _row_bytes(probe: Probe, spec: TensorSpec) -> int:
     return math.prod((element_bytes, *spec.sizes({**probe.shape, probe.operation.row_axis: 1})))
 
 
+def rows_drawn(operation: Operation, shape: Mapping[str, int]) -> int:
+    """How many rows are drawn; the others repeat them."""
+    row = largest_row(operation, shape)
+    return next((count for count in ROWS_DRAWN if count * row <= MOST_DRAWN), ROWS_DRAWN[-1])
+
+
 def _host_has(size_bytes: int) -> bool:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
 
@@ -53,9 +63,9 @@ def _host_has(size_bytes: int) -> bool:
 def _repeated(probe: Probe, shape: dict[str, int]) -> Case:
     import torch
 
-    rows = probe.operation.row_axis
-    drawn = probe.case({**shape, rows: ROWS_DRAWN})
-    index = torch.arange(shape[rows]) % ROWS_DRAWN
+    rows, count = probe.operation.row_axis, rows_drawn(probe.operation, shape)
+    drawn = probe.case({**shape, rows: count})
+    index = torch.arange(shape[rows]) % count
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
         for spec, tensor in zip(probe.operation.inputs, drawn.inputs, strict=True)

@@ -24,6 +24,18 @@ _FOREIGN_TRIGGERS = (
     "foreign_event_refuses_delete",
     "foreign_event_refuses_update",
 )
+_OTHERS_TABLES = (b"alembic_version", b"sqlite_stat", b"_litestream_")
+"""Tables that tools keep in the file; they and their indexes say nothing about history."""
+_MIGRATIONS = b"alembic_version"
+_MIGRATIONS_SCHEMA = [
+    (b"index", b"sqlite_autoindex_alembic_version_1", _MIGRATIONS, b""),
+    (
+        *(b"table", _MIGRATIONS, _MIGRATIONS),
+        b"CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n"
+        b"\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)",
+    ),
+]
+"""The migrations' own table, where it is: an edit of it is an edit of the file."""
 FORMATS = {
     1: ("713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45", _TRIGGERS),
     2: ("7acf4860416768494445484b5fb826bf5ce8f59472951d678d483c7e6cb2e96c", _TRIGGERS + _TREE_TRIGGERS),
@@ -46,7 +58,7 @@ def file_problems(connection: sqlite3.Connection) -> list[Problem]:
         return [*found, Problem(None, "format", f"1 to {max(FORMATS)}", str(version))]
     schema_sha256, expected = FORMATS[version]
     digest = hashlib.sha256()
-    triggers = set()
+    triggers, migrations = set(), []
     query = (
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
         "WHERE typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
@@ -55,12 +67,16 @@ def file_problems(connection: sqlite3.Connection) -> list[Problem]:
     for kind, name, table, sql in connection.execute(query):
         if kind == b"trigger":
             triggers.add(name.decode())
-        elif table.startswith((b"alembic_version", b"sqlite_stat", b"_litestream_")):
+        elif kind in (b"table", b"index") and table.startswith(_OTHERS_TABLES):
+            if table.startswith(_MIGRATIONS):
+                migrations.append((kind, name, table, sql))
             continue
         digest.update(b"".join(field + b"\x00" for field in (kind, name, table, sql)))
     found += [Problem(None, f"trigger {name}", "present", "missing") for name in expected if name not in triggers]
     if digest.hexdigest() != schema_sha256 and not found:
         found.append(Problem(None, "schema", schema_sha256, digest.hexdigest()))
+    if migrations not in ([], _MIGRATIONS_SCHEMA):
+        found.append(Problem(None, "schema of alembic_version", "as the migrations make it", repr(migrations)[:200]))
     return found
 
 

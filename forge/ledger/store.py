@@ -146,6 +146,8 @@ class Ledger:
 
     def streams(self, beginning: str) -> list[str]:
         """The streams whose names begin so, in order: `run:2026` gives the runs of a year."""
+        if not beginning.isprintable():  # no stream's name has such a character, and SQLite takes no lone surrogate
+            return []
         with storage_errors(self.path):
             found = self._connection.execute(SELECT_STREAMS, (beginning, beginning + LAST_CHARACTER)).fetchall()
         return [stream for (stream,) in found]

@@ -27,6 +27,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlmodel import Field, SQLModel
 
 PAYLOAD_LIMIT_BYTES = 16 * 1024
+KEYS_AT_ONCE = 100
+"""Keys asked for in one query."""
 PAGE_ROWS = 500
 """Rows fetched at a time: a reader holds no transaction open between pages."""
 
@@ -167,6 +169,12 @@ SELECT_BY_KEY = Statement(
         EVENT.c.idempotency_key == bindparam("idempotency_key")
     )
 ).sql
+SELECT_USED_KEYS = Statement(
+    select(EVENT.c.idempotency_key).where(
+        EVENT.c.idempotency_key.in_([bindparam(f"key{place}") for place in range(KEYS_AT_ONCE)])
+    )
+).sql
+"""Takes KEYS_AT_ONCE keys: those of them under which an event stands."""
 SELECT_STREAMS = Statement(
     select(EVENT.c.stream)
     .where(

@@ -12,7 +12,15 @@ from forge.domain.digest import Digest
 from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
 from forge.ledger.batch import PreparedBatch
 from forge.ledger.chain import StoredRow, sealed
-from forge.ledger.table import INSERT_EVENT, SELECT_BY_KEY, SELECT_HEAD, SELECT_NEXT, SELECT_STREAM_VERSION
+from forge.ledger.table import (
+    INSERT_EVENT,
+    KEYS_AT_ONCE,
+    SELECT_BY_KEY,
+    SELECT_HEAD,
+    SELECT_NEXT,
+    SELECT_STREAM_VERSION,
+    SELECT_USED_KEYS,
+)
 from forge.ledger.tree import WIDTH, grow
 
 
@@ -80,16 +88,25 @@ def write(
         _begin(connection, batches[0], streams, genesis=genesis) if batches else (0, genesis, True)
     )
     before = seq
-    for place, batch in enumerate(batches):
-        earlier = None if key_is_new and not place else _replay(connection, batch)
-        if earlier is not None:
-            written.append(earlier)
-            continue
+    used = set() if key_is_new and len(batches) == 1 else _used_keys(connection, batches)
+    chained: list[StoredRow] = []
+    for batch in batches:
+        key = batch.idempotency_key
+        if key in used:  # it may stand among the rows that aren't inserted yet
+            connection.executemany(INSERT_EVENT, chained)
+            chained = []
+            earlier = _replay(connection, batch)
+            if earlier is not None:
+                written.append(earlier)
+                continue
+        elif key is not None:
+            used.add(key)
         _require_expected(batch.expected, streams)
         rows = _chain(batch, seq, last_hash, streams=streams, recorded_at=_utc(now()), new_id=new_id)
-        connection.executemany(INSERT_EVENT, rows)
+        chained += rows
         written.append(Appended(seq + 1, rows[-1].seq, rows[-1].event_hash.hex(), replayed=False))
         seq, last_hash = rows[-1].seq, rows[-1].event_hash
+    connection.executemany(INSERT_EVENT, chained)
     if seq // WIDTH > before // WIDTH:
         grow(connection, seq)
     return written
@@ -105,6 +122,17 @@ def _begin(
         return 0, genesis, True
     streams.note(stream, row[2])
     return row[0], row[1], row[3] is None
+
+
+def _used_keys(connection: sqlite3.Connection, batches: Sequence[PreparedBatch]) -> set[str]:
+    """The commands' keys under which something stands already, asked for many at a time."""
+    first = {f"{key}#0": key for batch in batches if (key := batch.idempotency_key) is not None}
+    asked, used = list(first), set[str]()
+    for start in range(0, len(asked), KEYS_AT_ONCE):
+        some = asked[start : start + KEYS_AT_ONCE]
+        some += some[:1] * (KEYS_AT_ONCE - len(some))  # one statement, whatever their number
+        used.update(first[found] for (found,) in connection.execute(SELECT_USED_KEYS, some))
+    return used
 
 
 def _chain(

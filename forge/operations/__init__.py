@@ -10,6 +10,7 @@ from forge.domain.digest import Digest, sha256
 from forge.domain.operation import Operation
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.errors import UnknownName
+from forge.operations.attention_decode import ATTENTION_DECODE
 from forge.operations.cross_entropy import CROSS_ENTROPY
 from forge.operations.dequant_int4 import DEQUANT_INT4
 from forge.operations.dequant_int8 import DEQUANT_INT8
@@ -17,11 +18,15 @@ from forge.operations.fused_add_rmsnorm import FUSED_ADD_RMSNORM
 from forge.operations.gated_rmsnorm_quant import GATED_RMSNORM_QUANT
 from forge.operations.gelu_mul import GELU_MUL
 from forge.operations.layernorm import LAYERNORM
+from forge.operations.matmul import MATMUL
+from forge.operations.matmul_bias_act import MATMUL_BIAS_ACT
+from forge.operations.moe_fused_gate import MOE_FUSED_GATE
 from forge.operations.quantize_fp8 import QUANTIZE_FP8
 from forge.operations.rmsnorm import RMSNORM
 from forge.operations.rope import ROPE
 from forge.operations.silu_mul import SILU_MUL
 from forge.operations.softmax import SOFTMAX
+from forge.operations.topk_per_row import TOPK_PER_ROW
 from forge.operations.topk_softmax import TOPK_SOFTMAX
 
 _ALL = (
@@ -29,6 +34,7 @@ _ALL = (
     *(SILU_MUL, GELU_MUL, ROPE),
     *(QUANTIZE_FP8, TOPK_SOFTMAX, CROSS_ENTROPY),
     *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),
+    *(MATMUL, MATMUL_BIAS_ACT, TOPK_PER_ROW, MOE_FUSED_GATE, ATTENTION_DECODE),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
 

@@ -1,90 +1,139 @@
 """Phase 2: choose the playbooks an author gets, and say why.
 
-Three to five skills: the two hygiene skills always, then the best matches for the operation and the language.
+Triage first; then five skills of the two libraries: hygiene always, the operation's guide, the language's playbook,
+and what else fits best. The same task and the same libraries give the same plan.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from forge.domain.digest import canonical, sha256
+from forge.domain.digest import canonical
 from forge.domain.task import Task
+from forge.domain.verdict import ReasonCode
+from forge.errors import UsageError
 from forge.events import ChosenSkill, PlanAccepted
+from forge.events.plan import EarlierExperiment, SkillLibrary, Triage
 from forge.operations import find_operation
 from forge.pipeline.outcome import Outcome
+from forge.pipeline.skill_package import read_package
+from forge.pipeline.skill_search import Concept, Hit, search
+from forge.pipeline.skills import Category, Skill, embedded_library, embedded_skills
+from forge.pipeline.triage import Bottleneck, bottleneck, triage
 
-HYGIENE = ("patterns.boundary-conditions", "patterns.test-plan")
 MOST = 5
-PROVIDER = "embedded"
-_FOLDER = Path(__file__).parent.parent / "skills"
-LAUNCH_BOUND_BYTES = 2**21
-"""Below this much traffic a processor spends more time starting a kernel than moving its bytes."""
+SLOTS: tuple[Category, ...] = ("operation", "playbook")
+"""One skill of each before the rest is filled by rank."""
+REST: tuple[Category, ...] = ("technique", "playbook")
+"""What fills it, beside a second guide to the same operation: that to another would speak of something else."""
+_FAILURES: dict[ReasonCode, str] = {
+    "INCORRECT_NUMERICAL": "numerical stability",
+    "NON_FINITE": "numerical stability",
+    "OUT_OF_BOUNDS": "unaligned vector access",
+    "TOO_SLOW": "benchmarking",
+    "RUNTIME_ERROR": "launch configuration",
+}
+"""What an earlier failure asks for."""
+_COMMON = frozenset({"a", "and", "by", "each", "for", "in", "its", "of", "one", "other", "the", "to", "two", "with"})
+_LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
+
+Library = tuple[tuple[Skill, ...], tuple[SkillLibrary, ...]]
+"""Skills, and where they were looked for."""
 
 
-@dataclass(frozen=True)
-class Skill:
-    """One playbook: its text, and what it is about."""
-
-    id: str
-    tags: frozenset[str]
-    languages: frozenset[str]
-    text: str
+def read_libraries(home: Path | None) -> Library:
+    """The embedded library and, where `home` has it, the package; raise UsageError if that isn't what was pinned."""
+    if home is None:
+        return embedded_skills(), (embedded_library(),)
+    packaged, package = read_package(home)
+    return (*embedded_skills(), *packaged), (embedded_library(), package)
 
 
-def load_skills() -> tuple[Skill, ...]:
-    """Every playbook that ships with Forge, by id."""
-    return tuple(_parse(path) for path in sorted(_FOLDER.glob("*.md")))
-
-
-def _parse(path: Path) -> Skill:
-    """Read a playbook: a line of tags, a line of languages, then Markdown."""
-    text = path.read_text(encoding="utf-8")
-    tags, languages, _ = text.split("\n", 2)
-    return Skill(
-        id=path.stem,
-        tags=frozenset(tags.removeprefix("Tags:").replace(",", " ").split()),
-        languages=frozenset(languages.removeprefix("Languages:").replace(",", " ").split()),
-        text=text,
-    )
-
-
-def plan(task: Task, *, run_id: str, earlier_experiments: int) -> tuple[tuple[Skill, ...], Outcome]:
+def plan(
+    task: Task,
+    *,
+    run_id: str,
+    earlier_experiments: int,
+    earlier: tuple[EarlierExperiment, ...] = (),
+    home: Path | None = None,
+) -> tuple[tuple[Skill, ...], Outcome]:
     """Choose skills for a task."""
-    queries = (task.op, *task.op.split("_"), task.language, task.dtype)
-    ranked = sorted(
-        (skill for skill in load_skills() if task.language in skill.languages or "any" in skill.languages),
-        key=lambda skill: (-_score(skill, queries), skill.id),
-    )
-    hygiene = [skill for skill in ranked if skill.id in HYGIENE]
-    matches = [skill for skill in ranked if skill.id not in HYGIENE and _score(skill, queries)]
-    chosen = (*hygiene, *matches[: MOST - len(hygiene)])
+    skills, libraries = read_libraries(home)
+    found = triage(task, earlier)
+    prior = bottleneck(found)
+    concepts = concepts_of(task, prior, found)
+    chosen = choose(skills, concepts, task)
     event = PlanAccepted(
         task_id=task.task_id,
         run_id=run_id,
         skills=tuple(
-            ChosenSkill(id=skill.id, sha256=sha256(skill.text.encode()), provider=PROVIDER, why=_why(skill, queries))
-            for skill in chosen
+            ChosenSkill(id=one.id, sha256=one.sha256, provider=one.provider, why=why) for one, why in chosen
         ),
-        queries=queries,
-        bottleneck_prior=_bottleneck(task),
+        queries=tuple(concept.text for concept in concepts),
+        bottleneck_prior=prior,
         earlier_experiments=earlier_experiments,
+        triage=found,
+        libraries=libraries,
     )
-    listed = canonical({"skills": [skill.model_dump(mode="json") for skill in event.skills]})
-    return chosen, Outcome(events=(event,), files={"skills.json": listed})
+    listed = canonical(event.model_dump(mode="json", include={"skills", "triage", "libraries", "bottleneck_prior"}))
+    return tuple(one for one, _ in chosen), Outcome(events=(event,), files={"skills.json": listed})
 
 
-def _score(skill: Skill, queries: tuple[str, ...]) -> int:
-    return len(skill.tags & set(queries))
+def accepted(outcome: Outcome) -> PlanAccepted:
+    """The plan among what the phase gave."""
+    (event,) = outcome.events
+    assert isinstance(event, PlanAccepted)
+    return event
 
 
-def _why(skill: Skill, queries: tuple[str, ...]) -> str:
-    if skill.id in HYGIENE:
-        return "hygiene: part of every plan"
-    return "matches " + ", ".join(sorted(skill.tags & set(queries)))
+def planned(event: PlanAccepted, *, home: Path | None) -> tuple[Skill, ...]:
+    """The skills of a recorded plan, by digest; raise UsageError where a library isn't what it was."""
+    known = {one.sha256: one for one in read_libraries(home)[0]}
+    for one in event.skills:
+        if one.sha256 not in known:
+            message = f"skill {one.id!r} isn't what it was when run {event.run_id!r} was planned"
+            raise UsageError(f"{message}: expected sha256 {one.sha256}", hint=f"forge run open {event.task_id}")
+    return tuple(known[one.sha256] for one in event.skills)
 
 
-def _bottleneck(task: Task) -> str:
+def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, ...]:
+    """What to look for: the operation first, then its words, its types, where its floor lies, and what failed."""
     operation = find_operation(task.op)
-    moved = operation.bytes_moved(task.shape, task.dtype)
-    if moved < LAUNCH_BOUND_BYTES:
-        return "launch"
-    return "compute" if operation.flops(task.shape) / moved > 100 else "memory"
+    elements = {spec.element for spec in (*operation.inputs, *operation.outputs)}
+    failed = sorted({_FAILURES[one.reason] for one in found.earlier if one.reason in _FAILURES})
+    words = dict.fromkeys(word for word in operation.summary.lower().replace(",", " ").split() if word not in _COMMON)
+    return (
+        Concept(task.op, weight=4.0, phrase=True),
+        Concept(task.op, weight=1.5),
+        Concept(" ".join(words), weight=0.25),
+        *((Concept("quantise int8 fp8"),) if elements & set(_LOW_PRECISION) else ()),
+        Concept(f"{prior} bound", phrase=True),
+        Concept(task.language, weight=0.5),
+        *(Concept(text, weight=1.5) for text in failed),
+    )
+
+
+def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> tuple[tuple[Skill, str], ...]:
+    """Hygiene, the best of each slot, then the best of the rest; each with its reason."""
+    ordered = sorted(skills, key=lambda one: one.id)
+    fitting = [one for one in ordered if one.fits(language=task.language, platform=task.target.platform)]
+    hygiene = [(one, "hygiene: part of every plan") for one in fitting if one.front.category == "hygiene"]
+    found = search([one for one in fitting if one.front.category != "hygiene"], concepts)
+    # stable: a guide that names the operation among its tags comes before one that only speaks of it
+    hits = sorted(found, key=lambda hit: not _names(hit, task.op))
+    first = [next((hit for hit in hits if hit.skill.front.category == slot), None) for slot in SLOTS]
+    slots = [hit for hit in first if hit is not None]
+    others = [hit for hit in found if hit not in slots]
+    rest = [hit for hit in others if hit.skill.front.category in REST or _names(hit, task.op)]
+    ranked = [*slots, *rest][: MOST - len(hygiene)]
+    return (*hygiene, *((hit.skill, _why(hit)) for hit in ranked))
+
+
+def _names(hit: Hit, op: str) -> bool:
+    """Whether a guide is about this operation: its tags say so."""
+    return hit.skill.front.category == "operation" and op in {tag.replace("-", "_") for tag in hit.skill.front.tags}
+
+
+def _why(hit: Hit) -> str:
+    role = {"operation": "guide to the operation", "playbook": "playbook of the language"}
+    said = role.get(hit.skill.front.category, hit.skill.front.category)
+    return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.score:.2f})"

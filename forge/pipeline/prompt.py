@@ -1,6 +1,7 @@
 """Phase 3: render the brief that an author works from."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -11,28 +12,24 @@ from forge.domain.policy import Policy
 from forge.domain.task import Task
 from forge.domain.tensors import TORCH_NAMES, TensorSpec
 from forge.events import PromptRendered
+from forge.events.plan import Triage
 from forge.languages import find_language
 from forge.operations import find_operation, reference_source
 from forge.pipeline.outcome import Outcome
-from forge.pipeline.plan import Skill
+from forge.pipeline.skills import Skill
+from forge.pipeline.triage import bottleneck
 from forge.platforms import PROCESSORS
 
-TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 1
+TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 2
 _PACKAGE = Path(__file__).parent.parent
 
 
-def render(task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy) -> Outcome:
+def render(
+    task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy, triage: Triage | None = None
+) -> Outcome:
     """Render the brief; the same task, skills and policy give the same text."""
     operation = find_operation(task.op)
     language = find_language(task.language)
-    environment = Environment(
-        loader=FileSystemLoader([_PACKAGE / "prompts", _PACKAGE / "languages"]),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 (Markdown for an author, never HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     variables: dict[str, object] = {
         "task": task.model_dump(mode="json"),
         "operation": {
@@ -50,13 +47,15 @@ def render(task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy
         "processor": PROCESSORS[task.target.gpu].name,
         "reference": reference_source(operation),
         "files": list(REQUIRED_FILES),
-        "metadata_schema": json.dumps(Metadata.model_json_schema(), indent=2, sort_keys=True),
+        "metadata_schema": _metadata_schema(),
         "verify_limit_s": policy.verify_limit_s,
         "benchmark_limit_s": policy.benchmark_limit_s,
         "language": {"name": language.name, "guide": f"{language.name}/guide.md.j2"},
-        "skills": [{"id": skill.id, "text": skill.text.split("\n", 2)[2].strip()} for skill in skills],
+        "skills": [{"id": skill.id, "text": skill.text.strip()} for skill in skills],
+        "triage": None if triage is None else triage.model_dump(mode="json"),
+        "bottleneck": None if triage is None else bottleneck(triage),
     }
-    rendered = environment.get_template(TEMPLATE).render(variables).encode()
+    rendered = _environment().get_template(TEMPLATE).render(variables).encode()
     source = (_PACKAGE / "prompts" / TEMPLATE).read_bytes() + language.guide_file.read_bytes()
     event = PromptRendered(
         task_id=task.task_id,
@@ -68,6 +67,25 @@ def render(task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy
         rendered_sha256=sha256(rendered),
     )
     return Outcome(events=(event,), files={"agent_prompt.md": rendered}, blobs=(rendered,))
+
+
+@cache
+def _environment() -> Environment:
+    """Templates, compiled once in a process."""
+    return Environment(
+        loader=FileSystemLoader([_PACKAGE / "prompts", _PACKAGE / "languages"]),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 (Markdown for an author, never HTML)
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _metadata_schema() -> str:
+    """What metadata.json must follow."""
+    return json.dumps(Metadata.model_json_schema(), indent=2, sort_keys=True)
 
 
 def _operand(spec: TensorSpec, task: Task) -> dict[str, object]:

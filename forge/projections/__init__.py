@@ -8,7 +8,7 @@ nowhere. To add one: a module with `TYPES` and `take`, its tables, and its line 
 from collections.abc import Callable
 
 from forge.ledger.replay import Line
-from forge.projections import claims, history, registry, run_lines, trail
+from forge.projections import claims, history, recent, registry, run_lines, trail
 from forge.projections.fold import Source
 from forge.projections.state import State
 
@@ -23,6 +23,7 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (run_lines.TYPES, run_lines.take),
     (registry.TYPES, registry.take),
     (trail.TYPES, trail.take),
+    (recent.TYPES, recent.take),
 )
 """Which events a fold reads, and how it takes one."""
 

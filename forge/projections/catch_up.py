@@ -16,9 +16,18 @@ from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
 from forge.ledger.failures import storage_errors
 from forge.ledger.replay import Line
-from forge.projections import PROJECTOR_VERSION, TAKERS
+from forge.projections import PROJECTOR_VERSION, TAKERS, recent
 from forge.projections.fold import Head, Position, Source
-from forge.projections.sqlite_file import connect, create, discard, finish, overwrite, refused_by_the_disk, upsert
+from forge.projections.sqlite_file import (
+    add_indexes,
+    connect,
+    create,
+    discard,
+    finish,
+    overwrite,
+    refused_by_the_disk,
+    upsert,
+)
 from forge.projections.state import State
 from forge.projections.tables import SCHEMA_VERSION, TABLES, VIEWS
 
@@ -122,7 +131,11 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
             connection.execute("BEGIN")
             cursor = fold(connection, source, source.head)
             connection.execute("COMMIT")
-            finish(connection, TABLES.metadata, VIEWS)
+            add_indexes(connection, TABLES.metadata)
+            connection.execute("BEGIN")
+            recent.derive(connection, None)
+            connection.execute("COMMIT")
+            finish(connection, VIEWS)
         finally:
             connection.close()
         _make_last(aside)
@@ -142,7 +155,10 @@ def _make_last(aside: Path) -> None:
 
 
 def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: Cursor | None = None) -> Cursor:
-    """Take every event between the cursor and `head` into the tables, and write the new cursor."""
+    """Take every event between the cursor and `head` into the tables, and write the new cursor.
+
+    Without a cursor there are no indexes yet, and what is derived by them is left to the caller.
+    """
     state = State(connection)
     seq, event_hash = (after.seq, after.event_hash) if after else (0, "")
     checkpoint = after.checkpoint_seq if after else None
@@ -159,6 +175,8 @@ def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: C
         seq, last = line.seq, line
         state.settle()
     state.flush()
+    if after is not None:
+        recent.derive(connection, state.remeasured)
     event_hash = last.event_hash.hex() if last else event_hash or head.event_hash
     if (seq, event_hash) != (head.seq, head.event_hash):
         raise LedgerCorrupt(

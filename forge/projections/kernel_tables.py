@@ -133,3 +133,19 @@ class SpeedupRow(HistoryTable, table=True):
     log_sum: float
     """Of natural logarithms."""
     geomean: float | None
+
+
+class RecentTimesRow(HistoryTable, table=True):
+    """How long a kernel took lately, on its machine and at its shape: its newest ten times, and the ten before."""
+
+    __tablename__ = "recent_times"
+    __table_args__ = CLUSTERED
+    kernel_id: str = Field(primary_key=True)
+    shape: str
+    perf_key: str
+    newest_ns: float | None
+    """The mean."""
+    earlier_ns: float | None
+    """None as long as there are no more than ten."""
+    slower: float | None
+    """`newest_ns / earlier_ns`."""

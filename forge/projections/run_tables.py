@@ -66,8 +66,8 @@ class BenchmarkRow(HistoryTable, table=True):
     __table_args__ = (
         Index(
             "benchmarks_by_candidate",
-            *("candidate", "perf_key", "shape", "baseline_used", "invalidated_seq", "seq", "candidate_median_ns"),
-            *("speedup", "low", "high", "recorded_at"),
+            *("candidate", "seq", "line"),
+            *("candidate_median_ns", "speedup", "low", "high", "recorded_at"),  # a candidate's history, without more
         ),
         CLUSTERED,
     )

@@ -87,11 +87,15 @@ def create(path: Path, metadata: MetaData, *, version: int) -> sqlite3.Connectio
     return connection
 
 
-def finish(connection: sqlite3.Connection, metadata: MetaData, views: Mapping[str, str]) -> None:
-    """Add what is cheaper to make at the end, and close the file."""
+def add_indexes(connection: sqlite3.Connection, metadata: MetaData) -> None:
+    """Make the indexes, which is cheaper once the rows are there."""
     for table in metadata.tables.values():
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
             connection.execute(str(CreateIndex(index).compile(dialect=_DIALECT)))
+
+
+def finish(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
+    """Add the views, and close the file."""
     for name, query in views.items():
         connection.execute(f"CREATE VIEW {name} AS {query}")
     connection.close()

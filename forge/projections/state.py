@@ -30,6 +30,8 @@ class State:
         self._held = 0
         self.changed: Line | None = None
         """The newest event that changed what the registry's documents show, if one did."""
+        self.remeasured: set[str] | None = set()
+        """Candidates whose measurements or kernels changed; None once they are too many to name."""
 
     def get(self, table: str, *key: Cell) -> Row | None:
         """The row with this primary key."""

@@ -37,26 +37,8 @@ VIEWS = {
         FROM claims GROUP BY claimant, metric
     """,
     "regressions": """
-        WITH compared AS MATERIALIZED (
-            SELECT kernel_id, shape, perf_key, (
-                SELECT avg(candidate_median_ns) FROM (
-                    SELECT candidate_median_ns FROM benchmarks AS timed
-                    WHERE timed.candidate = kernel.candidate AND timed.perf_key = kernel.perf_key
-                      AND timed.shape = kernel.shape AND timed.baseline_used = 1 AND timed.invalidated_seq IS NULL
-                    ORDER BY timed.seq DESC LIMIT 10
-                )
-            ) AS newest_ns, (
-                SELECT avg(candidate_median_ns) FROM (
-                    SELECT candidate_median_ns FROM benchmarks AS timed
-                    WHERE timed.candidate = kernel.candidate AND timed.perf_key = kernel.perf_key
-                      AND timed.shape = kernel.shape AND timed.baseline_used = 1 AND timed.invalidated_seq IS NULL
-                    ORDER BY timed.seq DESC LIMIT 10 OFFSET 10
-                )
-            ) AS earlier_ns
-            FROM kernels AS kernel
-        )
-        SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, newest_ns / earlier_ns AS slower
-        FROM compared WHERE earlier_ns IS NOT NULL
+        SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
+        FROM recent_times WHERE earlier_ns IS NOT NULL
     """,
 }
 """View -> its query."""

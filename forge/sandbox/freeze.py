@@ -14,6 +14,10 @@ from collections.abc import Iterator
 
 _STOPPED = frozenset((b"T", b"t", b"Z", b"X", b"x"))
 _PATIENCE_S = 5.0
+LATE_NS = 100_000
+"""Processor time that all threads of a guest may show after it was stopped, each in one turn: the kernel calls a
+thread stopped a moment before it leaves its processor, and another may come in between."""
+Ran = dict[str, tuple[int, int]]
 
 
 class Frozen:
@@ -23,8 +27,8 @@ class Frozen:
         self._init_pid = init_pid
         self._held: dict[int, int] = {}
         """Process id -> pidfd."""
-        self._ran: dict[str, bytes] = {}
-        """Thread -> what it had run when everything stood still."""
+        self._ran: Ran = {}
+        """Thread -> nanoseconds on a processor and turns there, when everything stood still."""
 
     def freeze(self) -> bool:
         """Stop every process but PID 1; False if one of them is still running after seconds."""
@@ -48,7 +52,7 @@ class Frozen:
 
     def stood_still(self) -> bool:
         """Whether nothing has run since it was stopped; true as well where it never was."""
-        return not self._held or _run_times(descendants(self._init_pid)) == self._ran
+        return not self._held or only_late(self._ran, _run_times(descendants(self._init_pid)))
 
     @property
     def standing(self) -> bool:
@@ -111,9 +115,19 @@ def _stopped(pid: int) -> bool:
     return all(fields[0] in _STOPPED for _, fields in _of_threads(pid, "stat", after=b")"))
 
 
-def _run_times(pids: set[int]) -> dict[str, bytes]:
-    """Time on a processor, time waited for one, and turns there, of each thread."""
-    return {thread: b" ".join(fields) for pid in pids for thread, fields in _of_threads(pid, "schedstat")}
+def _run_times(pids: set[int]) -> Ran:
+    """Nanoseconds on a processor and turns there, of each thread."""
+    return {
+        thread: (int(ran), int(turns)) for pid in pids for thread, (ran, _, turns) in _of_threads(pid, "schedstat")
+    }
+
+
+def only_late(before: Ran, now: Ran) -> bool:
+    """Whether no thread came, and those that were there did no more than leave their processors."""
+    if not now.keys() <= before.keys():
+        return False
+    turns = max((now[thread][1] - before[thread][1] for thread in now), default=0)
+    return turns <= 1 and sum(now[thread][0] - before[thread][0] for thread in now) <= LATE_NS
 
 
 def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:

@@ -17,7 +17,7 @@ TASK = {
     "--shape": SHAPE,
 }
 BAD_TASKS = {
-    "unknown op": ({"--op": "softmax"}, "'softmax'", "fused_add_rmsnorm"),
+    "unknown op": ({"--op": "convolution"}, "'convolution'", "fused_add_rmsnorm"),
     "empty op": ({"--op": ""}, "''", "expected"),
     "op as path": ({"--op": "../rmsnorm"}, "'../rmsnorm'", "expected"),
     "unknown language": ({"--language": "fortran"}, "'fortran'", "triton"),

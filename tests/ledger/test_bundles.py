@@ -14,6 +14,7 @@ import pytest
 
 from forge.domain.digest import canonical
 from forge.errors import BundleRefused, ForgeError, LedgerForked, UsageError
+from forge.events.promote import KernelRevoked
 from forge.ledger.audit import audit
 from forge.ledger.bundle import FIRST_LINE, BundleHeader, UntrustedBundle
 from forge.ledger.checkpoints import adopt, rotate
@@ -79,6 +80,39 @@ def test_rows_are_kept_word_for_word_and_never_chained_into_ours(here: Machine, 
         assert here.blobs.get(digest) == there.blobs.get(digest)
     assert sound(here)
     assert audit(here.path, runs=here.runs).imported == 3
+
+
+def test_a_revocations_evidence_travels_with_it_and_is_missed_where_it_is_gone(
+    here: Machine, there: Machine, tmp_path: Path
+) -> None:
+    """It names the file by `sha256:` in a list, and that file names another by a field of its own."""
+    inner = there.blobs.put(b"the outputs that differ")
+    report = there.blobs.put(canonical({"outputs_sha256": inner}))
+    with open_ledger(there.path) as ledger:
+        place = f"event:1:{ledger.head.event_hash}"
+        event = KernelRevoked(
+            kernel_id="k_v1",
+            family="k",
+            reason="row 3 is wrong",
+            severity="wrong_result",
+            evidence=(place, f"sha256:{report}"),
+        )
+        ledger.append([event], actor=ADA, correlation_id="c")
+    exported = there.export(tmp_path / "revoked.bundle")
+    assert exported.header.blobs == 6, "two prompts with one inside each, the report and what it names"
+    content = (tmp_path / "revoked.bundle").read_bytes()
+    assert f"blob {report} ".encode() in content
+    here.take_in(tmp_path / "revoked.bundle")
+    assert here.blobs.get(report) == there.blobs.get(report)
+    assert here.blobs.get(inner) == b"the outputs that differ"
+    assert sound(here)
+    os.unlink(here.blobs.path(report))
+    (problem,) = audit(here.path, runs=here.runs).problems
+    assert problem.expected == report
+    os.unlink(there.blobs.path(report))
+    there.export(tmp_path / "without.bundle")
+    with pytest.raises(BundleRefused, match=report):
+        Machine(tmp_path / "third", LEDGER_ID).create(4).take_in(tmp_path / "without.bundle")
 
 
 def test_importing_it_again_changes_nothing(here: Machine, bundle: Path) -> None:

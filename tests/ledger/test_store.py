@@ -173,6 +173,45 @@ def test_many_commands_share_a_transaction_and_all_or_none_stand(ledger: Ledger,
     assert audit(path).ok
 
 
+def test_commands_that_stand_already_are_found_among_hundreds_of_new_ones(ledger: Ledger, path: Path) -> None:
+    """Stored earlier, or earlier in the same call; their keys are asked for a hundred at a time."""
+
+    def command(number: int) -> Batch:
+        key = None if number % 7 == 0 else f"k:{number}"
+        return Batch(
+            events=[duplicated(number), duplicated(-number)], actor=ADA, correlation_id="c", idempotency_key=key
+        )
+
+    stored = {number: one for number in range(3, 250, 11) for one in ledger.append_many([command(number)])}
+    before = ledger.head.seq
+    numbers = [*range(1, 250), *range(1, 250, 5)]
+    written = ledger.append_many([command(number) for number in numbers])
+    seen = {number: (one.first_seq, one.last_seq, one.head_hash) for number, one in stored.items() if number % 7}
+    seq = before
+    for number, one in zip(numbers, written, strict=True):
+        assert one.replayed == (number in seen)
+        if one.replayed:
+            assert (one.first_seq, one.last_seq, one.head_hash) == seen[number]
+            continue
+        assert (one.first_seq, one.last_seq) == (seq + 1, seq + 2)
+        seq += 2
+        if number % 7:
+            seen[number] = (one.first_seq, one.last_seq, one.head_hash)
+    assert ledger.head.seq == seq
+    assert audit(path).ok
+
+
+def test_a_key_used_for_something_else_undoes_the_hundreds_around_it(ledger: Ledger) -> None:
+    def command(number: int, key: int) -> Batch:
+        return Batch(events=[duplicated(number)], actor=ADA, correlation_id="c", idempotency_key=f"k:{key}")
+
+    ledger.append_many([command(150, 150)])
+    for clash in (command(151, 150), command(1000, 3)):  # stored earlier, and in the same call
+        with pytest.raises(IdempotencyConflict, match="k:"):
+            ledger.append_many([*(command(number, number) for number in range(140)), clash])
+        assert ledger.head.seq == 2
+
+
 def test_a_payload_of_more_than_16_kib_is_refused_with_its_size_and_the_way_out(ledger: Ledger) -> None:
     fits = RunAborted(run_id="r", reason="x" * (16384 - len('{"reason":"","run_id":"r"}')))
     ledger.append([fits], actor=ADA, correlation_id="c")

@@ -10,10 +10,10 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, TORCH_NAMES
 from forge.events import PromptRendered
 from forge.operations import OPERATIONS
-from forge.pipeline.plan import plan
+from forge.pipeline.plan import accepted, plan
 from forge.pipeline.prompt import render
 from tests.pipeline.making import POLICY, made
-from tests.pipeline.test_plan import SLOTS
+from tests.pipeline.test_plan import FAILED, SLOTS
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -65,6 +65,26 @@ def test_the_briefs_digests_tell_two_tasks_and_two_policies_apart() -> None:
     assert first.template_sha256 == other.template_sha256 == slower.template_sha256
     assert len({one.rendered_sha256 for one in (first, other, slower)}) == 3
     assert len({one.variables_sha256 for one in (first, other, slower)}) == 3
+
+
+def test_the_brief_says_where_the_floor_lies_and_what_was_tried() -> None:
+    task = made(gpu="h200", language="cuda", dtype="bf16", shape="batch=2048,hidden_size=4096")
+    tried = FAILED.model_copy(update={"hypothesis": "two {{ rows }} per warp", "speedup": 0.5})
+    skills, outcome = plan(task, run_id="r", earlier_experiments=0, earlier=(tried,))
+    found = accepted(outcome).triage
+    text = render(task, run_id="r", skills=skills, policy=POLICY, triage=found).files["agent_prompt.md"].decode()
+    assert "flops per byte; arithmetic is the limit above 13.96 |" in text
+    assert "| floor | 6.992 us at the data sheet's bandwidth" in text
+    assert "| bound by | memory, most likely" in text
+    row = f"| `{FAILED.family}` | rejected: INCORRECT_NUMERICAL | 0.50x | two {{{{ rows }}}} per warp |"
+    assert row in text.splitlines()
+    assert text.index("## Tried before") < text.index("# Reference material") < text.index(f"skill: {skills[0].id}")
+
+
+def test_the_brief_without_earlier_experiments_has_no_empty_table() -> None:
+    text = render(made(), run_id="r", skills=(), policy=POLICY).files["agent_prompt.md"].decode()
+    assert "Tried before" not in text
+    assert "Reference material" not in text
 
 
 def test_the_brief_keeps_the_held_out_shapes_to_itself() -> None:

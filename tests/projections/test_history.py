@@ -1,5 +1,6 @@
 """The audit database: its rows, and its bytes."""
 
+import math
 import sqlite3
 from contextlib import closing
 
@@ -10,7 +11,7 @@ from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
-from forge.projections import PROJECTOR_VERSION, tables
+from forge.projections import PROJECTOR_VERSION, recent, tables
 from forge.projections.catch_up import FILE, catch_up
 from tests.projections.histories import (
     LEDGER_ID,
@@ -148,6 +149,74 @@ def test_a_kernel_that_became_slower_on_its_machine_shows_as_a_regression():
     assert asked(history, "SELECT kernel_id, earlier_ns, newest_ns, slower FROM regressions") == [
         (slowed, 1000.0, 1300.0, 1.3)
     ]
+
+
+def test_what_became_slower_follows_measurements_one_by_one(tmp_path):
+    """What is derived for the kernels that an event is about equals what is derived for all of them."""
+    history = opened()
+    run = Run(history, task(), "a").start().submit().verify().benchmark(median_ns=1000.0)
+    kernel_id = run.promote()
+    promoted(history, name="steady")
+    path = tmp_path / FILE
+    for number in range(24):
+        run.benchmark(median_ns=1000.0 + 3.7 * number)
+        if number % 6 == 5:  # withdraws one of the newest ten
+            invalidate(history, history.head.seq - 3)
+        if number % 4 == 3:
+            run.fail("TOO_SLOW")
+        catch_up(path, past(history.events))
+        with closing(sqlite3.connect(path)) as connection:
+            shown = connection.execute("SELECT * FROM recent_times ORDER BY kernel_id").fetchall()
+        assert shown == asked(history, "SELECT * FROM recent_times ORDER BY kernel_id")
+        assert shown == expected_times(history)
+    assert [name for (name,) in asked(history, "SELECT kernel_id FROM regressions")] == [kernel_id]
+
+
+def expected_times(history: History) -> list[tuple]:
+    """By the definition: the mean of the newest ten that count, beside that of the ten before."""
+    found = []
+    for kernel_id, shape, perf_key, candidate in asked(
+        history, "SELECT kernel_id, shape, perf_key, candidate FROM kernels ORDER BY kernel_id"
+    ):
+        times = [
+            time
+            for name, time in asked(
+                history,
+                "SELECT candidate, candidate_median_ns FROM benchmarks"
+                " WHERE baseline_used AND invalidated_seq IS NULL ORDER BY seq DESC",
+            )
+            if name == candidate
+        ]
+        means = [math.fsum(ten) / len(ten) if ten else None for ten in (times[:10], times[10:20])]
+        found.append((kernel_id, shape, perf_key, *means, means[0] / means[1] if means[1] else None))
+    return found
+
+
+def test_so_many_measured_candidates_that_none_is_named_leave_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(recent, "MOST_NAMED", 3)
+    history = opened()
+    kernels = [Run(history, task(), str(number)).start().submit().verify().benchmark() for number in range(6)]
+    for run in kernels:
+        run.promote()
+    catch_up(tmp_path / FILE, past(history.events))
+    for run in kernels:
+        run.benchmark(median_ns=900.0)
+    catch_up(tmp_path / FILE, past(history.events))
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+        shown = connection.execute("SELECT kernel_id, newest_ns FROM recent_times ORDER BY kernel_id").fetchall()
+    assert [mean for _, mean in shown] == [950.0] * 6
+    assert shown == asked(history, "SELECT kernel_id, newest_ns FROM recent_times ORDER BY kernel_id")
+
+
+def test_a_candidates_history_is_answered_from_its_index_in_order(eventful):
+    plan = asked(
+        eventful,
+        "EXPLAIN QUERY PLAN SELECT seq, recorded_at, candidate_median_ns, speedup, low, high FROM benchmarks"
+        " WHERE candidate = (SELECT candidate FROM kernels WHERE kernel_id = 'k') ORDER BY seq",
+    )
+    said = " ".join(str(step[3]) for step in plan)
+    assert "COVERING INDEX benchmarks_by_candidate" in said
+    assert "TEMP B-TREE" not in said
 
 
 def test_claims_are_counted_for_each_claimant(eventful):

@@ -83,3 +83,18 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             time.sleep(0.05)
             assert counters(memory) == stopped
             assert guest.freeze()
+
+
+@pytest.mark.parametrize(
+    ("now", "still"),
+    [
+        ({"7": (500, 3)}, True),
+        ({"7": (500 + LATE_NS, 4)}, True),
+        ({}, True),
+        ({"7": (501 + LATE_NS, 3)}, False),
+        ({"7": (500, 5)}, False),
+        ({"7": (500, 3), "8": (0, 1)}, False),
+    ],
+)
+def test_a_thread_may_leave_its_processor_late_and_no_more(now: Ran, still: bool) -> None:
+    assert only_late({"7": (500, 3)}, now) is still

@@ -9,6 +9,7 @@ from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
 from forge.lab.probe import Probe
+from forge.lab.room import narrowed
 
 DRAWS = 3
 MOST_ROWS, FEWEST_ROWS = 64, 16
@@ -61,7 +62,7 @@ def _many_rows(probe: Probe) -> Mapping[str, int]:
     one_row = {**probe.shape, probe.operation.row_axis: 1}
     elements = sum(_product(spec.sizes(one_row)) for spec in probe.operation.outputs)
     rows = min(MOST_ROWS, max(FEWEST_ROWS, MOST_ELEMENTS // max(1, elements)))
-    return {**one_row, probe.operation.row_axis: rows}
+    return narrowed(probe.operation, {**one_row, probe.operation.row_axis: rows})
 
 
 def _product(sizes: tuple[int, ...]) -> int:

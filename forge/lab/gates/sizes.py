@@ -8,6 +8,7 @@ from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab import huge
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
+from forge.lab.room import narrowed, rows_within
 
 REDUCED = (
     *(1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097),
@@ -59,9 +60,11 @@ def _odd_shapes(probe: Probe) -> list[Mapping[str, int]]:
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     small_rows = min(3, probe.shape[rows])
     by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in REDUCED]
-    by_rows = [{**probe.shape, rows: count} for count in ROWS if count * probe.shape[reduced] <= MOST_ELEMENTS]
+    most = rows_within(probe.operation, probe.shape, MOST_ELEMENTS // probe.shape[reduced])
+    by_rows = [{**probe.shape, rows: count} for count in ROWS if count <= most]
     few = {**probe.shape, rows: small_rows, reduced: min(SHORT_SUM, probe.shape[reduced])}
     by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in FREE]
+    by_free = [shape for shape in by_free if narrowed(probe.operation, shape) == shape]
     return [*by_reduced, *by_rows, *by_free]
 
 

@@ -11,6 +11,7 @@ from forge.domain.operation import InputKind
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.inputs import SPECIAL_ROWS
 from forge.lab.probe import Probe
+from forge.lab.room import narrowed
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
@@ -37,7 +38,7 @@ def examine(probe: Probe) -> Finding:
 def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
     operation = probe.operation
     rows = {**probe.shape, operation.row_axis: len(operation.activations) * len(SPECIAL_ROWS) + 1}
-    return rows, {**rows, operation.reduced_axis: 1}
+    return narrowed(operation, rows), {**rows, operation.reduced_axis: 1}
 
 
 SPECIALS = Gate(name="specials", examine=examine)

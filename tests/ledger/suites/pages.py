@@ -21,6 +21,8 @@ UNREAD_HEADER = {
 """Bytes of the file's header that say nothing about rows: how to write, when to drop a cache, and space."""
 ENCODING, ENCODING_BITS = 59, 0b11
 """Of the encoding's last byte SQLite reads two bits."""
+UTF_8 = (0, 1)
+"""What these two bits are for UTF-8; a file that says nothing is read as that, too."""
 NUMBERED = (b"event", b"ledger_meta")
 """Tables whose first column is the row's number, which stands before the record; in it there is an unread NULL."""
 
@@ -45,6 +47,8 @@ class Pages:
             return UNREAD_HEADER[place]
         if place == ENCODING and not ENCODING_BITS >> bit & 1:
             return "high bits of the encoding"
+        if place == ENCODING and (self._content[place] ^ 1 << bit) & ENCODING_BITS in UTF_8:
+            return "an encoding left unsaid"
         if place in self._numbers:
             return "what stands for the row's number"
         return None if self._used[place] else "free space"

@@ -16,7 +16,7 @@ import pytest
 from forge.errors import ForgeError
 from forge.ledger.audit import audit
 from tests.ledger.suites.ledgers import fill, opened
-from tests.ledger.suites.pages import Pages
+from tests.ledger.suites.pages import ENCODING, Pages
 from tests.ledger.suites.sizes import rounds
 
 SEED = 20261121
@@ -106,6 +106,22 @@ def test_every_flipped_bit_is_refused_or_found_or_means_nothing(filled: Path, tm
     assert found["free space"]
 
 
+def test_an_encoding_that_is_left_unsaid_changes_nothing_and_another_one_is_found(filled: Path) -> None:
+    before = content(filled)
+    original = filled.read_bytes()
+    for bit in range(8):
+        changed = bytearray(original)
+        changed[ENCODING] ^= 1 << bit
+        path = filled.with_name("encoded.db")
+        path.write_bytes(changed)
+        if Pages(original).unused(ENCODING, bit) is None:
+            assert not audit(path).ok
+        else:
+            assert audit(path).ok
+            assert content(path) == before
+            assert usable(path)
+
+
 WITHOUT_STRICT = "UPDATE sqlite_master SET sql = replace(sql, ') STRICT', ')') WHERE name = 'event'"
 STRICT_AGAIN = "UPDATE sqlite_master SET sql = sql || ' STRICT' WHERE name = 'event'"
 
@@ -120,10 +136,11 @@ STRICT_AGAIN = "UPDATE sqlite_master SET sql = sql || ' STRICT' WHERE name = 'ev
         ["UPDATE sqlite_master SET sql = CAST(x'43524541544520ce20ce' AS TEXT) WHERE name = 'event_refuses_update'"],
         ["UPDATE sqlite_master SET name = CAST(x'ce' AS TEXT) WHERE name = 'ix_event_type_seq'"],
         ["UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'event'"],
+        ["UPDATE sqlite_master SET type = 'inde|' WHERE name = 'sqlite_autoindex_alembic_version_1'"],
     ],
     ids=[
         *("a number is a blob", "a number is text", "a text is a blob", "a kind is a blob"),
-        *("SQL is no text", "a name is no text", "a table is nowhere"),
+        *("SQL is no text", "a name is no text", "a table is nowhere", "a tool's index is nothing"),
     ],
 )
 def test_values_of_another_kind_are_found_and_never_a_traceback(

@@ -1,0 +1,83 @@
+"""Skills: what an author is told, and where it comes from."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forge.cli.options import Json
+from forge.cli.output import emit_json, emit_table
+
+if TYPE_CHECKING:
+    from forge.pipeline.skills import Skill
+
+app = typer.Typer(help="Skills: playbooks for authors.", no_args_is_help=True, rich_markup_mode=None)
+Packages = Annotated[
+    Path,
+    typer.Option("--packages", metavar="DIR", help="The folder whose node_modules may hold @krxgu/kernel-skills."),
+]
+HERE = Path()
+
+
+@app.command("list")
+def list_skills(packages: Packages = HERE, as_json: Json = False) -> None:
+    """List every skill.
+
+    Example: forge skill list
+    """
+    from forge.pipeline.plan import read_libraries
+
+    skills, _ = read_libraries(packages)
+    if as_json:
+        emit_json([_described(one) for one in skills])
+        return
+    rows = [(one.id, one.front.category, ", ".join(one.front.language), one.front.summary) for one in skills]
+    emit_table("Skills", ("skill", "category", "languages", "what it is about"), rows)
+
+
+@app.command("show")
+def show_skill(
+    skill: Annotated[str, typer.Argument(help="The skill's id.")], packages: Packages = HERE, as_json: Json = False
+) -> None:
+    """Print a skill's text.
+
+    Example: forge skill show patterns.test-plan
+    """
+    from forge.pipeline.plan import read_libraries
+    from forge.pipeline.skills import find_skill
+
+    found = find_skill(read_libraries(packages)[0], skill)
+    if as_json:
+        emit_json({**_described(found), "text": found.text})
+    else:
+        typer.echo(found.text, nl=False)
+
+
+@app.command("search")
+def search_skills(
+    query: Annotated[str, typer.Argument(help="Words to look for.")],
+    language: Annotated[str | None, typer.Option(help="Only skills for this language.", show_default=False)] = None,
+    packages: Packages = HERE,
+    as_json: Json = False,
+) -> None:
+    """Rank the skills that have any of the words, best first.
+
+    Example: forge skill search "row reduction" --language triton
+    """
+    from forge.languages import find_language
+    from forge.pipeline.plan import read_libraries
+    from forge.pipeline.skill_search import search, words_of
+
+    wanted = {find_language(language).name, "any"} if language is not None else None
+    skills, _ = read_libraries(packages)
+    hits = search([one for one in skills if wanted is None or wanted & set(one.front.language)], words_of(query))
+    if as_json:
+        emit_json([{**_described(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])
+        return
+    rows = [(hit.skill.id, f"{hit.score:.2f}", ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
+    emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
+
+
+def _described(skill: "Skill") -> dict[str, object]:
+    """A skill without its text."""
+    return {**skill.front.model_dump(mode="json"), "provider": skill.provider, "sha256": skill.sha256}

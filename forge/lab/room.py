@@ -1,0 +1,34 @@
+"""What a gate may ask of an operation whose operands grow with rows and width together, as a cache of keys does.
+
+A row of a matrix is some thousand numbers; of a cache it is millions, and as many rows would be drawn, written and
+judged in minutes, or wouldn't fit in at all.
+"""
+
+import math
+from collections.abc import Mapping
+
+from forge.domain.operation import Operation
+
+MOST_DRAWN = 2**24
+"""Elements of the largest operand that rows are added to freely; a public shape may have more."""
+
+
+def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:
+    """Elements that one row adds to the operand that it adds most to, at least one."""
+    one = {**shape, operation.row_axis: 1}
+    with_rows = (spec for spec in (*operation.inputs, *operation.outputs) if operation.row_axis in spec.axes)
+    return max(1, *(math.prod(spec.sizes(one)) for spec in with_rows))
+
+
+def rows_within(operation: Operation, shape: Mapping[str, int], wanted: int, *, fewest: int = 1) -> int:
+    """So many of the wanted rows as are quickly drawn; never fewer than `fewest`, or than the shape has."""
+    afforded = MOST_DRAWN // largest_row(operation, shape)
+    return min(wanted, max(fewest, shape[operation.row_axis], afforded))
+
+
+def narrowed(operation: Operation, shape: Mapping[str, int]) -> Mapping[str, int]:
+    """The shape with its width halved until its rows are quickly drawn."""
+    rows, width = shape[operation.row_axis], shape[operation.reduced_axis]
+    while width > 1 and rows * largest_row(operation, {**shape, operation.reduced_axis: width}) > MOST_DRAWN:
+        width //= 2
+    return {**shape, operation.reduced_axis: width}

@@ -1,0 +1,95 @@
+"""Rank skills by BM25 over their fields, with SQLite's full-text index.
+
+SQLite's `bm25()` is Okapi BM25 with k1 = 1.2 and b = 0.75 and a weight for each column (https://sqlite.org/fts5.html,
+section 5.1.1); words are stemmed after Porter, so that "reduction" finds "reductions". It comes with Python: a
+ranking library would bring numpy into an installation that has no other use for it.
+"""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from forge.errors import EnvironmentUnfit, UsageError
+from forge.pipeline.skills import Skill
+
+WEIGHTS = {"id": 4.0, "tags": 6.0, "summary": 3.0, "text": 1.0}
+"""A word among the tags was put there on purpose; one in the text may be there by chance."""
+_DIGITS = 9
+"""Scores are rounded, so that a tie is a tie whatever the order of a sum."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One thing to look for."""
+
+    text: str
+    weight: float = 1.0
+    phrase: bool = False
+    """Whether its words must follow each other; otherwise each counts by itself."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A skill that was found, and by what."""
+
+    skill: Skill
+    score: float
+    """Sum of weight times BM25 over the concepts: larger is better."""
+    matched: tuple[str, ...]
+    """The concepts that found it, the one that gave most first."""
+
+
+def words_of(untrusted_query: str) -> tuple[Concept, ...]:
+    """The words of a query as concepts of their own; raise UsageError if there are none."""
+    words = dict.fromkeys(re.findall(r"[^\W_]+", untrusted_query.lower()))
+    if not words:
+        raise UsageError(
+            f"query {untrusted_query!r} has no words: expected letters or digits", hint="forge skill list"
+        )
+    return tuple(Concept(word) for word in words)
+
+
+def search(skills: Sequence[Skill], concepts: Sequence[Concept]) -> tuple[Hit, ...]:
+    """The skills that any concept finds, best first, ties by id."""
+    gains: dict[str, list[tuple[float, str]]] = {}
+    with closing(_index(skills)) as index:
+        for concept in concepts:
+            for found, score in _ask(index, concept):
+                gains.setdefault(found, []).append((concept.weight * score, concept.text))
+    known = {one.id: one for one in skills}
+    hits = (_hit(known[found], gained) for found, gained in gains.items())
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.skill.id)))
+
+
+def _hit(skill: Skill, gained: list[tuple[float, str]]) -> Hit:
+    ordered = sorted(gained, key=lambda one: (-round(one[0], _DIGITS), one[1]))
+    return Hit(
+        skill=skill,
+        score=round(sum(gain for gain, _ in ordered), _DIGITS),
+        matched=tuple(dict.fromkeys(text for _, text in ordered)),
+    )
+
+
+def _index(skills: Sequence[Skill]) -> sqlite3.Connection:
+    """A full-text index in memory."""
+    index = sqlite3.connect(":memory:")
+    try:
+        index.execute(f"CREATE VIRTUAL TABLE skill USING fts5({', '.join(WEIGHTS)}, tokenize='porter unicode61')")
+    except sqlite3.OperationalError as error:
+        message = f"this Python's SQLite {sqlite3.sqlite_version} has no full-text search: expected FTS5"
+        raise EnvironmentUnfit(message, hint="use a Python whose sqlite3 module was built with FTS5") from error
+    rows = [(one.id, " ".join(one.front.tags), one.front.summary, one.text) for one in skills]
+    index.executemany("INSERT INTO skill VALUES (?, ?, ?, ?)", rows)
+    return index
+
+
+def _ask(index: sqlite3.Connection, concept: Concept) -> list[tuple[str, float]]:
+    """Ids and scores for one concept; SQLite's scores are negative, the best the most so."""
+    words = re.findall(r"[^\W_]+", concept.text)
+    if not words:
+        return []
+    match = f'"{" ".join(words)}"' if concept.phrase else " OR ".join(f'"{word}"' for word in words)
+    ranked = "SELECT id, -bm25(skill, ?, ?, ?, ?) FROM skill WHERE skill MATCH ? ORDER BY id"
+    return [(str(found), float(score)) for found, score in index.execute(ranked, (*WEIGHTS.values(), match))]

@@ -1,0 +1,134 @@
+"""Skills: short playbooks for authors. Each is a Markdown file that begins with typed front matter, in TOML.
+
+Text from outside is `untrusted_*` until it parses; a file with a missing, misspelt or extra field is refused by name.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from forge import __version__
+from forge.domain.digest import Digest, Value, digest_of, sha256
+from forge.errors import UnknownName, UsageError
+from forge.events.plan import SkillLibrary
+
+SkillLanguage = Literal["any", "asm", "ck", "cpp", "cuda", "hip", "metal", "torch", "triton"]
+SkillPlatform = Literal["any", "cpu", "cuda", "rocm", "metal"]
+Category = Literal["hygiene", "operation", "playbook", "technique", "porting"]
+"""hygiene is part of every plan; an operation guide says how one operation goes; a playbook is laid out by bottleneck
+and layer for one language; a technique is one idea; porting leads from one language to another."""
+SkillId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*\.[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
+Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
+
+EMBEDDED = "embedded"
+FENCE = "+++"
+_FOLDER = Path(__file__).parent.parent / "skills"
+
+
+class FrontMatter(Value):
+    """What a skill says about itself."""
+
+    id: SkillId
+    category: Category
+    language: Annotated[tuple[SkillLanguage, ...], Field(min_length=1)]
+    """What the author writes in; `any` fits every language."""
+    platform: Annotated[tuple[SkillPlatform, ...], Field(min_length=1)]
+    """Where the kernel runs; `any` fits every platform."""
+    summary: Annotated[str, StringConstraints(min_length=20, max_length=200)]
+    tags: Annotated[tuple[Tag, ...], Field(min_length=1)]
+    version: Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+
+
+class Skill(Value):
+    """One playbook: what it is about, its text, and the digest of its file."""
+
+    front: FrontMatter
+    text: str
+    """Markdown, without the front matter."""
+    sha256: Digest
+    """Of the whole file, as it was read."""
+    provider: str = EMBEDDED
+
+    @property
+    def id(self) -> str:
+        """Its name in plans and on the command line."""
+        return self.front.id
+
+    def fits(self, *, language: str, platform: str) -> bool:
+        """Whether it speaks to an author of `language` for `platform`."""
+        front = self.front
+        return bool({language, "any"} & set(front.language)) and bool({platform, "any"} & set(front.platform))
+
+
+def parse_skill(untrusted_content: bytes, *, origin: str, stem: str) -> Skill:
+    """Read one skill; `stem` is the file's name, which its id must equal. Raise UsageError naming `origin`."""
+    untrusted_front, text = _split(untrusted_content, origin=origin)
+    try:
+        front = FrontMatter.model_validate(tomllib.loads(untrusted_front))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"skill {origin}: front matter isn't TOML ({error}): expected `key = value` lines"
+        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "front matter"
+        fields = ", ".join(FrontMatter.model_fields)
+        message = f"skill {origin}: {field}: {first['msg'].lower()}, got {first['input']!r:.80}: expected {fields}"
+        raise UsageError(message) from error
+    if front.id != stem:
+        raise UsageError(f"skill {origin}: id {front.id!r}: expected {stem!r}, the file's name")
+    if not text.strip():
+        raise UsageError(f"skill {origin}: no text after the front matter: expected Markdown")
+    return Skill(front=front, text=text, sha256=sha256(untrusted_content))
+
+
+def _split(untrusted_content: bytes, *, origin: str) -> tuple[str, str]:
+    """Front matter and text of a file."""
+    try:
+        lines = untrusted_content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"skill {origin}: not UTF-8 ({error}): expected Markdown text") from error
+    if lines[0] != FENCE or FENCE not in lines[1:]:
+        raise UsageError(f"skill {origin}: expected front matter between two lines of {FENCE!r} at its beginning")
+    end = lines.index(FENCE, 1)
+    return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).lstrip("\n")
+
+
+def read_skills(folder: Path) -> tuple[Skill, ...]:
+    """Every skill of a folder, by id; raise UsageError at a file that isn't one, or leads out of the folder."""
+    root = folder.resolve()
+    found = sorted(folder.glob("*.md"))
+    if not found:
+        raise UsageError(f"no skills in {str(folder)!r}: expected Markdown files")
+    for path in found:
+        if not path.resolve().is_relative_to(root):
+            raise UsageError(f"skill {path.name}: leads out of its folder: expected a plain file")
+    return tuple(parse_skill(path.read_bytes(), origin=path.name, stem=path.stem) for path in found)
+
+
+@cache
+def embedded_skills() -> tuple[Skill, ...]:
+    """The library that ships with Forge, by id."""
+    return read_skills(_FOLDER)
+
+
+def described(skills: tuple[Skill, ...], *, provider: str, version: str) -> SkillLibrary:
+    """How a plan names a library that was read."""
+    digest = digest_of({one.id: one.sha256 for one in skills})
+    return SkillLibrary(provider=provider, state="read", version=version, sha256=digest, skills=len(skills))
+
+
+def embedded_library() -> SkillLibrary:
+    """How a plan names the embedded library."""
+    return described(embedded_skills(), provider=EMBEDDED, version=__version__)
+
+
+def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:
+    """The skill called `untrusted_id`, or raise UnknownName."""
+    known = {one.id: one for one in skills}
+    if untrusted_id not in known:
+        raise UnknownName("skill", untrusted_id, list(known))
+    return known[untrusted_id]

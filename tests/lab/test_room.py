@@ -1,0 +1,46 @@
+"""Gates stay affordable where operands grow with rows and width together, and are as they were where they don't."""
+
+import pytest
+
+from forge.lab.huge import rows_drawn
+from forge.lab.room import MOST_DRAWN, largest_row, narrowed, rows_within
+from forge.operations import OPERATIONS
+
+CACHE = {"tokens": 8, "kv_len": 4096, "kv_heads": 8, "group": 4, "head_dim": 128}
+MATRICES = [name for name in OPERATIONS if name != "attention_decode"]
+
+
+def test_a_row_of_a_cache_is_all_its_positions() -> None:
+    assert largest_row(OPERATIONS["attention_decode"], CACHE) == 4096 * 8 * 128
+    assert largest_row(OPERATIONS["rmsnorm"], {"batch": 16, "hidden_size": 4096}) == 4096
+    assert largest_row(OPERATIONS["matmul"], {"m": 16, "k": 64, "n": 4096}) == 4096
+
+
+def test_a_cache_gets_few_rows_but_what_it_has_and_what_is_needed_at_least() -> None:
+    operation = OPERATIONS["attention_decode"]
+    assert rows_within(operation, {**CACHE, "tokens": 1}, 64) == 4
+    assert rows_within(operation, CACHE, 64) == 8
+    assert rows_within(operation, CACHE, 64, fewest=16) == 16
+    assert rows_within(operation, {**CACHE, "kv_len": 16}, 64) == 64
+
+
+def test_a_cache_is_narrowed_until_its_rows_are_quickly_drawn() -> None:
+    operation = OPERATIONS["attention_decode"]
+    found = narrowed(operation, {**CACHE, "tokens": 25})
+    assert found == {**CACHE, "tokens": 25, "kv_len": 512}
+    assert 25 * largest_row(operation, found) <= MOST_DRAWN
+
+
+def test_so_many_rows_are_repeated_as_are_quickly_drawn() -> None:
+    assert rows_drawn(OPERATIONS["rmsnorm"], {"batch": 16, "hidden_size": 4096}) == 1021
+    assert rows_drawn(OPERATIONS["attention_decode"], CACHE) == 13
+    assert rows_drawn(OPERATIONS["attention_decode"], {**CACHE, "kv_len": 32768}) == 13
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_what_has_rows_of_a_matrix_is_asked_as_before(name: str) -> None:
+    operation = OPERATIONS[name]
+    for workload in operation.workloads:
+        shape = {**workload, operation.row_axis: 25}
+        assert narrowed(operation, shape) == shape
+        assert rows_within(operation, workload, 64) == 64
