@@ -7,6 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from forge.sandbox.freeze import LATE_NS, Ran, only_late
 from forge.sandbox.isolation import Level
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 

@@ -36,6 +36,7 @@ class Pages:
         self._used = bytearray(len(content))
         self._numbers: set[int] = set()
         self._mark(0, 100)
+        self._schema_numbers = set(self._row_numbers(1))
         self._tree(1)
         for name, root in self._roots():
             self._tree(root, numbered=name in NUMBERED)
@@ -51,6 +52,8 @@ class Pages:
             return "an encoding left unsaid"
         if place in self._numbers:
             return "what stands for the row's number"
+        if place in self._schema_numbers:
+            return "the number of a row of the schema"
         return None if self._used[place] else "free space"
 
     def _mark(self, start: int, length: int) -> None:
@@ -95,6 +98,18 @@ class Pages:
         start = self._start(page)
         if self._content[start] == TABLE_INTERIOR:
             yield from self._payloads(self._number(start + 8, 4))
+
+    def _row_numbers(self, page: int) -> Iterator[int]:
+        """Where the numbers of a table's rows stand; another one that keeps their order is as good."""
+        for kind, cell in self._cells(page):
+            if kind == TABLE_INTERIOR:
+                yield from self._row_numbers(self._number(cell, 4))
+            else:
+                _, place = self._varint(cell)
+                yield from range(place, self._varint(place)[1])
+        start = self._start(page)
+        if self._content[start] == TABLE_INTERIOR:
+            yield from self._row_numbers(self._number(start + 8, 4))
 
     def _whole(self, place: int, length: int, kind: int) -> bytes:
         local = self._local(length, kind)
