@@ -27,8 +27,8 @@ REASONS = (
         "append_many",
         "`append_many`: about half of an event's time in it is SQLite's own (trigger, indexes, pages of the log), "
         "a third is validating, serialising and reading it back, the rest is its place in the chain. A batch saves "
-        "what a transaction costs and no more, so the ratio rises with the wait for the disk: it was 11 on this "
-        "machine while other programs kept its disk busy.",
+        "what a transaction costs and no more, so the ratio rises with the wait for the disk: in a run of this "
+        "benchmark at a load of 7, with other programs at the disk, it was 6.6 (quartiles 4.0 to 11).",
     ),
     (
         "verify",
@@ -127,7 +127,7 @@ def projections(result: Result) -> str:
     return f"""
 ## Projections and audit queries
 
-The load of the machine was {result["projections_load"]} afterwards. A rebuild is held against a bare cursor over the
+The load of the machine was up to {result["projections_load"]}. A rebuild is held against a bare cursor over the
 same ledger that decodes each payload and keeps a dictionary; each runs in a process of its own, imports included.
 
 {figures(found)}

@@ -261,7 +261,7 @@ def keep(path: Path, figures: list[Figure]) -> None:
     result = json.loads(path.read_text())
     kept = {one["name"]: one for one in result.get("projections", [])} | {one["name"]: one for one in figures}
     result["projections"] = list(kept.values())
-    result["projections_load"] = round(os.getloadavg()[0], 1)
+    result["projections_load"] = max(result.get("projections_load", 0), round(os.getloadavg()[0], 1))
     path.write_text(json.dumps(result, indent=1) + "\n")
 
 

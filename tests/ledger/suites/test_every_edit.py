@@ -94,10 +94,11 @@ def edits(path: Path, table: str, column: str, where: str) -> Iterator[str]:
     with closing(sqlite3.connect(path)) as connection:
         (kind,) = connection.execute(f"SELECT typeof({column}) FROM {table} WHERE {where}").fetchone()
         nullable = not next(row[3] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] == column)
+    other_byte = f"CASE substr({column}, 32) WHEN x'ab' THEN x'cd' ELSE x'ab' END"  # a digest may end in any
     changed = {
         "integer": [f"{column} + 1000", f"{column} + 4"],
         "text": [f"{column} || 'x'", f"replace({column}, substr({column}, -1), '~')"],
-        "blob": [f"zeroblob(length({column}))", f"CAST(substr({column}, 1, 31) || x'ab' AS BLOB)"],
+        "blob": [f"zeroblob(length({column}))", f"CAST(substr({column}, 1, 31) || {other_byte} AS BLOB)"],
         "null": ["'x'"],
     }[kind]
     if nullable and kind != "null":
