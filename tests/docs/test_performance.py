@@ -16,5 +16,13 @@ def test_the_page_and_its_plot_are_those_of_the_figures():
 def test_a_missed_goal_is_said():
     made = runpy.run_path(str(ROOT / "benchmarks" / "page.py"))
     result = json.loads((ROOT / "docs" / "performance.json").read_text())
-    missed = [one["name"] for one in result["figures"] if one.get("reached") is False]
-    assert made["page"](result).count("**missed**") == len(missed)
+    assert made["page"](result).count("**missed**") == missed(result)
+
+
+def missed(found: object) -> int:
+    """How many figures say so, wherever they stand."""
+    if isinstance(found, list):
+        return sum(map(missed, found))
+    if not isinstance(found, dict):
+        return 0
+    return (found.get("reached") is False) + sum(map(missed, found.values()))
