@@ -84,6 +84,8 @@ def _permuted(probe: Probe, first: Observed) -> float | Failed:
     rows = probe.operation.row_axis
     count = first.case.shape[rows]
     order = torch.randperm(count, generator=torch.Generator().manual_seed(first.case.seed))
+    if order.equal(torch.arange(count)):  # of few rows, chance may move none
+        order = order.roll(1)
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), order) if rows in spec.axes else tensor
         for spec, tensor in zip(probe.operation.inputs, first.case.inputs, strict=True)
