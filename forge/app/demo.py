@@ -20,8 +20,8 @@ from forge.pipeline.benchmark import undecided
 from forge.pipeline.create import Request
 from forge.platforms.cuda import gpu_facts
 
-ATTEMPTS = 2
-"""An inconclusive benchmark is repeated once; both attempts count."""
+ATTEMPTS = 3
+"""An inconclusive benchmark is repeated; all attempts count."""
 
 
 @dataclass(frozen=True)
