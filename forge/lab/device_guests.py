@@ -28,6 +28,8 @@ from forge.sandbox.stage import Program, Stage
 ROTATION_BYTES = 128 * 2**20
 """All sets together: more than twice the last-level cache of any GPU in the table (50 MiB on an H100, 60 on an
 H200)."""
+LONG_SETS, LONG_BYTES = 128, 2**30
+"""More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
 WHOLE_LIMIT_S = 3600.0
 
 
@@ -63,7 +65,9 @@ class DeviceGuests:
 
     def sets(self, fewest: int, most: int) -> int:
         """How many sets are used in turn, so that no cache holds one until it comes again."""
-        return max(fewest, min(most, -(-ROTATION_BYTES // max(1, self.set_bytes))))
+        size = max(1, self.set_bytes)
+        long_enough = min(LONG_SETS, LONG_BYTES // size)
+        return max(fewest, min(most, max(-(-ROTATION_BYTES // size), long_enough)))
 
 
 @contextmanager

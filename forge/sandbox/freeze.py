@@ -15,8 +15,8 @@ from collections.abc import Iterator
 _STOPPED = frozenset((b"T", b"t", b"Z", b"X", b"x"))
 _PATIENCE_S = 5.0
 LATE_NS = 100_000
-"""Processor time that all threads of a guest may show after it was stopped, each in one turn: the kernel calls a
-thread stopped a moment before it leaves its processor, and another may come in between."""
+"""Processor time that all threads of a guest may show after it was stopped, without a new turn of any: the kernel
+calls a thread stopped a moment before it leaves its processor. Whoever runs again takes a turn."""
 Ran = dict[str, tuple[int, int]]
 
 
@@ -126,8 +126,9 @@ def only_late(before: Ran, now: Ran) -> bool:
     """Whether no thread came, and those that were there did no more than leave their processors."""
     if not now.keys() <= before.keys():
         return False
-    turns = max((now[thread][1] - before[thread][1] for thread in now), default=0)
-    return turns <= 1 and sum(now[thread][0] - before[thread][0] for thread in now) <= LATE_NS
+    return all(now[thread][1] == before[thread][1] for thread in now) and (
+        sum(now[thread][0] - before[thread][0] for thread in now) <= LATE_NS
+    )
 
 
 def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:

@@ -92,10 +92,10 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
     ("now", "still"),
     [
         ({"7": (500, 3)}, True),
-        ({"7": (500 + LATE_NS, 4)}, True),
+        ({"7": (500 + LATE_NS, 3)}, True),
         ({}, True),
         ({"7": (501 + LATE_NS, 3)}, False),
-        ({"7": (500, 5)}, False),
+        ({"7": (500, 4)}, False),
         ({"7": (500, 3), "8": (0, 1)}, False),
     ],
 )
