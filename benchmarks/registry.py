@@ -2,8 +2,9 @@
 
     python benchmarks/registry.py HOME [--only softmax,rope] [--budget-s 540]
 
-HOME is a workspace, made if there is none. Tasks that it has already are taken up where they stand, so an interrupted
-run is continued by the same command. Candidates are judged several to a GPU, and timed one to a GPU.
+HOME is a workspace. Where each candidate stands is read from its ledger, so an interrupted run is continued by the
+same command: what was refused or promoted is left alone, what was verified is timed, and what has no verdict for the
+noise of it is timed again. Candidates are judged several to a GPU, and timed one to a GPU.
 """
 
 import argparse
@@ -60,9 +61,42 @@ def items(only: set[str]) -> Iterator[Item]:
     chosen = {op: shapes for op, shapes in SHAPES.items() if not only or op in only}
     for dtype, name in (("bf16", "prefill"), ("bf16", "decode"), ("fp16", "prefill"), ("fp16", "decode")):
         for op, shapes in chosen.items():
-            yield Item(op, op, "triton", dtype, shapes[name])
+            shape = ",".join(sorted(shapes[name].split(",")))
+            yield Item(op, op, "triton", dtype, shape)
             if name == "prefill" and dtype == "bf16" and (EXAMPLES / f"{op}_cuda").is_dir():
-                yield Item(f"{op}_cuda", op, "cuda", dtype, shapes[name])
+                yield Item(f"{op}_cuda", op, "cuda", dtype, shape)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a candidate's latest run stands."""
+
+    run_id: str
+    decided: bool
+    """Nothing is left to be done."""
+    verified: bool
+
+
+def standings(home: Path) -> dict[Item, Standing]:
+    """Each of our candidates with its latest run, as the ledger tells."""
+    from forge.app.workspace import Workspace
+    from forge.domain.verdict import UNDECIDED
+
+    found: dict[Item, Standing] = {}
+    with Workspace.open(home) as workspace:
+        for run in workspace.run_states().runs.values():
+            if run.task is None or run.submitted is None:
+                continue
+            task = run.task.event.task
+            shape = ",".join(sorted(f"{axis}={size}" for axis, size in task.shape.items()))
+            folder = task.op if task.language == "triton" else f"{task.op}_{task.language}"
+            undecided = run.failure is not None and run.failure.event.reason.code in UNDECIDED
+            ended = (
+                run.promotion is not None or run.rejection is not None or (run.failure is not None and not undecided)
+            )
+            standing = Standing(run.run_id, decided=ended, verified=run.verified is not None)
+            found[Item(folder, task.op, task.language, task.dtype, shape)] = standing
+    return found
 
 
 def work(home: Path) -> None:
@@ -139,12 +173,11 @@ class Worker:
             self._process.kill()
 
 
-def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: float) -> list[dict[str, object]]:
+def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: float) -> None:
     """Give every worker orders until there are none left, or no time."""
     queue: Queue[dict[str, object]] = Queue()
     for order in orders:
         queue.put(order)
-    told: list[dict[str, object]] = []
 
     def serve(worker: Worker) -> None:
         while time.monotonic() < deadline:
@@ -152,7 +185,6 @@ def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: 
                 answer = worker.ask(queue.get_nowait())
             except (Empty, EOFError):
                 return
-            told.append(answer)
             print(line_of(answer), flush=True)
 
     threads = [threading.Thread(target=serve, args=(worker,)) for worker in workers]
@@ -160,7 +192,6 @@ def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: 
         thread.start()
     for thread in threads:
         thread.join()
-    return told
 
 
 def line_of(told: dict[str, object]) -> str:
@@ -199,31 +230,23 @@ def main() -> None:
     found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
     if not found:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
-    state = options.home / "campaign.json"
-    verified: list[dict[str, object]] = json.loads(state.read_text()) if state.exists() else []
-    verified = [entry for entry in verified if entry["event"] == "CandidateVerified"]
-    done = [entry["item"] for entry in verified]
-    wanted = [asdict(item) for item in items({one for one in options.only.split(",") if one})]
-    workers = [Worker(options.home, gpu) for gpu in found for _ in range(JUDGES_PER_GPU)]
-    orders: list[dict[str, object]] = [{"phase": "verify", "item": item} for item in wanted if item not in done]
-    verified += run_phase(workers, orders, deadline)
+    wanted = list(items({one for one in options.only.split(",") if one}))
+    stood = standings(options.home)
+    fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
+    run_on(
+        options.home, found, JUDGES_PER_GPU, [{"phase": "verify", "item": asdict(item)} for item in fresh], deadline
+    )
+    stood = standings(options.home)
+    untimed = [item for item in wanted if item in stood and stood[item].verified and not stood[item].decided]
+    orders = [{"phase": "bench", "item": asdict(item), "run_id": stood[item].run_id} for item in untimed]
+    run_on(options.home, found, 1, orders, deadline)
+
+
+def run_on(home: Path, gpus: list[str], each: int, orders: list[dict[str, object]], deadline: float) -> None:
+    """One phase over all orders, by so many workers on each GPU."""
+    workers = [Worker(home, gpu) for gpu in gpus for _ in range(each)] if orders else []
+    run_phase(workers, orders, deadline)
     for worker in workers:
-        worker.close()
-    timers = [Worker(options.home, gpu) for gpu in found]
-    place = {json.dumps(item): number for number, item in enumerate(wanted)}
-    verified.sort(key=lambda entry: place.get(json.dumps(entry["item"]), len(place)))
-    orders = [
-        {"phase": "bench", "item": entry["item"], "run_id": entry["run_id"]}
-        for entry in verified
-        if entry["event"] == "CandidateVerified" and "benched" not in entry
-    ]
-    timed = run_phase(timers, orders, deadline)
-    for entry in verified:
-        if any(entry["item"] == one["item"] for one in timed):
-            entry["benched"] = True
-        entry.pop("detail", None)
-    state.write_text(json.dumps(verified))
-    for worker in timers:
         worker.close()
 
 
