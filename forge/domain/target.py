@@ -7,7 +7,8 @@ from pydantic import StringConstraints
 
 from forge.domain.digest import Value
 
-PlatformName = Literal["cpu", "cuda"]
+PlatformName = Literal["cpu", "cuda", "rocm", "metal"]
+"""Candidates run on those in `forge.platforms.PLATFORMS`; the others are known, for plans and comparison."""
 GpuSlug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,40}$")]
 
 

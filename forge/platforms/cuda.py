@@ -8,8 +8,8 @@ from functools import cache
 
 from forge.domain.device import Device
 from forge.domain.environment import GpuFacts
-from forge.domain.target import gpu_slug
 from forge.errors import UnknownName
+from forge.platforms.gpus import slug_of
 from forge.platforms.platform import Platform
 
 HIDES_ALL = frozenset({"", "-1", "NoDevFiles", "void", "none"})
@@ -29,7 +29,7 @@ def gpu_facts(uuid: str | None = None) -> GpuFacts | None:
             continue
         return GpuFacts(
             name=name,
-            slug=gpu_slug(name.removeprefix("NVIDIA").removeprefix(" GeForce")),
+            slug=slug_of(name),
             arch=f"sm_{capability.replace('.', '')}",
             count=len(rows),
             memory_bytes=int(float(memory_mib) * 2**20),
