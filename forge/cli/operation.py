@@ -12,36 +12,65 @@ app = typer.Typer(help="Operations of the catalogue.", no_args_is_help=True, ric
 
 @app.command("list")
 def list_operations(as_json: Json = False) -> None:
-    """List every operation.
+    """List every operation, with how many known wrong answers it refuses.
 
     Example: forge op list
     """
     from forge.operations import OPERATIONS
+    from forge.operations.scores import mutant_scores
 
-    found = [{"op": one.name, "signature": one.signature, "summary": one.summary} for one in OPERATIONS.values()]
+    scores = mutant_scores()
+    found = [
+        {
+            "op": one.name,
+            "signature": one.signature,
+            "summary": one.summary,
+            "mutants": {"killed": scores[one.name].killed, "total": len(scores[one.name].mutants)},
+        }
+        for one in OPERATIONS.values()
+    ]
     if as_json:
         emit_json(found)
-    else:
-        emit_table("Operations", ("operation", "signature", "what it is"), [tuple(one.values()) for one in found])
+        return
+    rows = [
+        (one.name, one.signature, one.summary, f"{scores[one.name].killed}/{len(scores[one.name].mutants)}")
+        for one in OPERATIONS.values()
+    ]
+    emit_table("Operations", ("operation", "signature", "what it is", "mutants refused"), rows)
 
 
 @app.command("show")
 def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.")], as_json: Json = False) -> None:
-    """Show an operation: signature, reference, numerics, workloads.
+    """Show an operation: signature, reference, numerics, workloads, and the wrong answers that it is tried on.
 
     Example: forge op show rmsnorm
     """
     from forge.operations import find_operation, reference_source
+    from forge.operations.scores import mutant_scores
 
     one = find_operation(op)
+    score = mutant_scores()[one.name]
     document = {
         "op": one.name,
         "signature": one.signature,
         "summary": one.summary,
         "dtypes": list(one.dtypes),
         "scalars": dict(one.scalars),
+        "updates": list(one.updates),
         "workloads": [dict(workload) for workload in one.workloads],
         "numerics": one.numerics,
+        "mutants": {
+            "killed": score.killed,
+            "total": len(score.mutants),
+            "names": list(score.mutants),
+            "survivors": score.survivors,
+        },
+        "honest": {
+            "accepted": score.accepted,
+            "total": len(score.honest),
+            "names": list(score.honest),
+            "refused": score.refused,
+        },
         "reference": reference_source(one),
     }
     if as_json:

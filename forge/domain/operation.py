@@ -16,6 +16,8 @@ from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName, TensorSpec
 if TYPE_CHECKING:
     import torch
 
+    from forge.domain.own_operation import Contract
+
 InputKind = Literal[
     "normal",
     "uniform",
@@ -65,7 +67,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Exact:
-    """Integers, indices or truth values: each is right or wrong."""
+    """Integers, indices, truth values, or floats that are copied bit by bit: each is right or wrong."""
 
     value: torch.Tensor
 
@@ -117,8 +119,41 @@ class Ranked:
         return self.values.topk(self.count).indices
 
 
-Expected = Expectation | Exact | Quantised | Ranked
+@dataclass(frozen=True)
+class Drawn:
+    """A position in each row, drawn by a number: the first up to which the weights reach that share of their sum."""
+
+    weights: torch.Tensor
+    """[rows, positions], fp64, never negative, of any sum."""
+    allowed: torch.Tensor
+    """[rows, positions]: whether it may be drawn at all, also where it has no weight by too little to be told."""
+    share: torch.Tensor
+    """[rows], from 0 to 1."""
+    uncertainty: torch.Tensor
+    """[rows]: how far an honest kernel's running sums may be off, as a share of the whole."""
+
+    @property
+    def value(self) -> torch.Tensor:
+        """The right answer, int64."""
+        reached = self.weights.cumsum(-1)
+        first = (reached <= (self.share * reached[:, -1]).unsqueeze(-1)).sum(-1)
+        last = reached.shape[-1] - 1 - (self.weights > 0).flip(-1).int().argmax(-1)
+        return first.minimum(last)
+
+
+Expected = Expectation | Exact | Quantised | Ranked | Drawn
 """The rule that an output is judged by."""
+
+Function = Callable[..., "torch.Tensor | tuple[torch.Tensor, ...] | None"]
+"""Inputs and scalars in, the outputs that aren't updated inputs out: one tensor, several, or nothing."""
+
+
+@dataclass(frozen=True)
+class OwnReference:
+    """What an operation of the user's own was made of: foreign code, which runs in a guest alone."""
+
+    contract: Contract
+    source: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +169,7 @@ class Operation:
     outputs: tuple[TensorSpec, ...]
     dtypes: tuple[DType, ...]
     signature: str
-    reference: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]
+    reference: Function
     """The PyTorch function that states the contract; self-contained, for its source travels to the baseline's
     guest and into the prompt."""
     oracle: Callable[..., tuple[Expected, ...]]
@@ -152,22 +187,41 @@ class Operation:
     """The axis that is summed over: the one whose odd sizes find missing tails."""
     free_axes: tuple[str, ...] = ()
     """Axes beside these two that a kernel must take in any size: it may have tails along them as well."""
-    mutants: Mapping[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = field(default_factory=dict)
+    mutants: Mapping[str, Function] = field(default_factory=dict)
     """What an implementation gets wrong, by name, called like the reference: a task opens only if each is refused."""
-    variants: Mapping[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = field(default_factory=dict)
+    variants: Mapping[str, Function] = field(default_factory=dict)
     """The same mathematics in another order or precision: a task opens only if each is accepted."""
-    vendor: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]] | None = None
+    vendor: Function | None = None
     """The same through torch's own fused operator, where there is one; called like the reference, and as
     self-contained, for its source travels too."""
+    updates: tuple[str, ...] = ()
+    """Inputs that are written to in place: each is an output of the same name, judged as a whole, and isn't returned.
+    All other inputs stay as they are."""
     specials: SpecialsPolicy = "as_reference"
     layouts: tuple[LayoutName, ...] = ("contiguous", "offset")
     """Layouts of inputs that every kernel must take; a candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())
     """What must hold between answers of one kernel; true of every operation whose rows are independent."""
+    own: OwnReference | None = None
+    """Where it comes from, if it isn't of the catalogue."""
+    draw: Callable[[Mapping[str, int], InputKind, int], tuple[torch.Tensor, ...]] | None = None
+    """How operands are drawn at a shape, as a kind, from a seed, where the specifications don't say all of it."""
+
+    def operand_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
+        """What all operands take together, touched or not."""
+        operands = (*self.inputs, *self.returned)
+        return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(dtype)] for spec in operands)
 
     def written_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
-        """Of the bytes moved, those of the outputs."""
+        """Of the bytes moved, those of the outputs; half of them where inputs are updated, with what was read."""
+        if self.updates:
+            return self.bytes_moved(shape, dtype) // 2
         return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(dtype)] for spec in self.outputs)
+
+    @property
+    def returned(self) -> tuple[TensorSpec, ...]:
+        """The outputs that a call returns: all that aren't updated inputs."""
+        return tuple(spec for spec in self.outputs if spec.name not in self.updates)
 
     @property
     def activations(self) -> tuple[TensorSpec, ...]:

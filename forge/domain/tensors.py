@@ -16,31 +16,35 @@ from forge.errors import UnknownName, UsageError
 DType = Literal["fp32", "fp16", "bf16"]
 """The types that a task can be in: what its activations and weights are stored as."""
 DTYPES: tuple[DType, ...] = get_args(DType)
-ElementType = Literal[DType, "fp8_e4m3", "int8", "uint8", "int32", "int64"]
+ElementType = Literal[DType, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool"]
 """What one operand's elements are; fp8_e4m3 is OCP 8-bit e4m3 without infinities, torch's float8_e4m3fn."""
-ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp8_e4m3", "int8", "uint8", "int32", "int64")
+ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool")
 
-INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64"})
+INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64", "bool"})
 
 ITEMSIZE_BYTES: dict[ElementType, int] = {
     "fp32": 4,
     "fp16": 2,
     "bf16": 2,
+    "fp64": 8,
     "fp8_e4m3": 1,
     "int8": 1,
     "uint8": 1,
     "int32": 4,
     "int64": 8,
+    "bool": 1,
 }
 TORCH_NAMES: dict[ElementType, str] = {
     "fp32": "float32",
     "fp16": "float16",
     "bf16": "bfloat16",
+    "fp64": "float64",
     "fp8_e4m3": "float8_e4m3fn",
     "int8": "int8",
     "uint8": "uint8",
     "int32": "int32",
     "int64": "int64",
+    "bool": "bool",
 }
 UNIT_ROUNDOFF: dict[DType, float] = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 
@@ -81,12 +85,45 @@ class AnyByte(Value):
     """Every value of a type of one byte, all alike."""
 
 
-Values = AsKind | Indices | Whole | AnyByte
+class Between(Value):
+    """Numbers from `low` to `high`, all alike."""
+
+    low: float
+    high: float
+
+
+class Chance(Value):
+    """Numbers from 0 up to 1, all alike, that an answer is drawn by."""
+
+
+class Parts(Value):
+    """Whole numbers that add up to the size of an axis: a quarter of them zero, the others not where that goes."""
+
+    axis: str
+
+    @staticmethod
+    def filled(parts: int, total: int) -> int:
+        """How many of so many parts of a total aren't zero."""
+        return min(total, parts - parts // 4)
+
+
+class Slots(Value):
+    """Different whole numbers below the size of an axis; about an eighth, and what is left over, are -1: none."""
+
+    axis: str
+
+    @staticmethod
+    def taken(entries: int, size: int) -> int:
+        """How many of so many entries have a number."""
+        return min(entries - (entries + 5) // 8, size)
+
+
+Values = AsKind | Indices | Whole | AnyByte | Between | Chance | Parts | Slots
 """How an operand's values are drawn: a closed union. All but `AsKind` are the same for every kind of workload."""
 
 
 class TensorSpec(Value):
-    """One operand: its name and its axes, outermost first."""
+    """One operand: its name and its axes, outermost first; a number among them is a size that never varies."""
 
     name: str
     axes: tuple[str, ...]
@@ -104,7 +141,7 @@ class TensorSpec(Value):
 
     def sizes(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """The operand's sizes when the operation's axes have the sizes in `shape`."""
-        shared = (-(-shape[axis] * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
+        shared = (-(-_size(axis, shape) * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
         return tuple(min(size, self.at_most.get(axis, size)) for axis, size in zip(self.axes, shared, strict=True))
 
     def element_type(self, dtype: DType) -> ElementType:
@@ -120,6 +157,11 @@ class TensorSpec(Value):
     def follows_kind(self) -> bool:
         """Whether its values depend on the workload's kind: floats, not indices or what is packed."""
         return isinstance(self.values, AsKind)
+
+
+def _size(axis: str, shape: Mapping[str, int]) -> int:
+    """An axis that is a number has that size at every shape."""
+    return int(axis) if axis.isdecimal() else shape[axis]
 
 
 def parse_dtype(untrusted_name: str) -> DType:

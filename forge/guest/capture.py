@@ -61,7 +61,7 @@ def _captured(
             returned = function(*inputs, *scalars)
     except RuntimeError as error:
         raise nodes.NotAPlanError("capture_failed", str(error)) from error
-    outputs = list(returned) if isinstance(returned, tuple) else [returned]
+    outputs = [] if returned is None else list(returned) if isinstance(returned, tuple) else [returned]
     tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
     if len(tensors) != len(outputs):
         raise nodes.NotAPlanError("capture_failed", "the call under capture returned something else than tensors")

@@ -128,7 +128,7 @@ class Clock:
             marks.begin()
             for inputs in self._layout.inputs:
                 returned = function(*inputs, *scalars)
-                outputs.append(returned if isinstance(returned, tuple) else (returned,))
+                outputs.append(run.as_outputs(returned))
             marks.end()
         return _Captured(_Executable(graph, marks), list(self._layout.inputs), outputs, ())
 

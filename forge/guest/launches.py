@@ -40,14 +40,14 @@ class PlanFunction:
         self._steps: list[Callable[[Places, int], None]] = []
         self.reload()
 
-    def __call__(self, *operands: object) -> torch.Tensor | tuple[torch.Tensor, ...]:
+    def __call__(self, *operands: object) -> torch.Tensor | tuple[torch.Tensor, ...] | None:
         """Launch once; raise LaunchError for other shapes or scalars than the plan's."""
         tensors = [one for one in operands if isinstance(one, torch.Tensor)]
         if [tuple(one.shape) for one in tensors] != self._inputs or operands[len(tensors) :] != self._scalars:
             raise LaunchError("a plan holds for the shapes and scalars that it was captured with")
         outputs = self.outputs()
         self.launch(tensors, outputs, self.workspaces())
-        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0] if outputs else None
 
     def outputs(self) -> list[torch.Tensor]:
         """Memory for one call's outputs."""

@@ -95,7 +95,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     for done in range(command.count):
         index = command.first + done
         returned = function(*on_device(layout, index), *scalars)
-        outputs = returned if type(returned) is tuple else (returned,)
+        outputs = as_outputs(returned)
         destinations = layout.destinations[index]
         status = _form_status(outputs, destinations, layout.device)
         if status == wire.DONE and command.retain:
@@ -126,7 +126,7 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
     for cycle in range(command.cycles):
         for place, index in enumerate(sets):
             returned = function(*layout.inputs[index], *scalars)
-            outputs = kept[place] = returned if type(returned) is tuple else (returned,)
+            outputs = kept[place] = as_outputs(returned)
             status = _form_status(outputs, layout.destinations[index], layout.device)
             if status != wire.DONE:
                 done = cycle * command.count + place
@@ -138,6 +138,13 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
         _copy_out(layout.destinations[index], outputs)
     completed = command.count * command.cycles
     channel.reply(command.call_id, wire.DONE, completed=completed, outputs=_forms(kept[-1]))
+
+
+def as_outputs(returned: object) -> tuple[object, ...]:
+    """What a call returned, one after the other: nothing where it only updated its inputs."""
+    if returned is None:
+        return ()
+    return returned if type(returned) is tuple else (returned,)
 
 
 def on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:

@@ -12,9 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission
-from forge.domain.operation import Expected, InputKind, Operation
+from forge.domain.operation import Expected, Function, InputKind, Operation
 from forge.domain.policy import Policy
-from forge.domain.tensors import DTYPES, DType, TensorSpec
+from forge.domain.tensors import DTYPES, Chance, DType, TensorSpec
+from forge.lab.calling import outputs_of
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs import draw
 from forge.lab.judge import judge
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import torch
 
 REDUCED_ROWS, REDUCED_WIDTH, REDUCED_FREE = 4, 129, 6
+DRAWN_ROWS = 64
+"""Where a row's answer is one position, which says less than a row of numbers."""
+NARROW = 1
+"""Fewer columns than rows, and none beside the last."""
 PUBLIC_ELEMENTS = 2**17
 """Rows of the public shape are left out until it has no more elements than that."""
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
@@ -52,6 +57,20 @@ Answer = Callable[[_Question], Outputs]
 def admit(operation: Operation, shape: Mapping[str, int], dtype: DType, policy: Policy) -> Admission:
     """Try every mutant and every honest variant; deterministic."""
     return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _Held(operation))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The names of the answers that an operation is tried on."""
+
+    mutants: tuple[str, ...]
+    honest: tuple[str, ...]
+
+
+def answers_tried(operation: Operation, dtype: DType) -> Tried:
+    """What `admit` tries, in its order."""
+    mutants, honest = _mutants(operation, dtype), _variants(operation)
+    return Tried(tuple(name for name, _ in mutants), tuple(name for name, _ in honest))
 
 
 class _Held:
@@ -88,14 +107,16 @@ def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> 
     """Every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
     rows, width = operation.row_axis, operation.reduced_axis
     free = dict.fromkeys(operation.free_axes, REDUCED_FREE)
-    small = {**shape, **free, rows: REDUCED_ROWS, width: REDUCED_WIDTH}
+    drawn = any(isinstance(spec.values, Chance) for spec in operation.inputs)
+    small = {**shape, **free, rows: DRAWN_ROWS if drawn else REDUCED_ROWS, width: REDUCED_WIDTH}
     scalars = tuple(operation.scalars.values())
     for number, kind in enumerate(("normal", "uniform", *KINDS)):
         yield _question(operation, small, dtype, kind, scalars, seed=_SEED + number)
     if scalars:
         changed = tuple(0.125 + _SCALAR_CHANGE * value for value in scalars)
         yield _question(operation, small, dtype, "normal", changed, seed=_SEED - 1)
-    per_row = max(1, operation.bytes_moved({**shape, rows: 1}, dtype) // 8)
+    yield _question(operation, {**small, width: NARROW}, dtype, "normal", scalars, seed=_SEED - 3)
+    per_row = max(1, operation.operand_bytes({**shape, rows: 1}, dtype) // 8)
     public = {**shape, rows: max(1, min(shape[rows], PUBLIC_ELEMENTS // per_row))}
     yield _question(operation, public, dtype, "normal", scalars, seed=_SEED - 2)
 
@@ -116,14 +137,10 @@ def _question(
         kind=kind,
         inputs=inputs,
         scalars=scalars,
-        earlier=_outputs(operation.reference(*others, *scalars)),
+        earlier=outputs_of(operation, operation.reference, others, scalars),
         expected=operation.oracle(*inputs, *scalars),
-        reference=_outputs(operation.reference(*inputs, *scalars)),
+        reference=outputs_of(operation, operation.reference, inputs, scalars),
     )
-
-
-def _outputs(returned: torch.Tensor | Outputs) -> Outputs:
-    return returned if isinstance(returned, tuple) else (returned,)
 
 
 def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, policy: Policy) -> bool:
@@ -151,14 +168,16 @@ def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]
     """Each output in turn is made wrong, the others stay right; then whatever the operation knows to go wrong."""
     for position, spec in enumerate(operation.outputs):
         coarse = spec.element_type(dtype) not in DTYPES
-        for name, wrong in ({**_WRONG, **_WRONG_IF_COARSE} if coarse else _WRONG | _WRONG_IF_FINE).items():
+        single = all(spec.at_most.get(axis) == 1 for axis in spec.axes)
+        wrongs = {**_WRONG, **({} if single else _WRONG_IF_MANY), **(_WRONG_IF_COARSE if coarse else _WRONG_IF_FINE)}
+        for name, wrong in wrongs.items():
             yield f"{spec.name}: {name}", _one_wrong(position, wrong)
         for place, operand in enumerate(operation.inputs):
             if _form(operand, dtype) == _form(spec, dtype):
                 yield f"{spec.name}: a copy of {operand.name}", _one_wrong(position, _copy_of(place))
     yield "one precision lower", lambda question: _lower_precision(operation, question, dtype)
     for name, function in operation.mutants.items():
-        yield name, _computed(function)
+        yield name, _computed(operation, function)
 
 
 def _form(spec: TensorSpec, dtype: DType) -> tuple[object, ...]:
@@ -178,8 +197,8 @@ def _copy_of(place: int) -> Callable[[_Question, int], torch.Tensor]:
     return lambda question, _: question.inputs[place]
 
 
-def _computed(function: Callable[..., torch.Tensor | Outputs]) -> Answer:
-    return lambda question: _outputs(function(*question.inputs, *question.scalars))
+def _computed(operation: Operation, function: Function) -> Answer:
+    return lambda question: outputs_of(operation, function, question.inputs, question.scalars)
 
 
 def _first_row_only(question: _Question, position: int) -> torch.Tensor:
@@ -197,13 +216,16 @@ def _last_column_zero(question: _Question, position: int) -> torch.Tensor:
 _WRONG: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "zeros": lambda question, i: question.reference[i].new_zeros(question.reference[i].shape),
     "the last call's output": lambda question, i: question.earlier[i],
-    "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
-    "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
     "the sign changed": lambda question, i: _times(question.reference[i], -1.0),
-    "the first row only": _first_row_only,
     "the last column left out": _last_column_zero,
 }
 """What a wrong answer can look like whatever the operation is."""
+_WRONG_IF_MANY: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
+    "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
+    "the first row only": _first_row_only,
+}
+"""Of an output that isn't one number."""
 _WRONG_IF_FINE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "times 1.01": lambda question, i: _times(question.reference[i], 1.01),
 }
@@ -221,7 +243,7 @@ def _lower_precision(operation: Operation, question: _Question, dtype: DType) ->
     """The reference on inputs with fewer significant bits, its outputs rounded to them as well."""
     bits = SIGNIFICANDS[dtype]
     inputs = tuple(_rounded(tensor, bits) for tensor in question.inputs)
-    return tuple(_rounded(output, bits) for output in _outputs(operation.reference(*inputs, *question.scalars)))
+    return tuple(_rounded(one, bits) for one in outputs_of(operation, operation.reference, inputs, question.scalars))
 
 
 def _rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
@@ -242,4 +264,4 @@ def _variants(operation: Operation) -> Iterator[tuple[str, Answer]]:
         ),
     )
     for name, function in operation.variants.items():
-        yield name, _computed(function)
+        yield name, _computed(operation, function)

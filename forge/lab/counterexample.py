@@ -32,7 +32,7 @@ def written_out(probe: Probe, observed: Observed, wrong: Counterexample) -> Coun
             "operands": operands,
             "expected_values": _values(wrong.output, expected),
             "got_values": _values(wrong.output, got),
-            "snippet": _program(probe, operands, case.scalars, wrong, position if len(names) > 1 else None),
+            "snippet": _program(probe, operands, case.scalars, wrong),
         }
     )
 
@@ -52,7 +52,6 @@ def _program(
     operands: tuple[Values, ...],
     scalars: tuple[float, ...],
     wrong: Counterexample,
-    position: int | None,
 ) -> str:
     types = [torch_dtype(spec.element_type(probe.dtype)) for spec in probe.operation.inputs]
     lines = [
@@ -64,11 +63,20 @@ def _program(
             f"{one.name} = torch.tensor([{', '.join(one.values)}], dtype={element}).reshape({list(one.sizes)})"
             for one, element in zip(operands, types, strict=True)
         ),
-        f"got = {probe.entry}({', '.join([*(one.name for one in operands), *map(repr, scalars)])})"
-        + (f"[{position}]" if position is not None else ""),
+        *_called(
+            probe, f"{probe.entry}({', '.join([*(one.name for one in operands), *map(repr, scalars)])})", wrong.output
+        ),
         f"print(got[{wrong.index!r}].item(), 'expected', {wrong.expected!r}, 'within', {wrong.allowed_error!r})",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _called(probe: Probe, call: str, output: str) -> tuple[str, ...]:
+    """Lines that make the call and name the output `got`."""
+    if output in probe.operation.updates:
+        return call, f"got = {output}"
+    names = [spec.name for spec in probe.operation.returned]
+    return (f"got = {call}" + (f"[{names.index(output)}]" if len(names) > 1 else ""),)
 
 
 def _unwritable(operands: tuple[Values, ...]) -> bool:

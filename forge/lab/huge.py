@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 
 from forge.domain.operation import Operation
+from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.finding import Failed
 from forge.lab.observed import Case, Observed
@@ -30,9 +31,11 @@ def ask(probe: Probe) -> str | Failed:
     """Ask once, or say why not; the answer is in words."""
     if probe.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
+    if probe.operation.updates or not {RowsIndependent(), RowsPermuted()} <= set(probe.operation.relations):
+        return "past 2^31 bytes not asked (a few rows can't stand for all)"
     boundary = BOUNDARY_BYTES // max(_row_bytes(probe, spec) for spec in probe.operation.inputs)
     shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
-    if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.bytes_moved(shape, probe.dtype)):
+    if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.operand_bytes(shape, probe.dtype)):
         return "past 2^31 bytes not asked (memory)"
     case = _repeated(probe, shape)
     observed = probe.call([case])

@@ -15,9 +15,13 @@ from forge.domain.tensors import (
     TORCH_NAMES,
     AnyByte,
     AsKind,
+    Between,
+    Chance,
     DType,
     ElementType,
     Indices,
+    Parts,
+    Slots,
     TensorSpec,
     Whole,
 )
@@ -46,6 +50,8 @@ def draw(
     """Draw the operation's operands at `shape`; the same seed gives the same values."""
     import torch
 
+    if operation.draw is not None:
+        return operation.draw(shape, kind, seed)
     generator = torch.Generator().manual_seed(seed)
     return tuple(
         _drawn(operation, spec, shape, dtype, kind, generator).to(torch_dtype(spec.element_type(dtype))).contiguous()
@@ -77,8 +83,41 @@ def _drawn(
             return torch.randint(below, sizes, generator=generator)
         case AnyByte():
             return torch.randint(256, sizes, generator=generator, dtype=torch.uint8)
+        case Between(low=low, high=high):
+            return low + (high - low) * torch.rand(sizes, generator=generator)
+        case Chance():
+            return torch.rand(sizes, generator=generator)
+        case Parts(axis=axis):
+            return _parts(int(torch.Size(sizes).numel()), shape[axis], generator).view(sizes)
+        case Slots(axis=axis):
+            return _slots(int(torch.Size(sizes).numel()), shape[axis], generator).view(sizes)
         case _:
             assert_never(spec.values)
+
+
+def _parts(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
+    """One for each part that isn't to be zero, and the rest where chance, of uneven odds, puts it."""
+    import torch
+
+    parts = torch.zeros(count, dtype=torch.int64)
+    filled = torch.randperm(count, generator=generator)[: Parts.filled(count, total)]
+    parts[filled] = 1
+    rest = total - filled.numel()
+    if rest and filled.numel():
+        odds = torch.rand(filled.numel(), generator=generator).square() + 0.01
+        drawn = torch.multinomial(odds, rest, replacement=True, generator=generator)
+        parts[filled] += torch.bincount(drawn, minlength=filled.numel())
+    return parts
+
+
+def _slots(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    slots = torch.full((count,), -1)
+    taken = Slots.taken(count, size)
+    places = torch.randperm(count, generator=generator)[:taken]
+    slots[places] = torch.randperm(size, generator=generator)[:taken]
+    return slots
 
 
 def _by_kind(

@@ -9,6 +9,7 @@ from forge.domain.tensors import DType, LayoutName, TensorSpec
 from forge.sandbox.arena import (
     Closed,
     Form,
+    Slot,
     SlotSet,
     closed_after,
     closed_before,
@@ -43,8 +44,8 @@ class Placement:
             return Form(sizes, element)
         return Form(sizes, element, strides=_strides(sizes, self.layout, spec.axes.index(operation.row_axis)))
 
-    def closed(self, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
-        """Which pages a guest's harness closes."""
+    def closed(self, operation: Operation, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
+        """Which pages a guest's harness closes; those of updated inputs can't be closed to writing."""
         match self.pages:
             case "open":
                 return ()
@@ -53,9 +54,23 @@ class Placement:
             case "closed_before":
                 return closed_before(sets)
             case "read_only":
-                return closed_to_writing(sets)
+                return closed_to_writing([_without_updated(operation, one) for one in sets])
             case _:
                 assert_never(self.pages)
+
+
+def output_slots(operation: Operation, slots: SlotSet) -> tuple[Slot, ...]:
+    """Where the outputs are read, in the operation's order: updated inputs where they lie."""
+    places = dict(zip((spec.name for spec in operation.inputs), slots.inputs, strict=True))
+    places |= dict(zip((spec.name for spec in operation.returned), slots.outputs, strict=True))
+    return tuple(places[spec.name] for spec in operation.outputs)
+
+
+def _without_updated(operation: Operation, slots: SlotSet) -> SlotSet:
+    kept = (
+        slot for spec, slot in zip(operation.inputs, slots.inputs, strict=True) if spec.name not in operation.updates
+    )
+    return SlotSet(tuple(kept), slots.outputs)
 
 
 def _strides(sizes: tuple[int, ...], layout: LayoutName, row_axis: int) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.finding import Failed
 from forge.lab.judge import Judged
 from forge.lab.placement import Pages, Placement
-from forge.sandbox.reply import Refused
+from forge.sandbox.arena import contiguous_strides
+from forge.sandbox.reply import Refused, Returned
 
 if TYPE_CHECKING:
     from forge.lab.observed import Case
@@ -58,15 +59,23 @@ def wrong_output(operation: Operation, dtype: DType, entry: str, case: Case, out
 
 
 def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: Judged) -> str:
-    position = [spec.name for spec in operation.outputs].index(output)
-    taken = f"[{position}]" if len(operation.outputs) > 1 else ""
+    if operation.own is not None:  # its inputs are drawn beside the reference, in a guest
+        seen = f"{output}{list(judged.worst)} was {judged.got!r}, expected {judged.expected!r}"
+        return f"# {case.kind} values of seed {case.seed} at {_size(case)}: {seen}\n"
+    call = f"{entry}(*inputs, *{case.scalars!r})"
+    if output in operation.updates:
+        position = [spec.name for spec in operation.inputs].index(output)
+        called = f"{call}\ngot = inputs[{position}]"
+    else:
+        position = [spec.name for spec in operation.returned].index(output)
+        called = f"got = {call}" + (f"[{position}]" if len(operation.returned) > 1 else "")
     return (
         "from forge.lab.inputs import draw\n"
         "from forge.operations import find_operation\n"
         f"from kernel import {entry}\n\n"
         f"operation = find_operation({operation.name!r})\n"
         f"inputs = draw(operation, {dict(case.shape)!r}, {dtype!r}, {case.kind!r}, seed={case.seed})\n"
-        f"got = {entry}(*inputs, *{case.scalars!r}){taken}\n"
+        f"{called}\n"
         f"print(got[{judged.worst!r}], 'expected', {judged.expected!r})\n"
     )
 
@@ -95,6 +104,18 @@ def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:
     """Something was touched, or returned in a form, that isn't allowed."""
     reason = Reason(code=code, message=f"{message}, at {_size(case)}")
     return Failed(reason=reason, observed=message, threshold="none")
+
+
+def other_strides(operation: Operation, case: Case, answer: Returned) -> Failed | None:
+    """The refusal of a returned tensor that isn't contiguous."""
+    for spec, form in zip(operation.returned, answer.outputs, strict=False):
+        sizes = spec.sizes(case.shape)
+        expected = contiguous_strides(sizes)
+        pairs = zip(sizes, form.strides, expected, strict=False)
+        if all(sizes) and any(size > 1 and got != want for size, got, want in pairs):
+            message = f"the output {spec.name!r} has strides {form.strides}, expected {expected}"
+            return forbidden("INCORRECT_STRIDES", message, case)
+    return None
 
 
 def _size(case: Case) -> str:

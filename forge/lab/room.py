@@ -11,6 +11,10 @@ from forge.domain.operation import Operation
 
 MOST_DRAWN = 2**24
 """Elements of the largest operand that rows are added to freely; a public shape may have more."""
+MOST_ASKED = 2**26
+"""Elements of all operands together that another axis is made longer for freely; a public shape may have more."""
+MOST_FLOPS = 2**34
+"""Likewise, of one call: the oracle's own work grows with it."""
 
 
 def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:
@@ -32,3 +36,23 @@ def narrowed(operation: Operation, shape: Mapping[str, int]) -> Mapping[str, int
     while width > 1 and rows * largest_row(operation, {**shape, operation.reduced_axis: width}) > MOST_DRAWN:
         width //= 2
     return {**shape, operation.reduced_axis: width}
+
+
+def affordable(operation: Operation, shape: Mapping[str, int], public: Mapping[str, int]) -> Mapping[str, int]:
+    """The shape with its free axes halved, the longest first, until it costs little, or what the public one does."""
+
+    def costs(of: Mapping[str, int]) -> tuple[int, int]:
+        operands = (*operation.inputs, *operation.returned)
+        return sum(math.prod(spec.sizes(of)) for spec in operands), operation.flops(of)
+
+    elements, flops = costs(public)
+    smaller = dict(shape)
+    while any(
+        size > most
+        for size, most in zip(costs(smaller), (max(elements, MOST_ASKED), max(flops, MOST_FLOPS)), strict=True)
+    ):
+        longest = max(operation.free_axes, key=lambda axis: smaller[axis], default=None)
+        if longest is None or smaller[longest] <= 1:
+            break
+        smaller[longest] //= 2
+    return smaller

@@ -8,22 +8,29 @@ from collections.abc import Callable
 
 from forge.domain.digest import Digest, sha256
 from forge.domain.operation import Operation
+from forge.domain.own_operation import is_own
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.errors import UnknownName
 from forge.operations.attention_decode import ATTENTION_DECODE
+from forge.operations.attention_prefill import ATTENTION_PREFILL
 from forge.operations.cross_entropy import CROSS_ENTROPY
 from forge.operations.dequant_int4 import DEQUANT_INT4
 from forge.operations.dequant_int8 import DEQUANT_INT8
 from forge.operations.fused_add_rmsnorm import FUSED_ADD_RMSNORM
 from forge.operations.gated_rmsnorm_quant import GATED_RMSNORM_QUANT
 from forge.operations.gelu_mul import GELU_MUL
+from forge.operations.grouped_matmul import GROUPED_MATMUL
+from forge.operations.kv_cache_append import KV_CACHE_APPEND
 from forge.operations.layernorm import LAYERNORM
 from forge.operations.matmul import MATMUL
 from forge.operations.matmul_bias_act import MATMUL_BIAS_ACT
 from forge.operations.moe_fused_gate import MOE_FUSED_GATE
+from forge.operations.own import find_own
 from forge.operations.quantize_fp8 import QUANTIZE_FP8
+from forge.operations.quantize_fp8_per_tensor import QUANTIZE_FP8_PER_TENSOR
 from forge.operations.rmsnorm import RMSNORM
 from forge.operations.rope import ROPE
+from forge.operations.sampling import SAMPLING
 from forge.operations.silu_mul import SILU_MUL
 from forge.operations.softmax import SOFTMAX
 from forge.operations.topk_per_row import TOPK_PER_ROW
@@ -32,15 +39,18 @@ from forge.operations.topk_softmax import TOPK_SOFTMAX
 _ALL = (
     *(RMSNORM, FUSED_ADD_RMSNORM, LAYERNORM, SOFTMAX),
     *(SILU_MUL, GELU_MUL, ROPE),
-    *(QUANTIZE_FP8, TOPK_SOFTMAX, CROSS_ENTROPY),
+    *(QUANTIZE_FP8, QUANTIZE_FP8_PER_TENSOR, TOPK_SOFTMAX, CROSS_ENTROPY),
     *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),
-    *(MATMUL, MATMUL_BIAS_ACT, TOPK_PER_ROW, MOE_FUSED_GATE, ATTENTION_DECODE),
+    *(MATMUL, MATMUL_BIAS_ACT, GROUPED_MATMUL, TOPK_PER_ROW, SAMPLING, MOE_FUSED_GATE),
+    *(ATTENTION_DECODE, ATTENTION_PREFILL, KV_CACHE_APPEND),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
 
 
 def find_operation(untrusted_name: str) -> Operation:
     """Return the operation called `untrusted_name`, or raise UnknownName."""
+    if is_own(untrusted_name):
+        return find_own(untrusted_name)
     operation = OPERATIONS.get(untrusted_name)
     if operation is None:
         raise UnknownName("operation", untrusted_name, list(OPERATIONS))
@@ -49,6 +59,8 @@ def find_operation(untrusted_name: str) -> Operation:
 
 def reference_source(operation: Operation) -> str:
     """The reference as a module of its own: what the baseline's guest runs and the prompt shows."""
+    if operation.own is not None:
+        return operation.own.source.decode()
     return _module(operation.reference)
 
 

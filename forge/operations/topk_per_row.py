@@ -1,8 +1,7 @@
 """The eight largest numbers of each row and where they stand: what sampling, beams and drafts take from logits.
 
 As torch.topk, sorted, NaN before everything. How many can't be read off the operands, so it is fixed at eight; all
-of them where there are fewer. Sampling itself isn't in the catalogue: an answer drawn by lot is right or wrong only
-as one of many.
+of them where there are fewer.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 import dataclasses
 import random
+import subprocess
+import sys
 import time
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from forge.domain.policy import Policy
 from forge.errors import WeakTask
 from forge.lab.admission import admit
+from forge.lab.score import score
 from forge.operations import OPERATIONS
+from forge.operations.scores import mutant_scores
 from forge.pipeline.create import create
 from tests.pipeline.making import POLICY, request
 
@@ -29,6 +33,16 @@ def test_every_operation_is_fit_to_judge_by_in_every_dtype(name: str) -> None:
             assert found.refused == ()
             assert found.killed == found.mutants >= 20
             assert found.honest >= 2
+    # tried at the last of these shapes: what is written down is what was found here
+    assert mutant_scores()[name] == score(operation, Policy())
+
+
+def test_every_operation_has_a_score_that_can_be_read_without_torch() -> None:
+    assert set(mutant_scores()) == set(OPERATIONS)
+    reading = (
+        "import sys; from forge.operations.scores import mutant_scores as m; m(); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", reading], check=True)
 
 
 def test_it_takes_less_than_a_second_and_a_half() -> None:

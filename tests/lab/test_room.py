@@ -3,11 +3,12 @@
 import pytest
 
 from forge.lab.huge import rows_drawn
-from forge.lab.room import MOST_DRAWN, largest_row, narrowed, rows_within
+from forge.lab.room import MOST_ASKED, MOST_DRAWN, affordable, largest_row, narrowed, rows_within
 from forge.operations import OPERATIONS
 
 CACHE = {"tokens": 8, "kv_len": 4096, "kv_heads": 8, "group": 4, "head_dim": 128}
 MATRICES = [name for name in OPERATIONS if name != "attention_decode"]
+EXPERTS = {"tokens": 64, "k": 1024, "n": 1024, "groups": 64}
 
 
 def test_a_row_of_a_cache_is_all_its_positions() -> None:
@@ -44,3 +45,19 @@ def test_what_has_rows_of_a_matrix_is_asked_as_before(name: str) -> None:
         shape = {**workload, operation.row_axis: 25}
         assert narrowed(operation, shape) == shape
         assert rows_within(operation, workload, 64) == 64
+
+
+def test_other_axes_are_halved_where_a_longer_one_would_take_too_much() -> None:
+    operation = OPERATIONS["grouped_matmul"]
+    found = affordable(operation, {**EXPERTS, "tokens": 3, "k": 8192}, EXPERTS)
+    assert found == {"tokens": 3, "k": 8192, "n": 128, "groups": 64}
+    assert found["k"] * found["n"] * found["groups"] <= MOST_ASKED
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_shape_that_costs_no_more_than_the_public_one_is_left_alone(name: str) -> None:
+    operation = OPERATIONS[name]
+    for public in operation.workloads:
+        assert affordable(operation, public, public) == public
+        fewer = {**public, operation.row_axis: 1}
+        assert affordable(operation, fewer, public) == fewer

@@ -2,6 +2,7 @@
 
 On a CPU the inputs' pages are read-only for these calls, so that the first write ends the process. A device works on
 copies: there they come back after the call and are compared, which sees what remains and not what was put back.
+Inputs that the operation updates are outputs, and judged as such: wherever nothing was to be written, bit by bit.
 """
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
@@ -20,7 +21,8 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
     how = "from read-only pages" if on_host else "with the device's inputs compared afterwards"
-    return Passed(observed=f"{2 * len(shapes)} calls {how}", threshold="no write to an input")
+    updated = f" but {', '.join(probe.operation.updates)}" if probe.operation.updates else ""
+    return Passed(observed=f"{2 * len(shapes)} calls {how}", threshold=f"no write to an input{updated}")
 
 
 MUTATION = Gate(name="mutation", examine=examine)

@@ -1,10 +1,14 @@
-"""Is every element within the bound, on fresh values at the public shape; and are all errors together?"""
+"""Is every element within the bound, on fresh values at the public shape; and are all errors together?
+
+Where answers are drawn by a given number, many of them are counted against the distribution instead.
+"""
 
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import Expectation
 from forge.domain.verdict import Reason
+from forge.lab.distribution import examine_distribution, is_drawn
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
@@ -26,7 +30,7 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    together = _together(probe)
+    together = examine_distribution(probe) if is_drawn(probe) else _together(probe)
     if isinstance(together, Failed):
         return together
     worst = max(e.bound_used for e in errors)

@@ -8,7 +8,7 @@ from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab import huge
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
-from forge.lab.room import narrowed, rows_within
+from forge.lab.room import affordable, narrowed, rows_within
 
 REDUCED = (
     *(1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097),
@@ -65,13 +65,14 @@ def _odd_shapes(probe: Probe) -> list[Mapping[str, int]]:
     few = {**probe.shape, rows: small_rows, reduced: min(SHORT_SUM, probe.shape[reduced])}
     by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in FREE]
     by_free = [shape for shape in by_free if narrowed(probe.operation, shape) == shape]
-    return [*by_reduced, *by_rows, *by_free]
+    return [affordable(probe.operation, shape, probe.shape) for shape in (*by_reduced, *by_rows, *by_free)]
 
 
 def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     lot = random.SystemRandom()
-    return [{**probe.shape, rows: lot.randint(1, 9), reduced: int(2 ** lot.uniform(1, 12))} for _ in range(BY_LOT)]
+    drawn = [{**probe.shape, rows: lot.randint(1, 9), reduced: int(2 ** lot.uniform(1, 12))} for _ in range(BY_LOT)]
+    return [affordable(probe.operation, shape, probe.shape) for shape in drawn]
 
 
 def _large(probe: Probe) -> list[Mapping[str, int]]:

@@ -3,11 +3,13 @@
 - `elementwise`: floats, each within its bound; on small integers, what is exact to the last bit
 - `whole`: numbers and truth values that are right or wrong, and quantised ones
 - `ranked`: positions of the largest values, by the values that stand there
+- `drawn`: positions drawn by given numbers, by the weights; and many of them by how often each came
 - `specials`: NaN and infinities where the reference has them
 - `aggregate`: root mean square and mean of many errors
 """
 
 from forge.lab.judge.aggregate import Aggregate, Sample, aggregate
+from forge.lab.judge.drawn import chance_of
 from forge.lab.judge.elementwise import SMALLEST_SIZE, Judged, plainly_within, spread
 from forge.lab.judge.rules import judge
 from forge.lab.judge.specials import judge_specials
@@ -18,6 +20,7 @@ __all__ = [
     "Judged",
     "Sample",
     "aggregate",
+    "chance_of",
     "judge",
     "judge_specials",
     "plainly_within",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from forge.domain.operation import Exact, Expectation, Expected, Quantised, Ranked
+from forge.domain.operation import Drawn, Exact, Expectation, Expected, Quantised, Ranked
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
+from forge.lab.judge.drawn import judge_drawn
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, judge_floats
 from forge.lab.judge.ranked import judge_ranked
 from forge.lab.judge.whole import judge_exact, judge_quantised
@@ -39,5 +40,7 @@ def judge(
             return judge_quantised(got, expected)
         case Ranked():
             return judge_ranked(got, expected)
+        case Drawn():
+            return judge_drawn(got, expected)
         case _:
             assert_never(expected)

@@ -22,11 +22,20 @@ TIE = 2.0**-20
 
 
 def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
-    """Every element equal; compared as they are, for fp64 doesn't hold every 64-bit integer."""
+    """Every element equal; compared as they are, for fp64 doesn't hold every 64-bit integer; floats bit by bit."""
     import torch
 
-    wrong = got != expected.value
+    wrong = _bits(got) != _bits(expected.value)
     return verdict(got, expected.value, torch.where(wrong, math.inf, 0.0))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Floats as the integers of their bits: a NaN is itself, and zero isn't minus zero."""
+    import torch
+
+    if not tensor.is_floating_point():
+        return tensor
+    return tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.itemsize])
 
 
 def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:

@@ -35,7 +35,7 @@ def bounds(job: Job) -> Bounds:
     operation = job.operation
     return Bounds(
         inputs=tuple(map(size_bytes, operation.inputs)),
-        outputs=tuple(map(size_bytes, operation.outputs)),
+        outputs=tuple(map(size_bytes, operation.returned)),
         scalars=tuple(operation.scalars.values()),
         arch=job.arch or "",
     )

@@ -43,7 +43,7 @@ def launcher_files(job: Job, captured: Captured) -> Mapping[str, bytes]:
     plan = captured.plan
     outputs = [
         {"sizes": spec.sizes(job.shape), "dtype": TORCH_NAMES[spec.element_type(job.dtype)]}
-        for spec in job.operation.outputs
+        for spec in job.operation.returned
     ]
     told = {
         "steps": [_told(step.model_dump(mode="json")) for step in plan.steps],

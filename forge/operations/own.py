@@ -1,0 +1,122 @@
+"""Operations of the user's own: a frozen contract read as an `Operation`, without running a line of the file.
+
+Named by digest, so a name stands for one operation as long as any process lives: what a ledger's tasks name is made
+known when it is read.
+"""
+
+import math
+from collections.abc import Mapping
+
+from forge.domain.digest import digest_of
+from forge.domain.operation import Operation, OwnReference
+from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType, TensorSpec
+from forge.errors import UnknownName
+
+_KNOWN: dict[str, Operation] = {}
+SLUG_LIMIT = 40
+
+
+def own_name(contract: Contract) -> str:
+    """`own_<slug>_<digest8>`: the same file, inferred alike, has the same name."""
+    return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{digest_of(contract)[:8]}"
+
+
+def make_known(operation: Operation) -> None:
+    """Have `find_own` return it."""
+    _KNOWN[operation.name] = operation
+
+
+def find_own(untrusted_name: str) -> Operation:
+    """Return the own operation of that name, or raise UnknownName."""
+    operation = _KNOWN.get(untrusted_name)
+    if operation is None:
+        raise UnknownName("operation", untrusted_name, [*_KNOWN, "one that a task of this workspace names"])
+    return operation
+
+
+def own_operation(contract: Contract, source: bytes) -> Operation:
+    """A contract as an operation; what it computes is asked of a guest, see forge/lab/reference/answers.py."""
+    names = [one.name for one in contract.arguments]
+    return Operation(
+        name=own_name(contract),
+        summary=_summary(contract),
+        axes=(BATCH,),
+        inputs=(*(_operand(one) for one in contract.tensors), *(_weight(one) for one in contract.weights)),
+        scalars={},
+        outputs=tuple(_result(one, place, contract) for place, one in enumerate(contract.results)),
+        dtypes=(contract.dtype,),
+        signature=f"{contract.entry}({', '.join(names)})",
+        reference=_asked_elsewhere,
+        oracle=_asked_elsewhere,
+        numerics=_numerics(contract),
+        bytes_moved=lambda _, dtype: _written_bytes(contract, dtype),
+        flops=lambda _: 0,
+        workloads=({BATCH: contract.batch},),
+        row_axis=BATCH,
+        reduced_axis=BATCH,
+        specials="unspecified",
+        layouts=("contiguous",),
+        relations=(),
+        own=OwnReference(contract, source),
+    )
+
+
+def _summary(contract: Contract) -> str:
+    """What is wanted, and what may stand in kernel.py."""
+    file = f"the reference file's {contract.entry}, frozen as {contract.source_sha256[:12]}"
+    plain = "a function that takes the reference's arguments in order"
+    if contract.form == "function":
+        return f"{file}; the entry point is {plain}"
+    then = ", then the state dict's tensors" if contract.weights else ""
+    return f"{file}; the entry point is a class like it, with the same state dict (ModelNew), or {plain}{then}"
+
+
+def _asked_elsewhere(*_: object) -> tuple[()]:
+    raise AssertionError("a reference file never runs in this process: bind the operation to a guest first")
+
+
+def _operand(one: Operand) -> TensorSpec:
+    return TensorSpec(name=one.name, axes=_axes(one.sizes, batched=one.batched), element=one.element)
+
+
+def _weight(one: Weight) -> TensorSpec:
+    return TensorSpec(name=one.names[0], axes=_axes(one.sizes, batched=False), element=one.element)
+
+
+def _result(one: Result, place: int, contract: Contract) -> TensorSpec:
+    name = "output" if len(contract.results) == 1 else f"output_{place}"
+    return TensorSpec(name=name, axes=_axes(one.sizes, batched=one.batched), element=one.element)
+
+
+def _axes(sizes: tuple[int, ...], *, batched: bool) -> tuple[str, ...]:
+    fixed = tuple(str(size) for size in sizes)
+    return (BATCH, *fixed[1:]) if batched else fixed
+
+
+def _written_bytes(contract: Contract, dtype: DType) -> int:
+    """Only what is written is sure to be moved: how much of its inputs foreign code reads nobody knows."""
+    return sum(math.prod(one.sizes) * _itemsize(one.element, dtype) for one in contract.results)
+
+
+def _itemsize(element: ElementType | None, dtype: DType) -> int:
+    return ITEMSIZE_BYTES[element or dtype]
+
+
+def _numerics(contract: Contract) -> str:
+    errors = ", ".join(f"{one.error:.3g}" for one in contract.results)
+    if contract.wide:
+        return (
+            "The oracle is the reference file itself, run in fp64 on the inputs as given. The bound is measured: the "
+            f"reference's own error in {contract.dtype}, over the root mean square of the exact values, is at most "
+            f"{errors}; docs/numerics.md has the factors."
+        )
+    return (
+        f"The reference doesn't run in fp64, so it is its own oracle in {contract.dtype}, with a wider tolerance; "
+        "docs/numerics.md has it."
+    )
+
+
+def described(contract: Contract) -> Mapping[str, object]:
+    """What was inferred, to be shown and confirmed."""
+    return {"op": own_name(contract), **contract.model_dump(mode="json")}

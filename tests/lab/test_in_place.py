@@ -1,0 +1,140 @@
+"""Inputs that an operation updates: only those, only where it says, judged as they lie, and never returned."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from forge.domain.candidate import Metadata
+from forge.errors import UsageError
+from forge.lab.artifact import staged_files
+from forge.lab.calling import outputs_of
+from forge.lab.finding import Failed, Passed
+from forge.lab.gates import GATES
+from forge.lab.inputs import draw
+from forge.lab.job import Job
+from forge.lab.judge import judge
+from forge.lab.probe import Probe
+from forge.lab.subject import loaded, staged
+from forge.operations import OPERATIONS, find_operation, reference_source
+from forge.pipeline.create import create
+from tests.candidates import job_for
+from tests.pipeline.making import POLICY, request
+
+OPERATION = find_operation("kv_cache_append")
+SHAPE = {"tokens": 9, "slots": 12, "kv_heads": 2, "head_dim": 8}
+GATE = {gate.name: gate for gate in GATES}
+HONEST = reference_source(OPERATION)
+
+
+def job(kernel: str) -> Job:
+    made = job_for(kernel, language="torch", shape=SHAPE)
+    described = {**json.loads(made.files["metadata.json"]), "op": OPERATION.name}
+    return dataclasses.replace(
+        made,
+        operation=OPERATION,
+        entry_point=OPERATION.name,
+        metadata=Metadata.model_validate(described),
+        files={**made.files, "metadata.json": json.dumps(described).encode()},
+    )
+
+
+@contextmanager
+def asked(kernel: str) -> Iterator[Probe]:
+    one = job(kernel)
+    with staged(one, staged_files(one, ()), {}) as stage, loaded(one, stage, one.limits(60.0)) as probe:
+        assert isinstance(probe, Probe)
+        yield probe
+
+
+def test_an_honest_one_is_right_at_the_gates_that_watch_its_inputs() -> None:
+    with asked(HONEST) as probe:
+        for name in ("signature", "aliasing", "mutation"):
+            assert isinstance(GATE[name].examine(probe), Passed)
+        assert "but key_cache, value_cache" in GATE["mutation"].examine(probe).threshold
+
+
+WRONG = {
+    "it writes to another input as well": (f"{HONEST}\n    key.zero_()\n", "INPUT_MUTATED", "the input 'key'"),
+    "it returns what it updated": (
+        f"{HONEST}\n    return key_cache, value_cache\n",
+        "INCORRECT_SHAPE",
+        "plain tuple",
+    ),
+    "it returns new caches and updates none": (
+        "def kv_cache_append(key, value, key_cache, value_cache, slot_mapping):\n"
+        "    return key_cache.clone(), value_cache.clone()\n",
+        "INCORRECT_SHAPE",
+        "plain tuple",
+    ),
+    "it writes one element where nothing was to be written": (
+        f"{HONEST}\n    free = [s for s in range(key_cache.shape[0]) if s not in slot_mapping.tolist()]\n"
+        "    value_cache[free[:1], -1, -1] = 0.0\n",
+        "INCORRECT_NUMERICAL",
+        "value_cache[",
+    ),
+    "it does nothing": ("def kv_cache_append(*operands):\n    pass\n", "INCORRECT_NUMERICAL", "key_cache["),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_one_is_refused_at_its_first_call_because(wrong: str) -> None:
+    kernel, code, says = WRONG[wrong]
+    with asked(kernel) as probe:
+        found = GATE["signature"].examine(probe)
+    assert isinstance(found, Failed)
+    assert found.reason.code == code
+    assert says in found.reason.message
+
+
+def test_a_counterexample_names_the_updated_input_as_what_it_got() -> None:
+    with asked(WRONG["it does nothing"][0]) as probe:
+        found = GATE["signature"].examine(probe)
+    assert isinstance(found, Failed)
+    assert found.counterexample is not None
+    lines = found.counterexample.snippet.splitlines()
+    assert lines[-3].startswith("kv_cache_append(*inputs")
+    assert lines[-2] == "got = inputs[2]"
+
+
+def test_calling_a_function_that_updates_leaves_the_callers_tensors_alone() -> None:
+    inputs = draw(OPERATION, SHAPE, "fp32", "normal", seed=1)
+    before = [tensor.clone() for tensor in inputs]
+    keys, values = outputs_of(OPERATION, OPERATION.reference, inputs, ())
+    assert all(bool((now == then).all()) for now, then in zip(inputs, before, strict=True))
+    assert not keys.equal(before[2])
+    assert not values.equal(before[3])
+
+
+@pytest.mark.parametrize("bits", [float("nan"), -0.0, 1e-40])
+def test_what_is_copied_is_copied_bit_by_bit(bits: float) -> None:
+    inputs = list(draw(OPERATION, SHAPE, "fp32", "zeros", seed=2))
+    inputs[0][:] = bits
+    outputs = outputs_of(OPERATION, OPERATION.reference, tuple(inputs), ())
+    expected = OPERATION.oracle(*inputs)
+
+    def within(got: torch.Tensor) -> bool:
+        return judge(got, expected[0], outputs[0], dtype="fp32", policy=job(HONEST).policy).within
+
+    assert within(outputs[0])
+    assert not within(torch.where(outputs[0].isnan() | (outputs[0].abs() < 1e-30), 0.0, outputs[0]))
+
+
+def test_only_outputs_are_updated_and_in_the_same_form() -> None:
+    for operation in OPERATIONS.values():
+        inputs = {spec.name: spec for spec in operation.inputs}
+        outputs = {spec.name: spec for spec in operation.outputs}
+        for name in operation.updates:
+            assert inputs[name].model_copy(update={"values": outputs[name].values}) == outputs[name]
+        assert {spec.name for spec in operation.returned} == set(outputs) - set(operation.updates)
+        assert not set(inputs) & {spec.name for spec in operation.returned}
+
+
+def test_a_cache_that_the_lab_cant_lay_out_is_refused_though_little_of_it_is_touched() -> None:
+    shape = "tokens=1,slots=1000000,kv_heads=8,head_dim=128"
+    with pytest.raises(UsageError, match="bytes of operands"):
+        create(request(op="kv_cache_append", shape=shape), policy=POLICY, rng=random.Random(1))
