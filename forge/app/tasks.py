@@ -3,24 +3,16 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
-
-from forge.app.runs import require_state, task_of
+from forge.app.briefs import prepare
+from forge.app.own_operation import make_task_known
 from forge.app.workspace import Workspace, now
 from forge.domain.evidence import Admission
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
 from forge.lab.admission import admit
-from forge.ledger.runs import RunDirectory
 from forge.ledger.runs import run_id as make_run_id
-from forge.pipeline import plan, prompt
 from forge.pipeline.create import Request, create
-from forge.projections.experiments import earlier_experiments
-from forge.projections.run_lookup import experiments
-from forge.projections.runs import RunState
-
-PROMPT_FILE = "agent_prompt.md"
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,9 @@ def find_task(workspace: Workspace, name: str) -> TaskCreated:
             f"{len(fitting)} tasks by the name {name!r}: expected a task id or its unique beginning",
             hint="forge task list",
         )
-    return (exact or fitting)[0]
+    found = (exact or fitting)[0]
+    make_task_known(workspace.blobs, found.task)
+    return found
 
 
 def open_run(workspace: Workspace, task_name: str, *, command: str = "run open") -> Opened:
@@ -77,40 +71,3 @@ def open_run(workspace: Workspace, task_name: str, *, command: str = "run open")
     workspace.append((started,), run_id=run, key=f"start:{run}")
     prompt_path = prepare(workspace, workspace.find_run(run))
     return Opened(created.task_id, run, prompt_path)
-
-
-def prepare(workspace: Workspace, run: RunState) -> Path:
-    """Plan a run and render its prompt, as far as that hasn't happened; the prompt's path."""
-    if run.plan is not None and run.prompt is not None:
-        return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
-    require_state(run, "planned", phase="plan")
-    task = task_of(run)
-    directory = workspace.directory(run.run_id)
-    if run.plan is not None:
-        accepted = run.plan.event
-        skills = plan.planned(accepted, home=workspace.home)
-    else:
-        skills, planned = plan.plan(
-            task,
-            run_id=run.run_id,
-            earlier_experiments=experiments(workspace.ledger, run.task_id) - 1,
-            earlier=earlier_experiments(workspace.ledger, task.op),
-            home=workspace.home,
-        )
-        accepted = plan.accepted(planned)
-        directory.write("task.json", orjson.dumps(task.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-        workspace.record(planned, run_id=run.run_id, key=f"plan:{run.run_id}")
-    if run.prompt is None:
-        rendered = prompt.render(
-            task, run_id=run.run_id, skills=skills, policy=workspace.policy, triage=accepted.triage
-        )
-        workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
-    return directory.path / PROMPT_FILE
-
-
-def brief(workspace: Workspace, run: RunState) -> str:
-    """The prompt as it was rendered, whatever became of its file."""
-    prepare(workspace, run)
-    rendered = workspace.find_run(run.run_id).prompt
-    assert rendered is not None
-    return workspace.blobs.get(rendered.event.rendered_sha256).decode()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from forge import __version__
 from forge.app.device import chosen_device
+from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.domain.digest import canonical
@@ -191,7 +192,10 @@ class Workspace:
 
     def find_run(self, name: str) -> runs.RunState:
         """The run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
-        return find_run(self.ledger, name)
+        found = find_run(self.ledger, name)
+        if found.task is not None:
+            make_task_known(self.blobs, found.task.event.task)
+        return found
 
     def directory(self, run_id: str) -> RunDirectory:
         """A run's directory, made anew if a crash came before it."""

@@ -1,5 +1,6 @@
 """Tasks: what is wanted."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -7,17 +8,45 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
+from forge.cli.reference import create_from_reference, import_collection
+
+Language = Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")]
+Gpu = Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")]
+Dtype = Annotated[str, typer.Option(help="fp32, fp16 or bf16.")]
 
 app = typer.Typer(help="Tasks: what is wanted, frozen.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
 def create(
-    op: Annotated[str, typer.Option(help="An operation of the catalogue: forge op list.")],
-    language: Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")],
-    gpu: Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")],
-    dtype: Annotated[str, typer.Option(help="fp32, fp16 or bf16.")],
-    shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],
+    language: Language,
+    gpu: Gpu,
+    dtype: Dtype,
+    op: Annotated[
+        str | None, typer.Option(help="An operation of the catalogue: forge op list.", show_default=False)
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="For example batch=16,hidden_size=4096.", show_default=False)
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of --op and --shape: a Python file of your own, with a class Model, get_inputs and "
+            "get_init_inputs, or with a function.",
+            show_default=False,
+        ),
+    ] = None,
+    function: Annotated[
+        str, typer.Option(help="Which function of the reference file it is, if it has several.", show_default=False)
+    ] = "",
+    operand: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An operand of the function, as x=fp32[16,64] or index=int64[16]:0..99; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Freeze what was inferred of the reference file.")] = False,
     objective: Annotated[Literal["latency", "throughput", "memory", "balanced"], typer.Option()] = "latency",
     min_speedup: Annotated[
         float | None, typer.Option(help="More than the policy's minimum, if wanted.", show_default=False)
@@ -41,18 +70,25 @@ def create(
     from forge.app.tasks import create_task
     from forge.pipeline.create import Request
 
+    _require_one_form(op, shape, reference, own_options=bool(function or operand or yes))
+
     request = Request(
-        op=op,
+        op=op or "",
         language=language,
         gpu=gpu,
         dtype=dtype,
-        shape=shape,
+        shape=shape or "",
         objective=objective,
         minimum_speedup=min_speedup,
         baseline=baseline,
         constraints=_constraints(constraint or []),
         model_family=model_family,
     )
+    if reference is not None:
+        create_from_reference(
+            reference, request, function=function, operands=operand or [], yes=yes, home=home, as_json=as_json
+        )
+        return
     with open_workspace(home) as workspace:
         opened = create_task(workspace, request)
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
@@ -65,6 +101,38 @@ def create(
     if tried is None:
         say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
     say(f"next: forge submit {opened.run_id} DIR")
+
+
+def _require_one_form(op: str | None, shape: str | None, reference: Path | None, *, own_options: bool) -> None:
+    """Either an operation of the catalogue at a shape, or a reference file."""
+    from forge.errors import UsageError
+
+    if reference is None and (op is None or shape is None):
+        raise UsageError("no operation: expected --op and --shape, or --reference FILE", hint="forge op list")
+    if reference is not None and (op is not None or shape is not None):
+        raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
+    if reference is None and own_options:
+        raise UsageError("--function, --operand and --yes without --reference: expected a file that they are about")
+
+
+@app.command("import")
+def import_problems(
+    collection: Annotated[Literal["kernelbench"], typer.Argument(help="Whose form the files have.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A problem file, or a folder of them: a level.")],
+    language: Language = "cuda",
+    gpu: Gpu = "h100",
+    dtype: Dtype = "fp32",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Freeze a task for each problem file of a collection, and say which can't be one and why.
+
+    Example: forge task import kernelbench KernelBench/level1 --language triton --gpu h100 --dtype fp32
+    """
+    from forge.pipeline.create import Request
+
+    request = Request(op="", language=language, gpu=gpu, dtype=dtype, shape="")
+    import_collection(collection, path, request, home=home, as_json=as_json)
 
 
 def _constraints(items: list[str]) -> dict[str, str]:

@@ -25,7 +25,10 @@ def load_module(path: str, name: str) -> ModuleType:
 
 
 def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -> Function:
-    """Import a module and return its function; compiled by torch if `wrap` says so, or a plan's launches."""
+    """Import a module and return its function; compiled by torch if `wrap` says so, or a plan's launches.
+
+    Where it says that a contract stands beside the file, a class of modules will do as well.
+    """
     if wrap == "plan":
         from .launches import PlanFunction
 
@@ -34,6 +37,10 @@ def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -
     function = getattr(module, entry_point, None)
     if not callable(function):
         raise NoEntryPointError(f"{path} has no function {entry_point!r}")
+    if wrap.startswith("module"):
+        from .module import wrapped
+
+        return wrapped(vars(module), function, Path(path).parent, wrap=wrap)
     if wrap == "compile":
         import torch
 

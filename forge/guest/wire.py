@@ -55,6 +55,8 @@ WRONG_DEVICE = 10
 """An output lies in another device's memory than the inputs."""
 ALIASES_AN_OUTPUT = 11
 """An output is the memory of an earlier call's; looked for where outputs are retained."""
+OTHER_STATE = 12
+"""A module's state dict has other names or sizes than the task's."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -113,7 +115,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > ALIASES_AN_OUTPUT:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > OTHER_STATE:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

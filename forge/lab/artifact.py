@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from forge.domain.verdict import Reason
+from forge.lab.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
 from forge.lab.sources import source_text
@@ -78,5 +79,7 @@ def finding(built: Built | Refused) -> Finding:
 
 
 def staged_files(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, bytes]:
-    """The candidate's files with what was built from them."""
-    return {**job.files, **{file.name: file.content for file in artifact}}
+    """The candidate's files with what was built from them, and the contract where a reference file has one."""
+    own = job.operation.own
+    contract = {} if own is None else {CONTRACT_FILE: contract_file(own.contract)}
+    return {**job.files, **{file.name: file.content for file in artifact}, **contract}

@@ -11,11 +11,12 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab import artifact, sanitizer, trusted
-from forge.lab.finding import Failed, Finding, Passed, result
+from forge.lab.finding import Failed, Finding, Gate, Passed, result
 from forge.lab.gates import GATES
 from forge.lab.job import Job, Progress
 from forge.lab.own_tests import examine_own_tests
 from forge.lab.plan.examine import examine_plan
+from forge.lab.reference import gates as reference_gates
 from forge.lab.shrink import shrink
 from forge.lab.sources import examine_sources
 from forge.lab.subject import loaded, staged
@@ -90,7 +91,7 @@ class _Record:
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit where the machine, not the candidate, fails."""
     record = _Record()
-    if job.device == "cuda":
+    if job.device == "cuda" and job.operation.own is None:
         trusted.prepare(job)
     steps: tuple[tuple[str, Step], ...] = (
         ("screen", _screen),
@@ -136,20 +137,27 @@ def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | No
         loaded(job, stage, job.limits(job.policy.verify_limit_s)) as probe,
     ):
         if isinstance(probe, Failed):
-            if job.device == "cuda":
+            if job.device == "cuda" and job.operation.own is None:
                 trusted.require_device(job)
             return record.take("load", probe)
-        for gate in GATES:
+        for gate in gates_of(job):
             progress(gate.name)
             finding = gate.examine(probe)
             record.seeds = tuple(probe.seeds)
             failed = record.take(gate.name, finding)
             if failed is not None:
+                if job.operation.own is not None:
+                    return failed  # smaller questions may be none that the reference answers
                 if job.device == "cuda" and gate is GATES[0]:
                     trusted.require_device(job)
                 progress("shrink")
                 return shrink(probe, gate.name, failed)
     return None
+
+
+def gates_of(job: Job) -> tuple[Gate, ...]:
+    """What is asked of a candidate, in order."""
+    return GATES if job.operation.own is None else reference_gates.GATES
 
 
 Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
@@ -159,9 +167,9 @@ Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
 def _afterwards(job: Job, record: _Record, progress: Progress) -> Failed | None:
     """What asks guests of its own: side by side on a GPU, where each mostly starts and waits."""
     questions: list[Callable[[Job, _Record], Answer]] = [_own_tests]
-    if sanitizer.applies(job):
+    if sanitizer.applies(job) and (job.operation.own is None or job.device == "cpu"):
         questions.insert(0, _sanitized)
-    if job.device == "cuda":
+    if job.device == "cuda" and job.operation.own is None:
         questions.insert(0, _planned)
 
     def ask(question: Callable[[Job, _Record], Answer]) -> Answer:

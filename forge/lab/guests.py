@@ -14,11 +14,12 @@ from forge.domain.policy import BaselineKind, MeasuredBaseline
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
 from forge.lab.artifact import staged_files
+from forge.lab.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Rival
 from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
-from forge.lab.subject import ARENA_BYTES, DEVICE_ARENA_BYTES
+from forge.lab.subject import arena_bytes
 from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
@@ -45,7 +46,7 @@ def harness(*operands):
     if not _kept:
         device = operands[0].device
         _kept.extend(torch.empty(sizes, dtype=getattr(torch, name), device=device) for sizes, name in {outputs})
-    return tuple(_kept) if len(_kept) > 1 else _kept[0]
+    return tuple(_kept) if len(_kept) > 1 else _kept[0] if _kept else None
 """
 """Returns the same tensors every time: what remains is the cost of the path itself."""
 
@@ -110,13 +111,13 @@ class GuestFactory:
         job = self._job
         stack = ExitStack()
         wanted = [
-            (self._candidate, (GuestFunction("kernel.py", job.entry_point),)),
+            (self._candidate, (GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),)),
             (self._baseline, self._baseline_functions()),
             (self._baseline, (baseline_function(job, CONTROL_KIND),)),
         ]
         if self._rival is not None:
             stage, entry_point = self._rival
-            wanted.append((stage, (GuestFunction("kernel.py", entry_point),)))
+            wanted.append((stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
         with ThreadPoolExecutor(len(wanted)) as pool:
             openings = [pool.submit(self._open, stack, stage, functions) for stage, functions in wanted]
         try:
@@ -157,7 +158,7 @@ class GuestFactory:
         functions: tuple[GuestFunction, ...],
     ) -> Probe | Failed:
         job = self._job
-        arena = Arena(ARENA_BYTES if job.device == "cpu" else DEVICE_ARENA_BYTES)
+        arena = Arena(arena_bytes(job))
         stack.callback(arena.close)
         limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
         session = stack.enter_context(
@@ -185,12 +186,17 @@ class GuestFactory:
         return probe
 
 
+_OWN_WRAPS = {"none": "module", "compile": "module_compile"}
+
+
 def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
     """Where a baseline stands, and how it is wrapped."""
     operation = job.operation
     if kind == "vendor" and operation.vendor is not None:
         return GuestFunction("vendor.py", operation.vendor.__name__)
     wrap = "compile" if kind == "compile" else "none"
+    if operation.own is not None:
+        return GuestFunction("reference.py", operation.own.contract.entry, wrap=_OWN_WRAPS[wrap])
     return GuestFunction("reference.py", operation.reference.__name__, wrap=wrap)
 
 
@@ -230,8 +236,10 @@ def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
 
 
 def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:
-    kept = (Bind(compiled_folder(), CACHE, writable=True),)
-    if job.device == "cuda":
+    own = job.operation.own is not None
+    # foreign code keeps what it compiles apart: nothing of it lies where another baseline would load it
+    kept = (Bind(compiled_folder(job.operation.name if own else ""), CACHE, writable=True),)
+    if job.device == "cuda" and not own:
         return trusted_program(job, files, writable=kept)
     return Program(
         language=LANGUAGES["torch"],
@@ -239,19 +247,23 @@ def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:
         # precompiled headers go to the temporary folder, whatever the cache's folder is
         environment={"TORCHINDUCTOR_CACHE_DIR": CACHE, "TMPDIR": CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
         writable=kept,
+        device=job.device,
+        gpu=job.gpu,
     )
 
 
 def baseline_files(operation: Operation) -> dict[str, bytes]:
     """The sources that baselines run: the reference, and the vendor's operator where there is one."""
     files = {"reference.py": reference_source(operation).encode()}
+    if operation.own is not None:
+        return {**files, CONTRACT_FILE: contract_file(operation.own.contract)}
     vendor = vendor_source(operation)
     return files if vendor is None else {**files, "vendor.py": vendor.encode()}
 
 
 def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
     """Sizes and torch's names of the outputs' element types, at the shape that is timed."""
-    return [(spec.sizes(job.shape), TORCH_NAMES[spec.element_type(job.dtype)]) for spec in job.operation.outputs]
+    return [(spec.sizes(job.shape), TORCH_NAMES[spec.element_type(job.dtype)]) for spec in job.operation.returned]
 
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:

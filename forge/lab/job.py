@@ -68,6 +68,11 @@ class Job:
         return baselines_of(self.operation, self.policy)
 
     @property
+    def wrap(self) -> Literal["none", "module"]:
+        """How a candidate's entry point is called: as it is, or as what a reference file's contract describes."""
+        return "none" if self.operation.own is None else "module"
+
+    @property
     def threads(self) -> int:
         """Threads that a guest may compute with: one for each processor it may run on, few beside a GPU."""
         return processors() if self.device == "cpu" else min(BESIDE_A_GPU, processors())

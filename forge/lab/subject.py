@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from forge.domain.own_operation import Contract
+from forge.domain.verdict import Reason
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.probe import Probe
@@ -13,8 +15,27 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 ARENA_BYTES = 768 * 2**20
+SETS_AT_ONCE = 4
+"""Sets of a reference file's operands that lie in an arena at once, at least."""
+BETWEEN_BYTES = 2**25
+"""For the red zones between as many operands as a state dict has tensors."""
+NAMES_LIMIT = 600
+"""Characters of a state dict's names in a refusal."""
 DEVICE_ARENA_BYTES = 16 * 2**30
 """Address space, not memory, until it is written: room for operands past 2^31 bytes where a device can hold them."""
+
+
+def arena_bytes(job: Job) -> int:
+    """How large the arena of a job's guest is: on a CPU as the catalogue needs it, or a reference file."""
+    if job.device == "cuda":
+        return DEVICE_ARENA_BYTES
+    own = job.operation.own
+    return ARENA_BYTES if own is None else own_arena_bytes(own.contract)
+
+
+def own_arena_bytes(contract: Contract) -> int:
+    """How large an arena is that a few sets of a reference file's operands lie in."""
+    return max(ARENA_BYTES, SETS_AT_ONCE * contract.set_bytes + BETWEEN_BYTES)
 
 
 @contextmanager
@@ -44,18 +65,21 @@ def staged(
 @contextmanager
 def loaded(job: Job, stage: Stage, limits: Limits, function: GuestFunction | None = None) -> Iterator[Probe | Failed]:
     """A guest that has loaded the candidate (or another function of its stage), or why it hasn't."""
-    arena = Arena(ARENA_BYTES if job.device == "cpu" else DEVICE_ARENA_BYTES)
+    arena = Arena(arena_bytes(job))
     try:
         with Session(stage, arena, limits=limits, threads=job.threads) as session:
-            answer = session.load((function or GuestFunction("kernel.py", job.entry_point),))
-            yield _not_loaded(answer) if isinstance(answer, Refused) else _probe(job, session, arena)
+            answer = session.load((function or GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),))
+            yield _not_loaded(job, answer) if isinstance(answer, Refused) else _probe(job, session, arena)
     finally:
         arena.close()
 
 
-def _not_loaded(refused: Refused) -> Failed:
-    message = refused.reason.message
-    return Failed(reason=refused.reason, observed=message, threshold="kernel.py loads", log=refused.log)
+def _not_loaded(job: Job, refused: Refused) -> Failed:
+    reason, own = refused.reason, job.operation.own
+    if own is not None and reason.code == "BAD_SUBMISSION" and own.contract.weights:
+        names = ", ".join(name for weight in own.contract.weights for name in weight.names)
+        reason = Reason(code=reason.code, message=f"{reason.message}; the reference's names: {names[:NAMES_LIMIT]}")
+    return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
 def _probe(job: Job, session: Session, arena: Arena) -> Probe:

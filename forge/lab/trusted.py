@@ -46,9 +46,12 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, writable: tuple[Bin
 
 
 @cache
-def compiled_folder() -> Path:
-    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it."""
-    outer = Path(tempfile.mkdtemp(prefix="forge-baseline-"))
+def compiled_folder(whose: str = "") -> Path:
+    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it.
+
+    One for all of the catalogue, whose code is ours, and one for each reference file.
+    """
+    outer = Path(tempfile.mkdtemp(prefix=f"forge-baseline-{whose[:40]}"))
     atexit.register(shutil.rmtree, outer, ignore_errors=True)
     inside = outer / "inductor"
     inside.mkdir(mode=0o777)

@@ -18,7 +18,7 @@ from forge.lab.subject import ARENA_BYTES
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.pipeline.outcome import Outcome
-from forge.platforms import find_target
+from forge.platforms import PLATFORMS, find_target
 
 HELD_OUT_SHAPES = 8
 WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
@@ -50,6 +50,41 @@ class Request:
     model_family: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a task says beside the operation and its shape, parsed."""
+
+    language: Language
+    target: Target
+    dtype: DType
+    objective: Objective
+    minimum_speedup: float
+    baseline: BaselineChoice
+    constraints: dict[str, str]
+    model_family: str | None
+
+    def fields(self) -> dict[str, object]:
+        """As a task's fields."""
+        return {**vars(self), "language": self.language.name}
+
+
+def parse_terms(untrusted_request: Request, policy: Policy) -> Terms:
+    """Read the terms of a request; raise UsageError for anything that isn't known or isn't allowed."""
+    language = find_language(untrusted_request.language)
+    target = find_target(untrusted_request.gpu)
+    _require_platform(language, target)
+    return Terms(
+        language=language,
+        target=target,
+        dtype=parse_dtype(untrusted_request.dtype),
+        objective=untrusted_request.objective,
+        minimum_speedup=_parse_minimum(untrusted_request.minimum_speedup, policy),
+        baseline=untrusted_request.baseline,
+        constraints=_parse_constraints(untrusted_request.constraints),
+        model_family=_parse_model_family(untrusted_request.model_family),
+    )
+
+
 def create(
     untrusted_request: Request, *, policy: Policy, rng: random.Random, admit: Admit | None = None
 ) -> tuple[Task, Outcome]:
@@ -58,41 +93,37 @@ def create(
     With `admit` the task is tried on known answers first; raise WeakTask if it can't tell wrong from right.
     """
     operation = find_operation(untrusted_request.op)
-    language = find_language(untrusted_request.language)
-    target = find_target(untrusted_request.gpu)
-    _require_platform(language, target)
-    dtype = parse_dtype(untrusted_request.dtype)
+    terms = parse_terms(untrusted_request, policy)
     shape = parse_shape(untrusted_request.shape, operation.axes)
-    _require_room(operation, shape, dtype)
-    minimum = _parse_minimum(untrusted_request.minimum_speedup, policy)
-    admission = admit(operation, shape, dtype, policy) if admit is not None else None
+    _require_room(operation, shape, terms.dtype)
+    admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
-        _require_strength(admission, operation)
+        require_strength(admission, hint=f"forge op show {operation.name}")
     held_out = _held_out(shape, operation.row_axis, operation.reduced_axis, rng)
-    task = Task(
-        op=operation.name,
-        language=language.name,
-        target=target,
-        dtype=dtype,
-        shape=shape,
-        objective=untrusted_request.objective,
-        constraints=_parse_constraints(untrusted_request.constraints),
-        model_family=_parse_model_family(untrusted_request.model_family),
-        minimum_speedup=minimum,
-        baseline=untrusted_request.baseline,
-        baselines=baselines_of(operation, policy),
-        scalars=dict(operation.scalars),
-        reference_sha256=sha256(reference_source(operation).encode()),
-        inputs_sha256=sha256(_input_generator_source().encode()),
-        tolerance_sha256=tolerance_digest(operation, policy),
-        held_out_sha256=digest_of(held_out),
-        policy_sha256=digest_of(policy),
+    task = Task.model_validate(
+        {
+            **terms.fields(),
+            "op": operation.name,
+            "shape": shape,
+            "baselines": baselines_of(operation, policy),
+            "scalars": dict(operation.scalars),
+            "reference_sha256": sha256(reference_source(operation).encode()),
+            "inputs_sha256": sha256(_input_generator_source().encode()),
+            "tolerance_sha256": tolerance_digest(operation, policy),
+            "held_out_sha256": digest_of(held_out),
+            "policy_sha256": digest_of(policy),
+        }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=admission)
     return task, Outcome(events=(created,), files={"task.json": canonical(task)}, blobs=(canonical(held_out),))
 
 
 def _require_platform(language: Language, target: Target) -> None:
+    if target.platform not in PLATFORMS:
+        raise UsageError(
+            f"Forge runs nothing on {target.gpu!r} ({target.platform}): expected a processor of one of the platforms "
+            f"{', '.join(PLATFORMS)}"
+        )
     if target.platform not in (*language.times_on, *language.stands_in_on):
         raise UsageError(
             f"{language.name} kernels don't run on {target.gpu!r}: expected one of the platforms "
@@ -106,8 +137,8 @@ def _parse_minimum(untrusted: float | None, policy: Policy) -> float:
     return untrusted or policy.minimum_speedup
 
 
-def _require_strength(admission: Admission, operation: Operation) -> None:
-    hint = f"forge op show {operation.name}"
+def require_strength(admission: Admission, *, hint: str) -> None:
+    """Raise WeakTask where known wrong answers would be accepted, or known right ones refused."""
     if admission.survivors:
         raise WeakTask(
             f"a weak task: {len(admission.survivors)} of {admission.mutants} known wrong answers would be accepted "
@@ -123,7 +154,7 @@ def _require_strength(admission: Admission, operation: Operation) -> None:
 
 
 def _require_room(operation: Operation, shape: Shape, dtype: DType) -> None:
-    needed = operation.bytes_moved(shape, dtype)
+    needed = operation.operand_bytes(shape, dtype)
     if needed > WORKLOAD_LIMIT_BYTES:
         raise UsageError(
             f"shape {shape} needs {needed} bytes of operands: expected at most {WORKLOAD_LIMIT_BYTES}, "

@@ -271,7 +271,7 @@ def _as_bytes(slot: Slot, tensor: "torch.Tensor") -> "torch.Tensor":
     import torch
 
     if slot.is_dense:
-        return tensor.contiguous().view(torch.uint8).view(-1)
+        return tensor.contiguous().view(-1).view(torch.uint8)
     span = torch.full((slot.size_bytes,), POISON, dtype=torch.uint8)
     at = span.view(tensor.dtype).as_strided(slot.sizes, slot.strides)
     # an expanded tensor repeats itself along an axis of stride 0: its first entry stands for all

@@ -49,6 +49,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "an output is an earlier call's memory: who changes one changes the other",
     ),
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
+    wire.OTHER_STATE: (
+        "BAD_SUBMISSION",
+        "the module's state dict has other names or sizes than the reference's: the log names them",
+    ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 

@@ -25,10 +25,12 @@ STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """What a CUDA process opens; a guest for the CPU gets none of them."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
-SERVE, BUILD, OWN_TESTS, OWN_BENCHMARK = "serve.py", "build.py", "own_tests.py", "own_benchmark.py"
+SERVE, BUILD, DESCRIBE = "serve.py", "build.py", "describe.py"
+OWN_TESTS, OWN_BENCHMARK = "own_tests.py", "own_benchmark.py"
 SCRIPTS = {
     SERVE: ("guest.__main__", "main"),
     BUILD: ("guest.build", "main"),
+    DESCRIBE: ("guest.describe", "main"),
     OWN_TESTS: ("guest.own", "run_tests"),
     OWN_BENCHMARK: ("guest.own", "run_benchmark"),
 }

@@ -11,6 +11,8 @@ FREE = (1, 17, 65)
 
 def watched_shapes(probe: Probe) -> Sequence[Mapping[str, int]]:
     """Odd widths with few rows, a few row counts, odd sizes of free axes, and the public shape."""
+    if probe.operation.own is not None:
+        return [*probe.held_out[:2], probe.shape]
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     few = min(3, probe.shape[rows])
     by_reduced = [{**probe.shape, rows: few, reduced: size} for size in REDUCED]

@@ -1,0 +1,139 @@
+"""Reference files of the user's own, made into tasks: read, inferred in a sandbox, shown, frozen."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from forge.app.tasks import Opened, open_run
+from forge.app.workspace import Workspace
+from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.task import Task
+from forge.errors import ReferenceRefused, UsageError, WeakTask
+from forge.executor.local import isolation, require_lab
+from forge.lab.job import Progress
+from forge.lab.reference.describe import Question
+from forge.lab.reference.infer import Inferred, infer
+from forge.operations.own import make_known
+from forge.pipeline.create import Request, Terms, parse_terms
+from forge.pipeline.reference import create_own, parse_operands
+
+
+@dataclass(frozen=True)
+class Confirmable:
+    """What was inferred of a reference file, on terms that were parsed: nothing is recorded yet."""
+
+    inferred: Inferred
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of one problem file."""
+
+    problem: str
+    task_id: str | None = None
+    op: str | None = None
+    refusal: str | None = None
+    """Why there is no task."""
+
+
+def infer_reference(
+    workspace: Workspace,
+    path: Path,
+    request: Request,
+    *,
+    function: str = "",
+    operands: Sequence[str] = (),
+    progress: Progress,
+) -> Confirmable:
+    """Look at a reference file; raise UsageError, ReferenceRefused, or EnvironmentUnfit."""
+    require_lab()
+    terms = parse_terms(request, workspace.policy)
+    question = Question(
+        source=_read(path),
+        name=path.name,
+        dtype=terms.dtype,
+        function=_parse_function(function),
+        operands=parse_operands(operands),
+    )
+    inferred = infer(question, policy=workspace.policy, isolation=isolation(), rng=workspace.rng, progress=progress)
+    return Confirmable(inferred, terms)
+
+
+def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:
+    """Record the task and open its first run; raise WeakTask where it can't tell wrong answers from right ones."""
+    task = _frozen(workspace, confirmed)
+    return replace(open_run(workspace, task.task_id, command="task create"), admission=confirmed.inferred.admission)
+
+
+def import_problems(
+    workspace: Workspace, path: Path, request: Request, *, progress: Progress
+) -> Iterator[tuple[int, Imported]]:
+    """Freeze a task for each problem file at `path`; how many there are, and what became of each."""
+    files = problem_files(path)
+    parse_terms(request, workspace.policy)
+    for file in files:
+        progress(file.name)
+        yield len(files), _imported(workspace, file, request)
+
+
+def problem_files(path: Path) -> list[Path]:
+    """A problem file, or those of a folder in the order of their numbers; raise UsageError where there are none."""
+    if path.is_file():
+        return [path]
+    found = path.glob("*.py") if path.is_dir() else []
+    files = [one for one in found if one.is_file() and not one.name.startswith("_")]
+    if not files:
+        raise UsageError(f"no problem files at {str(path)!r}: expected a .py file, or a folder of them")
+    return sorted(files, key=lambda one: (int((re.match(r"\d{1,9}", one.name) or ["0"])[0]), one.name))
+
+
+def _imported(workspace: Workspace, file: Path, request: Request) -> Imported:
+    try:
+        found = infer_reference(workspace, file, request, progress=lambda _: None)
+        task = _frozen(workspace, found)
+    except (ReferenceRefused, WeakTask) as error:
+        return Imported(file.name, refusal=error.message)
+    return Imported(file.name, task.task_id, task.op)
+
+
+def _frozen(workspace: Workspace, confirmed: Confirmable) -> Task:
+    task, outcome = create_own(confirmed.inferred, confirmed.terms, policy=workspace.policy, rng=workspace.rng)
+    for blob in outcome.blobs:
+        workspace.blobs.put(blob)
+    workspace.keep_policy()
+    make_known(confirmed.inferred.operation)
+    workspace.append(outcome.events, run_id=f"task:{task.task_id}", key=f"create:{task.task_id}")
+    return task
+
+
+def _parse_function(untrusted_name: str) -> str:
+    if untrusted_name and not (untrusted_name.isascii() and untrusted_name.isidentifier()):
+        raise UsageError(f"bad function {untrusted_name[:200]!r}: expected a name that the file defines")
+    return untrusted_name
+
+
+def _read(path: Path) -> bytes:
+    """The file's bytes: regular, not large, UTF-8 without NUL."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"the reference {str(path)!r} can't be read ({error.strerror}): expected a file") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(f"the reference {str(path)!r} is not a regular file: expected one")
+    with open(descriptor, "rb") as file:
+        content = file.read(FILE_LIMIT_BYTES + 1)
+    if len(content) > FILE_LIMIT_BYTES:
+        raise UsageError(f"the reference {str(path)!r} has more than {FILE_LIMIT_BYTES} bytes: expected source text")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        why = f"isn't UTF-8 (byte {error.start})"
+        raise UsageError(f"the reference {str(path)!r} {why}: expected source text") from error
+    if not text.strip() or "\0" in text:
+        raise UsageError(f"the reference {str(path)!r} is empty or has NUL characters: expected source text")
+    return content

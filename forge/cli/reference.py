@@ -1,0 +1,183 @@
+"""Tasks of the user's own: what was inferred of a reference file is shown before it is frozen."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.output import emit_json, emit_table, reporting, say
+
+if TYPE_CHECKING:
+    from forge.app.references import Confirmable, Imported
+    from forge.pipeline.create import Request
+
+REASON_SHOWN = 110
+"""Characters of a reason in a table; --json has all of it."""
+
+
+def create_from_reference(
+    path: Path,
+    request: "Request",
+    *,
+    function: str,
+    operands: Sequence[str],
+    yes: bool,
+    home: Path | None,
+    as_json: bool,
+) -> None:
+    """Infer, show, ask, freeze; without a yes nothing is recorded and the exit status is 1."""
+    from forge.app.references import freeze_reference, infer_reference
+
+    with open_workspace(home) as workspace:
+        with reporting("reference") as progress:
+            found = infer_reference(workspace, path, request, function=function, operands=operands, progress=progress)
+        document = inferred_document(found)
+        if not as_json:
+            _show(document)
+        if not (yes or _confirmed(as_json=as_json)):
+            if as_json:
+                emit_json({"task_id": None, "run_id": None, "prompt_path": None, "inferred": document})
+            say("nothing was frozen: that needs a yes")
+            say(f"try: forge task create --reference {path} --yes, with the other options as they are")
+            raise typer.Exit(1)
+        opened = freeze_reference(workspace, found)
+    paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
+    if as_json:
+        emit_json({**paths, "inferred": document})
+    else:
+        emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
+    say(f"next: forge submit {opened.run_id} DIR")
+
+
+def inferred_document(found: "Confirmable") -> dict[str, object]:
+    """What was inferred, as it is confirmed."""
+    from forge.operations.own import described
+
+    inferred = found.inferred
+    return {
+        **described(inferred.contract),
+        "set_bytes": inferred.contract.set_bytes,
+        "held_out": len(inferred.held_out),
+        "admission": inferred.admission.model_dump(mode="json"),
+    }
+
+
+def _confirmed(*, as_json: bool) -> bool:
+    on_terminal = sys.stdin.isatty() and sys.stderr.isatty() and not as_json
+    return on_terminal and typer.confirm("Freeze this task?", err=True)
+
+
+def _show(document: dict[str, object]) -> None:
+    """One line for each operand, weight and result, then what they come to."""
+    arguments, weights, results = (_listed(document, key) for key in ("arguments", "weights", "results"))
+    rows = [_argument(one) for one in arguments]
+    near = "near what the model is initialised with"
+    rows += [("weight", ", ".join(map(str, _names(one))), _form(one), near) for one in weights]
+    rows += [("result", "", _form(one), _error(one)) for one in results]
+    emit_table("Inferred", ("", "name", "form", "values"), rows)
+    held_out, dtype = document["held_out"], document["dtype"]
+    others = f"{held_out} others held out" if held_out else "no other: it runs at its own sizes alone"
+    admission = document["admission"]
+    assert isinstance(admission, dict)
+    facts = [
+        ("operation", document["op"]),
+        ("form", f"{document['form']} {document['entry']}"),
+        ("batch", f"{document['batch']}, {others}"),
+        ("oracle", "the reference in fp64" if document["wide"] else f"itself in {dtype}: it doesn't run in fp64"),
+        ("bytes of one call", document["set_bytes"]),
+        ("known wrong answers", f"{admission['killed']} of {admission['mutants']} refused"),
+    ]
+    emit_table("", ("", ""), facts)
+
+
+def _listed(document: dict[str, object], key: str) -> list[dict[str, object]]:
+    found = document[key]
+    assert isinstance(found, list)
+    return found
+
+
+def _names(weight: dict[str, object]) -> list[object]:
+    names = weight["names"]
+    assert isinstance(names, list)
+    return names
+
+
+def _argument(one: dict[str, object]) -> tuple[object, ...]:
+    if "literal" in one:
+        return "constant", one["name"], "", one["literal"]
+    drawn = one["drawn"]
+    assert isinstance(drawn, dict)
+    values = ", ".join(f"{key} {value}" for key, value in drawn.items() if key != "family")
+    return "operand", one["name"], _form(one), f"{drawn['family']}: {values}"
+
+
+def _form(one: dict[str, object]) -> str:
+    sizes = one["sizes"]
+    assert isinstance(sizes, list)
+    batched = ", the first the batch" if one.get("batched") else ""
+    return f"{one['element'] or 'the task type'}[{', '.join(map(str, sizes))}]{batched}"
+
+
+def _error(one: dict[str, object]) -> str:
+    return "right or wrong" if one["element"] else f"the reference's own error {one['error']:.3g} of its size"
+
+
+class Advance(Protocol):
+    """Called with the name of the next file, or with how many there are."""
+
+    def __call__(self, step: str, total: int | None = None) -> None:
+        """Show it."""
+
+
+def import_collection(collection: str, path: Path, request: "Request", *, home: Path | None, as_json: bool) -> None:
+    """Import problem files one after the other; exit 1 if one of them was refused."""
+    from forge.app.references import import_problems
+
+    done: list[Imported] = []
+    with open_workspace(home) as workspace, _importing() as advance:
+        for total, one in import_problems(workspace, path, request, progress=advance):
+            done.append(one)
+            advance("", total)
+    refused = [one for one in done if one.refusal is not None]
+    if as_json:
+        counts = {"imported": len(done) - len(refused), "refused": len(refused)}
+        emit_json({**counts, "problems": [asdict(one) for one in done]})
+    else:
+        rows = [(one.problem, one.task_id or "refused", (one.refusal or "")[:REASON_SHOWN]) for one in done]
+        emit_table(f"Problems of {collection}", ("problem", "task", "why not"), rows)
+    say(f"{len(done) - len(refused)} imported, {len(refused)} refused")
+    if refused:
+        say("try: forge task list")
+        raise typer.Exit(1)
+    say("next: forge run open TASK")
+
+
+@contextmanager
+def _importing() -> Iterator[Advance]:
+    """A progress bar on a terminal, a line for each file elsewhere."""
+    if not sys.stderr.isatty():
+
+        def line(step: str, total: int | None = None) -> None:  # noqa: ARG001 (a line says only which file)
+            if step:
+                say(f"import: {step}")
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task("import", total=None)
+
+        def advance(step: str, total: int | None = None) -> None:
+            if total is None:
+                progress.update(bar, description=step[:40])
+            else:
+                progress.update(bar, total=total, advance=1)
+
+        yield advance

@@ -1,0 +1,248 @@
+"""Runs beside hostile code. Says what a reference file is: its form, its operands, its results.
+
+Everything here is foreign code's word, handed over as JSON and parsed by the host; sizes are found on torch's meta
+device first, so that what is too large is said and not tried. What the file opens, connects to or starts is noted.
+"""
+
+import ast
+import inspect
+import json
+import mmap
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import torch
+
+from . import channel, load, module, wire
+
+Made = TypeVar("Made")
+Function = Callable[..., Any]
+"""Foreign code: what it gives back is anything."""
+Draw = Callable[[], Iterable[Any]]
+NOT_THE_REFERENCE = ("get_inputs", "get_init_inputs")
+TEXT_LIMIT = 400
+_LIBRARIES = ("/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/ld.so", sys.prefix, sys.base_prefix)
+
+
+class ProblemError(Exception):
+    """Why the file can't be a reference."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text[:TEXT_LIMIT]
+
+
+class Watch:
+    """Notes what the file does beside computing."""
+
+    def __init__(self, stage: str) -> None:
+        # an empty folder of the guest's own is no source of anything, and libraries probe it
+        self._allowed = (*_LIBRARIES, stage, tempfile.gettempdir())
+        self.on = False
+        self.seen: list[tuple[str, str]] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if not self.on:
+            return
+        if event == "open" and isinstance(arguments[0], str | bytes):
+            path = os.fsdecode(arguments[0])
+            # the interpreter looks at its own path entries, wherever they are, to import from them
+            if not path.startswith(self._allowed) and path not in sys.path:
+                self.seen.append(("file", f"it opens the file {path!r}"))
+        elif event in ("socket.connect", "socket.getaddrinfo"):
+            self.seen.append(("network", f"it asks the network for {arguments[-1 if event.endswith('t') else 0]!r}"))
+        elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"):
+            self.seen.append(("process", f"it starts the program {arguments[0]!r}"))
+
+
+def main() -> None:
+    """Describe one file and reply."""
+    setup = channel.read_command()
+    if not isinstance(setup, channel.Setup):
+        return
+    torch.set_num_threads(int(str(setup.body["threads"])))
+    torch.set_grad_enabled(False)
+    watch = Watch(str(Path(__file__).parents[1]))
+    try:
+        said = _described(setup.body, watch)
+    except ProblemError as problem:
+        said = {"problem": {"code": problem.code, "text": problem.text}}
+    watch.on = False
+    if watch.seen:
+        code, text = watch.seen[0]
+        said = {"problem": {"code": code, "text": text[:TEXT_LIMIT]}}
+    content = json.dumps(said).encode()
+    arena_bytes = int(str(setup.body["arena_bytes"]))
+    with mmap.mmap(wire.ARENA, arena_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as arena:
+        content = content if len(content) <= arena_bytes else b'{"problem": {"code": "large", "text": ""}}'
+        arena[: len(content)] = content
+    channel.reply(0, wire.DONE, completed=len(content))
+
+
+def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
+    watch.on = True
+    loaded = _step("import", "the file", lambda: load.load_module(str(body["path"]), "reference"))
+    form, entry = _entry(loaded, str(body["function"]))
+    called: Function = getattr(loaded, entry)
+    init = _step("init", "get_init_inputs()", lambda: _initial(loaded))
+    draw = _drawing(loaded, body["operands"])
+    literal = _literal(init, "get_init_inputs()")
+    dtype: torch.dtype = getattr(torch, str(body["dtype"]))
+    limit_bytes = int(str(body["limit_bytes"]))
+    _require_room(called if form == "model" else None, init, draw, limit_bytes, itemsize=dtype.itemsize)
+    seed = int(str(body["seed"]))
+    built: torch.nn.Module | None = None
+    if form == "model":
+        built = _step("init", "Model(...)", lambda: module.made(called, tuple(init), seed, dtype))
+    torch.manual_seed(seed)
+    drawn = _step("inputs", "get_inputs()", lambda: list(draw()))
+    arguments = [one.to(dtype) if _is_float(one) else one for one in drawn]
+    returned = _step("forward", "the call", lambda: _called(built or called, arguments, dtype))
+    names = _names(called, form, len(drawn))
+    return {
+        "form": form,
+        "entry": entry,
+        "init": literal,
+        "arguments": [_argument(name, one) for name, one in zip(names, drawn, strict=True)],
+        "states": _states(built),
+        "results": [_result(one) for one in returned],
+        "generator": "get_inputs" in vars(loaded),
+    }
+
+
+def _states(built: torch.nn.Module | None) -> list[dict[str, object]]:
+    if built is None:
+        return []
+    parameters = dict(built.named_parameters(remove_duplicate=False))
+    return [
+        {"names": list(names), **_tensor(one), "parameter": names[0] in parameters}
+        for names, one in module.shared(built)
+    ]
+
+
+def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
+    """Run one part of the file; whatever it raises is a problem of its own."""
+    try:
+        return do()
+    except ProblemError:
+        raise
+    except MemoryError:
+        raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
+    except BaseException as error:  # noqa: BLE001 (whatever the file raises is its own)
+        traceback.print_exc()
+        text = f"{type(error).__name__}: {error}"
+        if "not enough memory" in text or "out of memory" in text or "can't allocate memory" in text:
+            raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
+        raise ProblemError(code, f"{what} raises {text}") from None
+
+
+def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
+    named = vars(loaded)
+    if not function and isinstance(named.get("Model"), type):
+        return "model", "Model"
+    if function:
+        if not callable(named.get(function)):
+            raise ProblemError("no_entry", f"it defines no function {function!r}")
+        return "function", function
+    own = [
+        name
+        for name, one in named.items()
+        if inspect.isfunction(one) and one.__module__ == loaded.__name__ and not name.startswith("_")
+    ]
+    candidates = [name for name in own if name not in NOT_THE_REFERENCE]
+    if len(candidates) != 1:
+        raise ProblemError("no_entry", f"it defines neither a class Model nor exactly one function: {candidates}")
+    return "function", candidates[0]
+
+
+def _initial(loaded: ModuleType) -> list[object]:
+    return list(loaded.get_init_inputs()) if hasattr(loaded, "get_init_inputs") else []
+
+
+def _drawing(loaded: ModuleType, declared: object) -> Draw:
+    if declared:
+        return lambda: [_declared(one) for one in declared]  # type: ignore[attr-defined]  # the host's list
+    draw = getattr(loaded, "get_inputs", None)
+    if not callable(draw):
+        raise ProblemError("inputs", "it has no get_inputs(), and no operands were declared")
+    found: Draw = draw
+    return found
+
+
+def _declared(one: dict[str, Any]) -> torch.Tensor:  # Any: the host's JSON
+    dtype: torch.dtype = getattr(torch, one["dtype"])
+    if one["high"] is not None:
+        return torch.randint(one["low"], one["high"] + 1, one["sizes"]).to(dtype)
+    return torch.randn(one["sizes"]).to(dtype)
+
+
+def _literal(value: object, what: str) -> str:
+    text = repr(value)
+    try:
+        same = ast.literal_eval(text) == value
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        same = False
+    if not same:
+        raise ProblemError("literal", f"{what} gives what can't be written down as plain values: {text[:100]}")
+    return text
+
+
+def _require_room(
+    called: Function | None, init: list[object], draw: Draw, limit_bytes: int, *, itemsize: int
+) -> None:
+    try:
+        with torch.device("meta"):
+            tensors = [one for one in draw() if isinstance(one, torch.Tensor)]
+            if called is not None:
+                tensors += called(*init).state_dict().values()
+    except BaseException:  # noqa: BLE001 (not everything runs there; then its size shows when it is made)
+        return
+    needed = sum(one.numel() * (itemsize if one.is_floating_point() else one.element_size()) for one in tensors)
+    if needed > limit_bytes:
+        raise ProblemError("room", str(needed))
+
+
+def _called(function: Function, arguments: list[object], dtype: torch.dtype) -> list[object]:
+    with module.default_dtype(dtype):
+        return list(module.flat(function(*arguments)))
+
+
+def _names(called: Function, form: str, count: int) -> list[str]:
+    function = getattr(called, "forward") if form == "model" else called  # noqa: B009 (a module's class has one)
+    parameters = list(inspect.signature(function).parameters.values())[1 if form == "model" else 0 :]
+    plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return [plain[place] if place < len(plain) else f"input_{place}" for place in range(count)]
+
+
+def _argument(name: str, value: object) -> dict[str, object]:
+    if isinstance(value, torch.Tensor):
+        return {"name": name, "literal": None, **_tensor(value)}
+    return {"name": name, "literal": _literal(value, f"the argument {name!r}"), "dtype": None, "sizes": None}
+
+
+def _result(value: object) -> dict[str, object]:
+    if not isinstance(value, torch.Tensor):
+        raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where tensors are expected")
+    return _tensor(value)
+
+
+def _tensor(value: torch.Tensor) -> dict[str, object]:
+    if value.layout is not torch.strided:
+        raise ProblemError("no_tensor", f"a tensor is {value.layout}, where dense ones are expected")
+    return {"dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape)}
+
+
+def _is_float(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+if __name__ == "__main__":
+    main()

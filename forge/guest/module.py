@@ -1,0 +1,196 @@
+"""Runs beside hostile code. A PyTorch module as the harness calls it: operands in, tensors out.
+
+The host's contract.json, beside the file, says which arguments are tensors, what the others are, and which operands
+are the module's own tensors: those are put under their names of the state dict before each call, so that weights are
+operands like any other. The same lines serve the reference, its baselines and the candidate.
+"""
+
+import ast
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+Function = Callable[..., object]
+CONTRACT_FILE = "contract.json"
+MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64", "module_inputs", "module_state"
+WRAPS = frozenset({MODULE, COMPILED, WIDE, INPUTS, STATE})
+"""As it is; compiled by torch; in fp64; what get_inputs draws under a seed; what the state dict is under a seed."""
+MOST_DEPTH = 8
+
+
+class OtherStateError(Exception):
+    """The module's state dict has other names or sizes than the contract's."""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The part of the host's contract that a guest needs."""
+
+    init: tuple[object, ...]
+    seed: int
+    dtype: torch.dtype
+    literals: tuple[tuple[bool, object], ...]
+    """By argument: whether it is a tensor, and else its value."""
+    states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+    """Names of one tensor in the state dict, and its sizes."""
+
+    @property
+    def tensors(self) -> int:
+        """How many arguments are tensors."""
+        return sum(is_tensor for is_tensor, _ in self.literals)
+
+
+def read_contract(directory: Path) -> Contract:
+    """The contract that the host staged."""
+    said = json.loads((directory / CONTRACT_FILE).read_text())
+    return Contract(
+        init=tuple(ast.literal_eval(said["init"])),
+        seed=said["seed"],
+        dtype=getattr(torch, said["dtype"]),
+        literals=tuple(
+            (one["literal"] is None, None if one["literal"] is None else ast.literal_eval(one["literal"]))
+            for one in said["arguments"]
+        ),
+        states=tuple((tuple(one["names"]), tuple(one["sizes"])) for one in said["states"]),
+    )
+
+
+def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wrap: str) -> Function:
+    """What the harness calls: `called` is a module's class or a function, `loaded` all that its file defines."""
+    contract = read_contract(directory)
+    if wrap == INPUTS:
+        return lambda seed: _inputs(loaded, contract, seed)
+    if wrap == STATE:
+        return lambda seed: _state(called, contract, seed)
+    dtype = torch.float64 if wrap == WIDE else contract.dtype
+    if not (isinstance(called, type) and issubclass(called, torch.nn.Module)):
+        function: Function = torch.compile(called, dynamic=False) if wrap == COMPILED else called  # type: ignore[assignment]  # load_function saw that it is callable
+        return Bound(function, None, contract, dtype)
+    module = made(called, contract.init, contract.seed, dtype)
+    function = torch.compile(module, dynamic=False) if wrap == COMPILED else module
+    return Bound(function, Places(module, contract), contract, dtype)
+
+
+def made(called: object, init: tuple[object, ...], seed: int, dtype: torch.dtype) -> torch.nn.Module:
+    """The module, initialised under a seed, in an element type; in the mode that its file leaves it in."""
+    torch.manual_seed(seed)
+    module: torch.nn.Module = called(*init)  # type: ignore[operator]  # a class, see `wrapped`
+    module = module.to(dtype)
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if type(value) is torch.Tensor and value.is_floating_point():
+                setattr(part, name, value.to(dtype))
+    return module
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Tensors made on the way, a first hidden state of zeros, are of the type that is computed in."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Places:
+    """Where a module keeps the tensors of its state dict."""
+
+    def __init__(self, module: torch.nn.Module, contract: Contract) -> None:
+        _require_state(module, contract)
+        parts = dict(module.named_modules(remove_duplicate=False))
+        self._module = module
+        self._places = [
+            [(parts[name.rpartition(".")[0]], name.rpartition(".")[2]) for name in names]
+            for names, _ in contract.states
+        ]
+
+    def put(self, tensors: tuple[torch.Tensor, ...]) -> None:
+        """Give the module its tensors: parameters as they lie, buffers as copies, for modules write to theirs."""
+        for places, tensor in zip(self._places, tensors, strict=True):
+            owner, leaf = places[0]
+            is_parameter = owner._parameters.get(leaf) is not None
+            value = torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor.clone()
+            for one, name in places:
+                setattr(one, name, value)
+
+    def move(self, device: torch.device) -> None:
+        """Have what isn't in the state dict beside the operands."""
+        self._module.to(device)
+
+
+class Bound:
+    """A function of operands: arguments' tensors first, then those of the state dict."""
+
+    def __init__(self, function: Function, places: Places | None, contract: Contract, dtype: torch.dtype) -> None:
+        self._function = function
+        self._places = places
+        self._contract = contract
+        self._dtype = dtype
+        self._moved = False
+
+    def __call__(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """One call; what comes back is flat and contiguous."""
+        cast = tuple(one.to(self._dtype) if one.is_floating_point() else one for one in operands)
+        given = iter(cast[: self._contract.tensors])
+        states = cast[self._contract.tensors :]
+        arguments = [next(given) if is_tensor else value for is_tensor, value in self._contract.literals]
+        with default_dtype(self._dtype):
+            if self._places is None:
+                return flat(self._function(*arguments, *states))
+            if not self._moved and operands:
+                self._places.move(operands[0].device)
+                self._moved = True
+            self._places.put(states)
+            return flat(self._function(*arguments))
+
+
+def flat(returned: object, depth: int = 0) -> tuple[torch.Tensor, ...]:
+    """All that was returned as one tuple, in order: tuples and lists within each other are opened."""
+    if isinstance(returned, torch.Tensor) and type(returned) is torch.Tensor:
+        return (returned if returned.is_contiguous() else returned.contiguous(),)
+    if isinstance(returned, tuple | list) and depth < MOST_DEPTH:
+        return tuple(tensor for one in returned for tensor in flat(one, depth + 1))
+    return (returned,)  # the harness refuses what isn't a tensor
+
+
+def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]]:
+    """The state dict's tensors in order, each once, with all of its names."""
+    names: dict[tuple[object, ...], list[str]] = {}
+    tensors: dict[tuple[object, ...], torch.Tensor] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.dtype) if tensor.numel() else (name,)
+        names.setdefault(key, []).append(name)
+        tensors.setdefault(key, tensor)
+    return [(tuple(names[key]), tensors[key].detach()) for key in names]
+
+
+def _require_state(module: torch.nn.Module, contract: Contract) -> None:
+    wanted = {name: sizes for names, sizes in contract.states for name in names}
+    has = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    if has == wanted:
+        return
+    missing = sorted(wanted.keys() - has.keys())
+    unexpected = sorted(has.keys() - wanted.keys())
+    sizes = sorted(name for name in wanted.keys() & has.keys() if wanted[name] != has[name])
+    raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
+
+
+def _inputs(loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(int(seed))
+    drawn = loaded["get_inputs"]()  # type: ignore[operator]  # described before: it is a function
+    return tuple(
+        (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
+        for one, (is_tensor, _) in zip(drawn, contract.literals, strict=True)
+        if is_tensor
+    )
+
+
+def _state(called: object, contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    module = made(called, contract.init, int(seed), contract.dtype)
+    return tuple(tensor.contiguous() for _, tensor in shared(module))

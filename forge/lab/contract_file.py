@@ -1,0 +1,20 @@
+"""What a guest is told of a reference file's contract: how to make the module, and which operand is which."""
+
+from forge.domain.digest import canonical
+from forge.domain.own_operation import Contract
+from forge.domain.tensors import TORCH_NAMES
+
+CONTRACT_FILE = "contract.json"
+
+
+def contract_file(contract: Contract) -> bytes:
+    """The file that stands beside a module that is called by a contract; forge/guest/module.py reads it."""
+    return canonical(
+        {
+            "init": contract.init,
+            "seed": contract.seed,
+            "dtype": TORCH_NAMES[contract.dtype],
+            "arguments": [{"literal": getattr(one, "literal", None)} for one in contract.arguments],
+            "states": [{"names": list(one.names), "sizes": list(one.sizes)} for one in contract.weights],
+        }
+    )

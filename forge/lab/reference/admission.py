@@ -1,0 +1,169 @@
+"""Is a reference worth judging by? Known wrong answers to its inputs are refused, and right ones accepted.
+
+A wrong answer that equals the right one everywhere (one column, rolled) isn't wrong, and isn't counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import Admission
+from forge.domain.operation import Expected, Operation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.judge import judge
+
+if TYPE_CHECKING:
+    import torch
+
+SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
+"""Significand bits of the next smaller format: TF32's and fp16's, bf16's, fp8 e4m3's."""
+Tensors = tuple["torch.Tensor", ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One draw, what is right for it, and what would be for others."""
+
+    inputs: Tensors
+    reference: Tensors
+    expected: tuple[Expected, ...]
+    earlier: Tensors
+    """The right answer to other inputs with the same weights."""
+    other_weights: Tensors
+    coarse: Tensors
+    """The reference's answer to inputs and weights of fewer significant bits."""
+
+
+Wrong = Callable[[Question, int], "torch.Tensor | None"]
+
+
+def admit(operation: Operation, questions: tuple[Question, ...], dtype: DType, policy: Policy) -> Admission:
+    """Try every wrong answer that is one, and the right ones."""
+    tried = 0
+    survivors: list[str] = []
+    for place, spec in enumerate(operation.outputs):
+        for name, wrong in _WRONG.items():
+            answers = [wrong(question, place) for question in questions]
+            right = [question.reference[place] for question in questions]
+            if all(one is None or _equal(one, other) for one, other in zip(answers, right, strict=True)):
+                continue
+            tried += 1
+            if all(
+                one is None or _right(one, question, place, operation, dtype, policy)
+                for one, question in zip(answers, questions, strict=True)
+            ):
+                survivors.append(f"{spec.name}: {name}")
+    refused = tuple(
+        name
+        for name, answers in _honest(questions)
+        if not all(
+            _right(one, question, place, operation, dtype, policy)
+            for question, outputs in zip(questions, answers, strict=True)
+            for place, one in enumerate(outputs)
+        )
+    )
+    return Admission(
+        mutants=max(1, tried),
+        killed=tried - len(survivors),
+        survivors=tuple(survivors),
+        honest=2,
+        refused=refused,
+    )
+
+
+def _right(
+    got: torch.Tensor, question: Question, place: int, operation: Operation, dtype: DType, policy: Policy
+) -> bool:
+    spec = operation.outputs[place]
+    judged = judge(
+        got, question.expected[place], question.reference[place], dtype=spec.rounded_to(dtype), policy=policy
+    )
+    return judged.within
+
+
+def _honest(questions: tuple[Question, ...]) -> Iterator[tuple[str, list[Tensors]]]:
+    yield "the reference", [question.reference for question in questions]
+    yield (
+        "the oracle, rounded once",
+        [
+            tuple(one.value.to(right.dtype) for one, right in zip(q.expected, q.reference, strict=True))
+            for q in questions
+        ],
+    )
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool((one == other).all())
+
+
+def _zeros(question: Question, place: int) -> torch.Tensor:
+    import torch
+
+    return torch.zeros_like(question.reference[place])
+
+
+def _rolled(axis: int) -> Wrong:
+    def wrong(question: Question, place: int) -> torch.Tensor | None:
+        right = question.reference[place]
+        return right.roll(1, axis) if right.dim() else None
+
+    return wrong
+
+
+def _sign(question: Question, place: int) -> torch.Tensor | None:
+    right = question.reference[place]
+    return -right if right.is_floating_point() else None
+
+
+def _more(question: Question, place: int) -> torch.Tensor | None:
+    right = question.reference[place]
+    return (right.double() * 1.01).to(right.dtype) if right.is_floating_point() else None
+
+
+def _first_only(question: Question, place: int) -> torch.Tensor | None:
+    right = question.reference[place].clone()
+    if not right.dim():
+        return None
+    right[1:] = 0
+    return right
+
+
+def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
+    right = question.reference[place].clone()
+    if not right.dim() or not right.numel():
+        return None
+    right[..., -1] = 0
+    return right
+
+
+def _coarse(question: Question, place: int) -> torch.Tensor | None:
+    right = question.coarse[place]
+    return right if right.is_floating_point() else None
+
+
+_WRONG: dict[str, Wrong] = {
+    "zeros": _zeros,
+    "the last call's output": lambda question, place: question.earlier[place],
+    "other weights": lambda question, place: question.other_weights[place],
+    "rows permuted": _rolled(0),
+    "columns rolled": _rolled(-1),
+    "the sign changed": _sign,
+    "times 1.01": _more,
+    "the first row only": _first_only,
+    "the last column left out": _last_left_out,
+    "one precision lower": _coarse,
+}
+
+
+def coarse(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
+    """Floats rounded to the next smaller format's significand."""
+    import torch
+
+    if not tensor.is_floating_point():
+        return tensor
+    bits = SIGNIFICANDS[dtype]
+    significand, exponent = torch.frexp(tensor.double())
+    return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)

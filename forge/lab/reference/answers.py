@@ -1,0 +1,176 @@
+"""The guest that runs a reference file: what it gives in the task's type and in fp64, its weights, its own inputs.
+
+A sandbox of its own, never the candidate's. What comes back is bytes of forms that the host laid out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from forge.domain.evidence import Isolation
+from forge.domain.own_operation import Contract
+from forge.domain.policy import Policy
+from forge.domain.tensors import TORCH_NAMES, ElementType
+from forge.errors import EnvironmentUnfit
+from forge.lab.contract_file import CONTRACT_FILE, contract_file
+from forge.languages import LANGUAGES
+from forge.sandbox.arena import Arena, Form
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+
+if TYPE_CHECKING:
+    import torch
+
+Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
+FUNCTIONS: tuple[Function, ...] = ("module", "module_state", "module_inputs", "module_fp64")
+SESSION_LIMIT_S = 7200.0
+"""A backstop: the reference mostly waits for questions."""
+KEPT = 4
+"""Answers that are remembered, for one judgement asks for the same one several times."""
+ALMOST = 1e-5
+"""Two answers to one question further apart than this, over the root mean square, aren't one answer."""
+Tensors = tuple["torch.Tensor", ...]
+
+
+class Answers:
+    """An open session with a reference; use as a context manager."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        source: bytes,
+        *,
+        policy: Policy,
+        isolation: Isolation,
+        threads: int,
+        arena_bytes: int,
+    ) -> None:
+        self.contract = contract
+        self.failed: Refused | None = None
+        """Why it couldn't be loaded."""
+        files = {"reference.py": source, CONTRACT_FILE: contract_file(contract)}
+        self._stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
+        self._arena = Arena(arena_bytes)
+        self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT)
+        limits = Limits(wall_s=SESSION_LIMIT_S, cpu_s=int(SESSION_LIMIT_S), memory_bytes=policy.memory_limit_bytes)
+        try:
+            self._session = Session(
+                self._stage, self._arena, limits=limits, threads=threads, reply_limit_s=policy.verify_limit_s
+            )
+            wanted = FUNCTIONS if contract.wide else FUNCTIONS[:-1]
+            answer = self._session.load(
+                tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in wanted)
+            )
+            self.failed = answer if isinstance(answer, Refused) else None
+        except BaseException:
+            self._stage.remove()
+            self._arena.close()
+            raise
+
+    def __enter__(self) -> Answers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+        self._arena.close()
+        self._stage.remove()
+
+    def outputs(self, inputs: Tensors, batch: int, *, wide: bool) -> Tensors | Refused:
+        """What the reference gives on operands and weights, in the task's type or in fp64."""
+        function: Function = "module_fp64" if wide else "module"
+        for kept_function, kept_inputs, outputs in self._kept:
+            same = len(kept_inputs) == len(inputs)
+            if kept_function == function and same and all(a is b for a, b in zip(kept_inputs, inputs, strict=True)):
+                return outputs
+        found = self.asked(function, inputs, batch)
+        if not isinstance(found, Refused):
+            self._kept.append((function, inputs, found))
+        return found
+
+    def asked(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
+        """One call of the reference, whatever was asked before."""
+        floats: ElementType = "fp64" if function == "module_fp64" else self.contract.dtype
+        forms = tuple(
+            Form((batch, *one.sizes[1:]) if one.batched else one.sizes, one.element or floats)
+            for one in self.contract.results
+        )
+        return self._ask(function, inputs, forms)
+
+    def state(self, seed: int) -> Tensors:
+        """The weights that the module is initialised with under a seed; raise EnvironmentUnfit."""
+        weights = self.contract.weights
+        forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in weights)
+        return self._certain(self._ask("module_state", (_seed(seed),), forms)) if weights else ()
+
+    def generated(self, seed: int) -> Tensors:
+        """What the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
+        return self._certain(self.maybe_generated(seed))
+
+    def maybe_generated(self, seed: int) -> Tensors | Refused:
+        """The same, or why not."""
+        forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in self.contract.tensors)
+        return self._ask("module_inputs", (_seed(seed),), forms)
+
+    def _certain(self, answer: Tensors | Refused) -> Tensors:
+        if isinstance(answer, Refused):
+            raise EnvironmentUnfit(
+                f"the reference fails on this machine: {answer.reason.message}; {answer.log[-300:]}"
+            )
+        return answer
+
+    def _ask(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
+        if self.failed is not None:
+            return self.failed
+        operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
+        (slots,) = self._arena.lay_out(1, operands, tuple(results))
+        answer = self._session.lay_out((slots,), scalars=0)
+        if isinstance(answer, Refused):
+            return answer
+        for slot, tensor in zip(slots.inputs, inputs, strict=True):
+            self._arena.write(slot, tensor.cpu())
+        for slot in slots.outputs:
+            self._arena.poison(slot)
+        answer = self._session.release(FUNCTIONS.index(function), 0, 1, ())
+        return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
+
+
+def rms(tensor: torch.Tensor) -> float:
+    """The root mean square of a tensor's finite values."""
+    finite = tensor.double()[tensor.isfinite()]
+    return math.sqrt(float(finite.square().mean())) if finite.numel() else 0.0
+
+
+def relative_error(got: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest difference of floats, over the root mean square of the exact ones."""
+    if not got.is_floating_point() or not got.numel():
+        return 0.0
+    size = rms(exact)
+    return float((got.double() - exact.double()).abs().max()) / size if size > 0 else 0.0
+
+
+def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two answers have the same values, NaN where the other has one."""
+    return bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Equal, or apart by no more than another order of summation makes of it."""
+    if equal(one, other):
+        return True
+    return one.is_floating_point() and bool((one.double() - other.double()).abs().max() <= ALMOST * rms(one))
+
+
+def _seed(seed: int) -> torch.Tensor:
+    import torch
+
+    return torch.tensor(seed, dtype=torch.int64)
+
+
+def _element(tensor: torch.Tensor) -> ElementType:
+    name = str(tensor.dtype).removeprefix("torch.")
+    return next(element for element, known in TORCH_NAMES.items() if known == name)

@@ -1,0 +1,175 @@
+"""A frozen contract as an operation that can be judged by: its oracle, its reference and its inputs ask a guest.
+
+The bound is that of docs/numerics.md with a size S that was measured instead of derived: S is chosen so that
+`c u_acc (sqrt(1) + 8) S` is FACTOR times the reference's own error at admission, over the values at hand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from forge.domain.operation import Exact, Expectation, Expected, InputKind, Operation
+from forge.domain.own_operation import BATCH, Contract, Generated, Operand, Result, Weight
+from forge.domain.policy import Policy
+from forge.domain.tensors import UNIT_ROUNDOFF, DType
+from forge.errors import EnvironmentUnfit
+from forge.lab.inputs import torch_dtype
+from forge.lab.job import Job
+from forge.lab.judge.elementwise import BESIDE_THE_SUM
+from forge.lab.reference.answers import Answers, rms
+from forge.lab.reference.families import draw_family
+from forge.lab.subject import own_arena_bytes
+from forge.sandbox.reply import Refused
+
+if TYPE_CHECKING:
+    import torch
+
+FACTOR = 8.0
+"""Times the reference's own error: another order of summation errs as much, and fused kernels a little more."""
+LEAST_ERROR: Mapping[DType, float] = {"fp32": 2.0**-21, "fp16": 2.0**-13, "bf16": 2.0**-10}
+"""Of the root mean square: eight roundings in fp32, a quarter of one elsewhere. A reference that copies errs by 0."""
+LEAST_WITHOUT_FP64: Mapping[DType, float] = {"fp32": 2.0**-13, "fp16": 2.0**-10, "bf16": 2.0**-7}
+"""The same where nobody knows the reference's error: a thousandth of the root mean square in fp32 after FACTOR."""
+ROUNDINGS = 2
+"""Roundings to the output's type that a kernel may make on the way."""
+STATES = 3
+"""Initialisations that the weights of a judgement are drawn around."""
+Tensors = tuple["torch.Tensor", ...]
+
+
+def least_error(contract: Contract) -> float:
+    """What a result's error counts as at least."""
+    return (LEAST_ERROR if contract.wide else LEAST_WITHOUT_FP64)[contract.dtype]
+
+
+@contextmanager
+def answered(job: Job) -> Iterator[Job]:
+    """The job with an operation that can be asked; one of the catalogue needs no guest for that."""
+    own = job.operation.own
+    if own is None:
+        yield job
+        return
+    with Answers(
+        own.contract,
+        own.source,
+        policy=job.policy,
+        isolation=job.isolation,
+        threads=job.threads,
+        arena_bytes=own_arena_bytes(own.contract),
+    ) as answers:
+        yield dataclasses.replace(job, operation=bound(job.operation, answers, job.policy))
+
+
+def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
+    """The operation with a reference, an oracle and inputs."""
+    contract = answers.contract
+    count = len(contract.tensors)
+
+    def reference(*inputs: torch.Tensor) -> Tensors:
+        return _certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+
+    def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
+        values = _certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
+        device = inputs[0].device
+        pairs = zip(contract.results, values, strict=True)
+        return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
+
+    return dataclasses.replace(operation, reference=reference, oracle=oracle, draw=Drawing(answers))
+
+
+def expectation(contract: Contract, result: Result, value: torch.Tensor, policy: Policy) -> Expected:
+    """The rule that one output is judged by; integers and truth values are right or wrong."""
+    if not value.is_floating_point():
+        return Exact(value)
+    import torch
+
+    exact = value.double()
+    error = FACTOR * max(result.error, least_error(contract)) * rms(exact)
+    unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + BESIDE_THE_SUM)
+    return Expectation(
+        value=exact, scale=torch.full_like(exact, error / unit), terms=1, roundings=ROUNDINGS, on_integers="as_usual"
+    )
+
+
+class Drawing:
+    """Draws operands by their families, and weights around what the reference initialises them with."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._states: dict[int, Tensors] = {}
+
+    def __call__(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
+        """Draw everything that one call takes; the same seed gives the same values."""
+        return (*self.operands(shape, kind, seed), *self.weights(seed))
+
+    def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
+        """Draw the arguments' tensors."""
+        import torch
+
+        generator = torch.Generator().manual_seed(seed)
+        contract = self._answers.contract
+        generated: Tensors | None = None
+        drawn: list[torch.Tensor] = []
+        for place, one in enumerate(contract.tensors):
+            if isinstance(one.drawn, Generated):
+                generated = generated or self._answers.generated(seed % 2**31)
+                drawn.append(generated[place])
+            else:
+                drawn.append(_operand(one, contract, shape[BATCH], kind, generator))
+        return tuple(drawn)
+
+    def weights(self, seed: int) -> Tensors:
+        """Weights near one of a few initialisations: none is ever just what it was initialised with."""
+        import torch
+
+        weights = self._answers.contract.weights
+        if not weights:
+            return ()
+        generator = torch.Generator().manual_seed(seed + 1)
+        which = seed % STATES
+        if which not in self._states:
+            self._states[which] = self._answers.state(which)
+        return tuple(_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True))
+
+
+def _operand(
+    one: Operand, contract: Contract, batch: int, kind: InputKind, generator: torch.Generator
+) -> torch.Tensor:
+    assert not isinstance(one.drawn, Generated)
+    sizes = (batch, *one.sizes[1:]) if one.batched else one.sizes
+    return draw_family(one.drawn, sizes, kind, generator).to(torch_dtype(one.element or contract.dtype)).contiguous()
+
+
+def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Up to a quarter more or less; biases of zero and running means become something."""
+    import torch
+
+    if not value.is_floating_point():
+        return value
+    moved = value.float() * (1 + 0.25 * (2 * torch.rand(value.shape, generator=generator) - 1))
+    is_mean = one.names[0].endswith("running_mean")
+    if (one.parameter or is_mean) and not bool(value.any()):
+        moved = moved + torch.randn(value.shape, generator=generator) / 16
+    return moved.to(value.dtype)
+
+
+def _batch(contract: Contract, tensors: Tensors) -> int:
+    for one, tensor in zip(contract.tensors, tensors, strict=True):
+        if one.batched:
+            return int(tensor.shape[0])
+    return contract.batch
+
+
+def _certain(answer: Tensors | Refused) -> Tensors:
+    if isinstance(answer, Refused):
+        raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}; {answer.log[-300:]}")
+    return answer
+
+
+def rounded_up(error: float) -> float:
+    """To a power of two: what is measured once more on another machine comes to the same."""
+    return 2.0 ** math.ceil(math.log2(error)) if error > 0 else 0.0

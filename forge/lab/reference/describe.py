@@ -1,0 +1,207 @@
+"""What a reference file is, by the word of a guest that ran it once; the host believes only what it can parse.
+
+Distrusts every field: names, sizes and literals become typed values here, or the file is refused.
+"""
+
+import ast
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import Field, ValidationError
+
+from forge.domain.digest import Value
+from forge.domain.evidence import Isolation
+from forge.domain.own_operation import Literally, Sizes, StateName, Word
+from forge.domain.policy import Policy
+from forge.domain.tensors import TORCH_NAMES, DType
+from forge.errors import EnvironmentUnfit, ReferenceRefused
+from forge.languages import LANGUAGES
+from forge.sandbox.errand import run_errand
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused
+from forge.sandbox.stage import DESCRIBE, Program, Stage
+
+DESCRIPTION_LIMIT_BYTES = 4 * 2**20
+LIMIT_S = 60.0
+"""For one run of a reference with its initialisation: what takes longer can't be judged by."""
+
+ProblemCode = Literal[
+    "import",
+    "init",
+    "inputs",
+    "forward",
+    "no_entry",
+    "no_tensor",
+    "literal",
+    "file",
+    "network",
+    "process",
+    "memory",
+    "room",
+    "large",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """An operand that is declared on the command line, for a plain function."""
+
+    name: str
+    dtype: str
+    """Torch's name."""
+    sizes: tuple[int, ...]
+    low: int | None = None
+    high: int | None = None
+    """The range of whole numbers."""
+
+
+class DescribedTensor(Value):
+    """Its element type, by torch's name, and its sizes."""
+
+    dtype: str
+    sizes: Sizes
+
+
+class DescribedArgument(Value):
+    """A tensor, or a value as it is written."""
+
+    name: Word
+    literal: Literally | None
+    dtype: str | None
+    sizes: Sizes | None
+
+
+class DescribedState(DescribedTensor):
+    """A tensor of the state dict."""
+
+    names: Annotated[tuple[StateName, ...], Field(min_length=1)]
+    parameter: bool
+
+
+class Description(Value):
+    """What the guest said, parsed."""
+
+    form: Literal["model", "function"]
+    entry: Word
+    init: Literally
+    arguments: Annotated[tuple[DescribedArgument, ...], Field(max_length=64)]
+    states: Annotated[tuple[DescribedState, ...], Field(max_length=4096)]
+    results: Annotated[tuple[DescribedTensor, ...], Field(max_length=64)]
+    generator: bool
+
+
+class Problem(Value):
+    """Why it can't be described."""
+
+    code: ProblemCode
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A reference file as it is handed in."""
+
+    source: bytes
+    name: str
+    dtype: DType
+    function: str = ""
+    """Which function it is, where the file has no class Model and several."""
+    operands: tuple[Declared, ...] = ()
+
+
+def describe(
+    question: Question, *, seed: int, limit_bytes: int, policy: Policy, isolation: Isolation, threads: int
+) -> Description:
+    """Run the file once in a sandbox; raise ReferenceRefused with the reason that fits, or EnvironmentUnfit."""
+    limits = Limits(wall_s=LIMIT_S, cpu_s=int(LIMIT_S * 16), memory_bytes=policy.memory_limit_bytes)
+    stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
+    body = {
+        "path": f"{stage.candidate_directory}/reference.py",
+        "function": question.function,
+        "operands": [
+            {"dtype": one.dtype, "sizes": list(one.sizes), "low": one.low, "high": one.high}
+            for one in question.operands
+        ],
+        "dtype": TORCH_NAMES[question.dtype],
+        "seed": seed,
+        "limit_bytes": limit_bytes,
+    }
+    try:
+        taken = run_errand(
+            stage,
+            DESCRIBE,
+            body,
+            what="a run of it",
+            most_bytes=DESCRIPTION_LIMIT_BYTES,
+            limits=limits,
+            threads=threads,
+        )
+    except ValueError as error:
+        raise refusal(question.name, f"its guest's reply can't be read: {error}") from error
+    finally:
+        stage.remove()
+    if isinstance(taken, Refused):
+        raise refusal(question.name, _ended(taken))
+    return _parsed(question, taken, limit_bytes)
+
+
+def _parsed(question: Question, untrusted: bytes, limit_bytes: int) -> Description:
+    try:
+        document = orjson.loads(untrusted)
+        if isinstance(document, dict) and "problem" in document:
+            raise refusal(question.name, _explained(Problem.model_validate(document["problem"]), limit_bytes))
+        description = Description.model_validate(document)
+        for text in (description.init, *(one.literal for one in description.arguments if one.literal is not None)):
+            ast.literal_eval(text)
+    except (orjson.JSONDecodeError, ValidationError, ValueError, SyntaxError, RecursionError) as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise refusal(question.name, f"what it is can't be written down: {first[:200]}") from error
+    if not any(one.literal is None for one in description.arguments):
+        raise refusal(question.name, "it takes no tensor: expected at least one among its arguments")
+    if not description.results:
+        raise refusal(question.name, "it returns no tensor: expected at least one")
+    if len(description.results) > 4:
+        raise refusal(question.name, f"it returns {len(description.results)} tensors: expected at most 4")
+    return description
+
+
+def _explained(problem: Problem, limit_bytes: int) -> str:
+    """The reason, in our words as far as they go."""
+    text = problem.text
+    match problem.code:
+        case "room":
+            needed = text if text.isdecimal() else "more"
+            most = f"expected at most {limit_bytes}, what the lab can lay out"
+            return f"it needs {needed} bytes of operands and weights: {most}"
+        case "memory":
+            return text
+        case "file":
+            return f"{text}: a reference reads no files, all it needs stands in it"
+        case "network":
+            return f"{text}: a reference needs no network, and its sandbox has none"
+        case "process":
+            return f"{text}: a reference starts no programs"
+        case "large":
+            return "what it is takes too many words"
+        case _:
+            return text or "it doesn't run"
+
+
+def _ended(refused: Refused) -> str:
+    match refused.reason.code:
+        case "OUT_OF_MEMORY":
+            return "it needs more memory than a guest may have"
+        case "TIMEOUT":
+            return f"one run of it takes longer than {LIMIT_S:g} s on this machine"
+        case "SANDBOX_VIOLATION":
+            return "it makes a system call that its sandbox doesn't allow"
+        case "TAMPERING":
+            raise EnvironmentUnfit(f"the reference's guest failed: {refused.reason.message}")
+        case _:
+            return f"it ended its process: {refused.reason.message}"
+
+
+def refusal(name: str, why: str) -> ReferenceRefused:
+    """A reference file, and why no task can be judged against it."""
+    return ReferenceRefused(f"the reference {name!r} is refused: {why}", hint="forge task create --help")

@@ -1,0 +1,65 @@
+"""The contract that a description alone gives: forms, before a value was looked at."""
+
+import re
+
+from forge.domain.digest import sha256
+from forge.domain.own_operation import Constant, Contract, Generated, Operand, Result, Weight
+from forge.domain.tensors import TORCH_NAMES, ElementType
+from forge.lab.reference.describe import Description, Question, refusal
+
+FLOATS = frozenset({"float32", "float16", "bfloat16", "float64"})
+_ELEMENTS = {name: element for element, name in TORCH_NAMES.items()}
+
+
+def slug_of(name: str) -> str:
+    """A file's name as an operation's: `1_Square_matrix.py` -> `square_matrix`."""
+    words = re.sub(r"[^a-z0-9]+", "_", name.lower().removesuffix(".py")).strip("_")
+    return re.sub(r"^[0-9_]+", "", words)[:40].strip("_") or "reference"
+
+
+def contract_of(question: Question, said: Description, *, seed: int) -> Contract:
+    """What the description alone says; families, errors and batches come later."""
+    arguments: list[Operand | Constant] = []
+    for one in said.arguments:
+        if one.literal is not None:
+            arguments.append(Constant(name=one.name, literal=one.literal))
+        else:
+            assert one.dtype is not None
+            assert one.sizes is not None
+            element = element_of(one.dtype, question, f"the argument {one.name!r}")
+            arguments.append(
+                Operand(name=one.name, element=element, sizes=one.sizes, drawn=Generated(structure="not looked at"))
+            )
+    tensors = [one for one in arguments if isinstance(one, Operand)]
+    return Contract(
+        slug=slug_of(question.name),
+        source_sha256=sha256(question.source),
+        form=said.form,
+        entry=said.entry,
+        init=said.init,
+        seed=seed,
+        dtype=question.dtype,
+        arguments=tuple(arguments),
+        weights=tuple(
+            Weight(
+                names=one.names,
+                element=element_of(one.dtype, question, f"the state {one.names[0]!r}"),
+                sizes=one.sizes,
+                parameter=one.parameter,
+            )
+            for one in said.states
+        ),
+        results=tuple(
+            Result(element=element_of(one.dtype, question, "a result"), sizes=one.sizes) for one in said.results
+        ),
+        batch=tensors[0].sizes[0] if tensors[0].sizes else 1,
+    )
+
+
+def element_of(dtype: str, question: Question, what: str) -> ElementType | None:
+    """The element type by torch's name; None for floats, which are all of the task's type."""
+    if dtype in FLOATS:
+        return None
+    if dtype not in _ELEMENTS:
+        raise refusal(question.name, f"{what} is {dtype}: expected floats, integers or truth values")
+    return _ELEMENTS[dtype]

@@ -1,0 +1,186 @@
+"""What a candidate for a reference file is asked: the catalogue's questions, as far as foreign code lets them be put.
+
+Sizes vary only where the reference was seen to run at others, values only within what its own inputs showed. Layouts,
+NaN, exact sums and relations between answers aren't asked: nobody declared what they should come to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.own_operation import Contract
+from forge.lab.apart import apart
+from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.signature import SIGNATURE
+from forge.lab.observed import Case
+from forge.lab.placement import Placement
+from forge.lab.probe import Probe
+from forge.lab.refusal import forbidden
+
+if TYPE_CHECKING:
+    import torch
+
+DRAWS = 4
+RETAINED = 5
+ALIGNED_BYTES = 64
+"""An operand whose bytes are a multiple of this may end where a page ends and is aligned all the same."""
+BOUND = "1 x the bound, every element"
+Tensors = tuple["torch.Tensor", ...]
+
+
+def numerics(probe: Probe) -> Finding:
+    """Judge several draws of values like the reference's own."""
+    return _judged(probe, [probe.case(probe.shape) for _ in range(DRAWS)], "draws of values like its own")
+
+
+def scales(probe: Probe) -> Finding:
+    """Judge one draw of every kind of values at which the reference stays finite."""
+    kinds = _contract(probe).kinds
+    cases = [probe.case(probe.shape, kind) for kind in kinds]
+    return _judged(probe, cases, f"other kinds: {', '.join(kinds) or 'none'}")
+
+
+def sizes(probe: Probe) -> Finding:
+    """Judge batches that the author wasn't shown, where there are any."""
+    if not probe.held_out:
+        return Passed(observed="the reference runs at its own sizes alone: none held out", threshold=BOUND)
+    cases = [probe.case(shape) for shape in (*probe.held_out, *reversed(probe.held_out))]
+    return _judged(probe, cases, f"batches held out, {len(probe.held_out)} sizes")
+
+
+def replay(probe: Probe) -> Finding:
+    """Ask related questions through the same tensors: each operand alone is new, each weight, a few values within."""
+    first = probe.case(probe.shape)
+    other = probe.case(probe.shape)
+    places = range(len(first.inputs))
+    count = len(_contract(probe).tensors)
+    questions = [
+        first,
+        other,
+        *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
+        _with(first, {place: other.inputs[place] for place in places[count:]}),
+        _with(first, {place: _turned(first.inputs[place]) for place in places[:count] if _free(probe, place)}),
+        first,
+    ]
+    found = _judged(probe, questions, "related questions answered afresh")
+    return found if isinstance(found, Failed) else dataclasses.replace(found, threshold="every answer fresh")
+
+
+def aliasing(probe: Probe) -> Finding:
+    """Make several calls, and read their outputs only when all have been made."""
+    count = RETAINED
+    while count > 1 and not probe.fits(probe.shape, count):
+        count -= 1
+    checked = probe.check([probe.case(probe.shape) for _ in range(count)], retain=True)
+    if isinstance(checked, Failed):
+        return checked
+    threshold = "every output keeps its values"
+    return Passed(observed=f"{count} outputs kept and intact", threshold=threshold, errors=checked)
+
+
+def state(probe: Probe) -> Finding:
+    """Ask, ask others in an order of chance, and ask again: the answer is the same."""
+    question = probe.case(probe.shape)
+    others = [
+        probe.case(probe.shape),
+        *(probe.case(probe.shape, kind) for kind in _contract(probe).kinds[:3]),
+        *(probe.case(shape) for shape in probe.held_out[:2]),
+    ]
+    random.SystemRandom().shuffle(others)
+    answers = []
+    for case in (question, *others, question):
+        observed = probe.call([case])
+        if isinstance(observed, Failed):
+            return observed
+        wrong = probe.judge(observed[0])[1]
+        if wrong is not None:
+            return wrong
+        answers.append(observed[0])
+    furthest = apart(probe, answers[0], answers[-1])
+    threshold = "the same answer before and after, within what rounding explains"
+    if not furthest <= 1:
+        failed = forbidden("STATE_CARRIED", "the same question has another answer after other calls", question)
+        return dataclasses.replace(failed, observed=f"{furthest:.3g} x what rounding explains", threshold=threshold)
+    return Passed(
+        observed=f"{furthest:.3g} x what rounding explains, after {len(others)} other calls", threshold=threshold
+    )
+
+
+def bounds(probe: Probe) -> Finding:
+    """Call beside closed pages: in front of each operand, and behind it where it stays aligned."""
+    placements = [Placement(pages="closed_before")]
+    if all(form.at(0).size_bytes % ALIGNED_BYTES == 0 for form in probe.forms(probe.shape)[0]):
+        placements.append(Placement(pages="closed_after"))
+    if probe.device == "cpu":
+        for placement in placements:
+            checked = probe.check([probe.case(probe.shape)], placement=placement)
+            if isinstance(checked, Failed):
+                return checked
+    return Passed(
+        observed=f"{probe.calls} calls: inputs and red zones untouched",
+        threshold="no byte outside the outputs written, none outside the operands read",
+    )
+
+
+def mutation(probe: Probe) -> Finding:
+    """Ask with inputs and weights that can't be written to."""
+    placement = Placement(pages="read_only") if probe.device == "cpu" else Placement(return_inputs=True)
+    checked = probe.check([probe.case(probe.shape) for _ in range(2)], placement=placement)
+    if isinstance(checked, Failed):
+        return checked
+    return Passed(observed="2 calls from read-only pages", threshold="no write to an input")
+
+
+def _judged(probe: Probe, cases: Sequence[Case], what: str) -> Finding:
+    errors: list[WorkloadErrors] = []
+    for case in cases:
+        checked = probe.check([case])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    worst = max((one.bound_used for one in errors), default=0.0)
+    return Passed(observed=f"{worst:.3g} x the bound over {len(cases)} {what}", threshold=BOUND, errors=tuple(errors))
+
+
+def _contract(probe: Probe) -> Contract:
+    assert probe.operation.own is not None
+    return probe.operation.own.contract
+
+
+def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
+    inputs = tuple(changed.get(place, tensor) for place, tensor in enumerate(case.inputs))
+    return dataclasses.replace(case, inputs=inputs)
+
+
+def _free(probe: Probe, place: int) -> bool:
+    """Whether an operand's values may change places: those with a structure may not."""
+    return _contract(probe).tensors[place].drawn.family != "generated"
+
+
+def _turned(tensor: torch.Tensor) -> torch.Tensor:
+    """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
+    flat = tensor.clone().reshape(-1)
+    if flat.numel() >= 4:
+        one, other = random.SystemRandom().sample(range(1, flat.numel() - 1), 2)
+        flat[[one, other]] = flat[[other, one]]
+    return flat.reshape(tensor.shape)
+
+
+GATES: tuple[Gate, ...] = (
+    SIGNATURE,
+    Gate(name="replay", examine=replay),
+    Gate(name="numerics", examine=numerics),
+    Gate(name="aliasing", examine=aliasing),
+    Gate(name="sizes", examine=sizes),
+    Gate(name="scales", examine=scales),
+    Gate(name="state", examine=state),
+    DETERMINISM,
+    Gate(name="bounds", examine=bounds),
+    Gate(name="mutation", examine=mutation),
+)
+"""In order; the names are those of the catalogue's gates that ask the same."""

@@ -1,0 +1,287 @@
+"""From a reference file to a contract: run in a guest, looked at, tried against known wrong answers; or refused.
+
+Everything that decides is computed here from bytes; the guest's word is only which forms there are.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import Admission, Isolation
+from forge.domain.operation import InputKind, Operation
+from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Integers, Normal, Operand, Result
+from forge.domain.policy import Policy
+from forge.domain.tensors import Shape
+from forge.errors import ReferenceRefused
+from forge.lab.job import Progress, processors
+from forge.lab.reference.admission import Question as Tried
+from forge.lab.reference.admission import admit, coarse
+from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
+from forge.lab.reference.binding import Drawing, bound, least_error, rounded_up
+from forge.lab.reference.describe import Question, describe, refusal
+from forge.lab.reference.families import KINDS, family_of
+from forge.lab.reference.forms import contract_of
+from forge.lab.subject import own_arena_bytes
+from forge.operations.own import own_operation
+from forge.sandbox.reply import Refused
+
+if TYPE_CHECKING:
+    pass
+
+SEED = 20260101
+SEEDS = 3
+SET_LIMIT_BYTES = 2**30
+"""Of operands, weights and results in fp64: a few such sets lie in each guest's arena, and four guests are timed."""
+HEAVY_BYTES = 2**27
+KINDS_OF_HEAVY: tuple[InputKind, ...] = ("small", "constant")
+"""Kinds of values that are asked beside those inferred, where one call has more bytes than that."""
+OTHER_BATCHES = (3, 2)
+HELD_OUT = 4
+MOST_BATCH = 64
+REPEATS = 2
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A reference that a task can be judged against."""
+
+    contract: Contract
+    source: bytes
+    admission: Admission
+    held_out: tuple[Shape, ...]
+    """Other batches that were seen to run."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is judged; to be bound to a guest."""
+        return own_operation(self.contract, self.source)
+
+
+def infer(
+    question: Question, *, policy: Policy, isolation: Isolation, rng: random.Random, progress: Progress
+) -> Inferred:
+    """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit."""
+    threads = processors()
+    progress("described in a sandbox")
+    description = describe(
+        question, seed=SEED, limit_bytes=SET_LIMIT_BYTES, policy=policy, isolation=isolation, threads=threads
+    )
+    contract = contract_of(question, description, seed=SEED)
+    if contract.set_bytes > SET_LIMIT_BYTES:
+        needs = f"it needs {contract.set_bytes} bytes of operands, weights and results"
+        raise refusal(question.name, f"{needs}: expected at most {SET_LIMIT_BYTES}, what the lab can lay out")
+    opened = Answers(
+        contract,
+        question.source,
+        policy=policy,
+        isolation=isolation,
+        threads=threads,
+        arena_bytes=own_arena_bytes(contract),
+    )
+    with opened as answers:
+        if answers.failed is not None:
+            raise refusal(question.name, f"it can't be loaded twice: {answers.failed.reason.message}")
+        return _Inference(question, answers, policy, progress).run(rng, generator=description.generator)
+
+
+class _Inference:
+    """One reference being looked at through an open guest; `contract` grows step by step."""
+
+    def __init__(self, question: Question, answers: Answers, policy: Policy, progress: Progress) -> None:
+        self._question = question
+        self._answers = answers
+        self._policy = policy
+        self._progress = progress
+        self._weights: Tensors = ()
+
+    @property
+    def _contract(self) -> Contract:
+        return self._answers.contract
+
+    def run(self, rng: random.Random, *, generator: bool) -> Inferred:
+        self._progress("its inputs")
+        self._set(arguments=self._families(generator=generator))
+        self._progress("its answers")
+        cases = [self._case(seed) for seed in range(SEEDS)]
+        self._weights = cases[0][len(self._contract.tensors) :]
+        rights = [self._asked(case) for case in cases]
+        self._require_sound(cases[0], rights)
+        self._require_dependence(cases, rights)
+        self._progress("its own error in fp64")
+        self._set(wide=self._runs_wide(cases[0]))
+        self._set(results=self._errors(cases, rights))
+        self._progress("other values and other batches")
+        kinds = KINDS if self._contract.set_bytes <= HEAVY_BYTES else KINDS_OF_HEAVY
+        self._set(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
+        self._vary_batch()
+        held_out = self._held_out(rng)
+        self._progress("known wrong answers")
+        operation = own_operation(self._contract, self._question.source)
+        live = bound(operation, self._answers, self._policy)
+        questions = tuple(self._tried(live, cases, place) for place in range(SEEDS))
+        admission = admit(operation, questions, self._contract.dtype, self._policy)
+        return Inferred(self._contract, self._question.source, admission, held_out)
+
+    def _set(self, **changes: object) -> None:
+        self._answers.contract = self._contract.model_copy(update=changes)
+
+    def _draw(self, seed: int, kind: InputKind = "normal", batch: int | None = None) -> Tensors:
+        shape = {BATCH: self._contract.batch if batch is None else batch}
+        return Drawing(self._answers).operands(shape, kind, SEED + seed)
+
+    def _case(self, seed: int) -> Tensors:
+        return (*self._draw(seed), *Drawing(self._answers).weights(SEED + seed))
+
+    def _asked(self, case: Tensors) -> Tensors:
+        answer = self._answers.asked("module", case, self._contract.batch)
+        if isinstance(answer, Refused):
+            raise self._refused(f"it fails on inputs like its own: {answer.reason.message}")
+        return answer
+
+    def _refused(self, why: str) -> ReferenceRefused:
+        return refusal(self._question.name, why)
+
+    def _families(self, *, generator: bool) -> tuple[Operand | Constant, ...]:
+        if self._question.operands:
+            declared = iter(self._question.operands)
+            return tuple(
+                one
+                if isinstance(one, Constant)
+                else one.model_copy(
+                    update={
+                        "name": (told := next(declared)).name,
+                        "drawn": Normal(mean=0.0, deviation=1.0)
+                        if told.low is None or told.high is None
+                        else Integers(low=told.low, high=told.high),
+                    }
+                )
+                for one in self._contract.arguments
+            )
+        assert generator, "a description without declared operands has get_inputs"
+        drawn = [self._answers.maybe_generated(SEED + seed) for seed in range(2)]
+        samples = [one for one in drawn if not isinstance(one, Refused)]
+        if len(samples) < len(drawn):
+            raise self._refused("its get_inputs() gives other forms when it is called again")
+        families = iter([family_of(alike) for alike in zip(*samples, strict=True)])
+        return tuple(
+            one if isinstance(one, Constant) else one.model_copy(update={"drawn": next(families)})
+            for one in self._contract.arguments
+        )
+
+    def _require_sound(self, case: Tensors, rights: list[Tensors]) -> None:
+        for _ in range(REPEATS):
+            again = self._asked(case)
+            for one, other in zip(rights[0], again, strict=True):
+                if not same(one, other):
+                    raise self._refused(
+                        "it isn't deterministic: two calls with the same operands differ, so it draws random numbers "
+                        "(a dropout, in a module that isn't in evaluation mode) or remembers earlier calls"
+                    )
+        if not all(bool(one.isfinite().all()) for right in rights for one in right if one.is_floating_point()):
+            raise self._refused("it gives NaN or infinity on inputs like its own")
+
+    def _require_dependence(self, cases: list[Tensors], rights: list[Tensors]) -> None:
+        count = len(self._contract.tensors)
+        mixed = (*cases[1][:count], *cases[0][count:])
+        other = self._asked(mixed)
+        if all(equal(one, two) for one, two in zip(rights[0], other, strict=True)):
+            raise self._refused("its output doesn't depend on its inputs: whoever returned it once would be right")
+
+    def _runs_wide(self, case: Tensors) -> bool:
+        return not isinstance(self._answers.asked("module_fp64", case, self._contract.batch), Refused)
+
+    def _errors(self, cases: list[Tensors], rights: list[Tensors]) -> tuple[Result, ...]:
+        """Each result with its largest error over all seeds, at least what counts as one."""
+        worst = [0.0] * len(self._contract.results)
+        for case, right in zip(cases, rights, strict=True):
+            exact = self._answers.outputs(case, self._contract.batch, wide=True) if self._contract.wide else right
+            if isinstance(exact, Refused):
+                raise self._refused(f"it runs in fp64 only sometimes: {exact.reason.message}")
+            for place, (got, value) in enumerate(zip(right, exact, strict=True)):
+                worst[place] = max(worst[place], relative_error(got, value))
+        least = least_error(self._contract)
+        return tuple(
+            one.model_copy(update={"error": rounded_up(max(error, least)) if one.element is None else 0.0})
+            for one, error in zip(self._contract.results, worst, strict=True)
+        )
+
+    def _stays_sound(self, kind: InputKind) -> bool:
+        """Whether the reference is finite there, and errs by no more than on values like its own.
+
+        A variance of values near each other has an error of its own, which no bound measured elsewhere allows for.
+        """
+        contract = self._contract
+        case = (*self._draw(11, kind), *self._weights)
+        got = self._answers.asked("module", case, contract.batch)
+        exact = self._answers.asked("module_fp64", case, contract.batch) if contract.wide else got
+        if isinstance(got, Refused) or isinstance(exact, Refused):
+            return False
+        return all(
+            bool(one.isfinite().all()) and relative_error(one, value) <= result.error
+            for result, one, value in zip(contract.results, got, exact, strict=True)
+            if result.element is None
+        )
+
+    def _vary_batch(self) -> None:
+        """Try other first sizes: of every operand that has the batch's, then of the first alone."""
+        frozen, batch = self._contract, self._contract.batch
+        first = frozen.tensors[0]
+        alike = [one for one in frozen.tensors if one.sizes[:1] == (batch,)]
+        for chosen in (alike, [first]):
+            if not first.sizes or any(isinstance(one.drawn, Generated) for one in chosen):
+                continue
+            names = {one.name for one in chosen}
+            self._set(
+                arguments=tuple(
+                    one.model_copy(update={"batched": isinstance(one, Operand) and one.name in names})
+                    if isinstance(one, Operand)
+                    else one
+                    for one in frozen.arguments
+                ),
+                results=tuple(
+                    one.model_copy(update={"batched": one.sizes[:1] == (batch,)}) for one in frozen.results
+                ),
+                varies=True,
+            )
+            if batch > 1 and all(self._runs_at(other) for other in OTHER_BATCHES):
+                return
+            self._answers.contract = frozen
+
+    def _runs_at(self, batch: int) -> bool:
+        if batch == self._contract.batch:
+            return True
+        case = (*self._draw(21, batch=batch), *self._weights)
+        functions = ("module", "module_fp64") if self._contract.wide else ("module",)
+        for function in functions:
+            answer = self._answers.asked(function, case, batch)  # type: ignore[arg-type]  # two of its names
+            if isinstance(answer, Refused) or not all(
+                bool(one.isfinite().all()) for one in answer if one.is_floating_point()
+            ):
+                return False
+        return True
+
+    def _held_out(self, rng: random.Random) -> tuple[Shape, ...]:
+        """Other batches, by lot; only those that run, and none with more than the public one has, or than 64."""
+        contract = self._contract
+        most = min(MOST_BATCH, max(8, contract.batch))
+        if not contract.varies or contract.set_bytes // contract.batch * most > SET_LIMIT_BYTES:
+            return ()
+        drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
+        return tuple({BATCH: batch} for batch in sorted(drawn) if self._runs_at(batch))
+
+    def _tried(self, live: Operation, cases: list[Tensors], place: int) -> Tried:
+        contract, case = self._contract, cases[place]
+        count = len(contract.tensors)
+        other = cases[(place + 1) % len(cases)]
+        reference = live.reference(*case)
+        assert isinstance(reference, tuple)
+        return Tried(
+            inputs=case,
+            reference=reference,
+            expected=live.oracle(*case),
+            earlier=self._asked((*other[:count], *case[count:])),
+            other_weights=self._asked((*case[:count], *other[count:])),
+            coarse=self._asked(tuple(coarse(one, contract.dtype) for one in case)),
+        )

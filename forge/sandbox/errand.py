@@ -1,0 +1,64 @@
+"""A guest that is asked one thing, from the host's side: a command in, bytes out, in a sandbox of its own."""
+
+import json
+import os
+import select
+from collections.abc import Mapping
+from dataclasses import replace
+
+from forge.domain.verdict import Reason
+from forge.guest import wire
+from forge.sandbox.arena import Arena
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused, parse_reply
+from forge.sandbox.session import exit_reason
+from forge.sandbox.stage import Stage
+
+
+def run_errand(
+    stage: Stage,
+    script: str,
+    body: Mapping[str, object],
+    *,
+    what: str,
+    most_bytes: int,
+    limits: Limits,
+    threads: int,
+) -> bytes | Refused:
+    """Start one of the stage's scripts, send it `body`, and take the untrusted bytes that it hands over.
+
+    Raise ValueError where it says that it handed over more than there is room for.
+    """
+    arena = Arena(most_bytes)
+    command_read, commands = os.pipe()
+    replies, reply_write = os.pipe()
+    try:
+        told = {**body, "arena_bytes": arena.size_bytes, "threads": threads}
+        guest = stage.start(
+            script,
+            descriptors=(command_read, reply_write, arena.descriptor),
+            limits=limits,
+            threads=threads,
+        )
+        os.close(command_read)
+        os.close(reply_write)
+        command_read = reply_write = -1
+        with guest:
+            os.write(commands, wire.pack_command(wire.SETUP, json.dumps(told).encode()))
+            readable = select.select([replies], [], [], limits.wall_s)[0]
+            untrusted = os.read(replies, wire.RECORD_BYTES + 1) if readable else b""
+            if not untrusted:
+                ended = guest.wait(1.0)
+                timeout = Reason(code="TIMEOUT", message=f"{what} took longer than {limits.wall_s:g} s")
+                return Refused(exit_reason(ended) if ended else timeout, guest.log())
+            answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
+            if isinstance(answer, Refused):
+                return replace(answer, log=guest.log())
+        if answer.completed > arena.size_bytes:
+            raise ValueError(f"{what} says that it handed over more than there is")
+        return arena.untrusted_bytes(answer.completed)
+    finally:
+        for descriptor in (commands, replies, command_read, reply_write):
+            if descriptor >= 0:
+                os.close(descriptor)
+        arena.close()

@@ -1,0 +1,91 @@
+"""Reference files, a frozen one, and candidates for it: what several tests ask with."""
+
+import json
+import random
+from functools import cache
+
+from forge.domain.candidate import Metadata
+from forge.domain.policy import Policy
+from forge.lab.job import Job
+from forge.lab.reference.describe import Declared, Question
+from forge.lab.reference.infer import Inferred, infer
+from forge.languages import find_language
+from tests.candidates import NO_TESTS, isolation
+
+POLICY = Policy(verify_limit_s=60.0, memory_limit_bytes=2**31)
+MODEL = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, features, slope):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(features)
+        self.linear = nn.Linear(features, 8)
+        self.slope = slope
+
+    def forward(self, x, scale):
+        return nn.functional.leaky_relu(self.linear(self.norm(x)), self.slope) * scale
+
+
+def get_inputs():
+    return [torch.rand(6, 16), 1.5]
+
+
+def get_init_inputs():
+    return [16, 0.25]
+"""
+AS_SOLVED = MODEL.replace("class Model", "class ModelNew")
+FUNCTION = """
+def kernel(x, scale, weight, bias, mean, variance, batches, out_weight, out_bias):
+    import torch
+
+    centered = x - x.mean(0)
+    normal = centered / torch.sqrt((centered * centered).mean(0) + 1e-5) * weight + bias
+    y = normal @ out_weight.T + out_bias
+    return torch.where(y > 0, y, 0.25 * y) * scale
+"""
+
+
+def ask(source: str, *, operands: tuple[Declared, ...] = (), function: str = "") -> Inferred:
+    """What is inferred of a file, or the refusal."""
+    question = Question(
+        source=source.encode(), name="7_a_reference.py", dtype="fp32", function=function, operands=operands
+    )
+    return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)
+
+
+@cache
+def frozen() -> Inferred:
+    """The model above."""
+    return ask(MODEL)
+
+
+def job_for(kernel: str, entry_point: str) -> Job:
+    """Judge `kernel` against the model above."""
+    inferred = frozen()
+    described = {
+        "name": "a candidate",
+        "op": inferred.operation.name,
+        "language": "torch",
+        "entry_point": entry_point,
+    }
+    others = dict.fromkeys(("reference.py", "bench.py"), b"pass\n")
+    return Job(
+        operation=inferred.operation,
+        language=find_language("torch"),
+        shape={"batch": inferred.contract.batch},
+        held_out=inferred.held_out,
+        dtype="fp32",
+        policy=POLICY,
+        isolation=isolation(),
+        files={
+            **others,
+            "kernel.py": kernel.encode(),
+            "metadata.json": json.dumps(described).encode(),
+            "test_correctness.py": NO_TESTS,
+        },
+        metadata=Metadata.model_validate(described),
+        entry_point=entry_point,
+    )

@@ -1,0 +1,137 @@
+import pytest
+
+from forge.domain.own_operation import Constant, Generated, Operand, Uniform
+from forge.errors import ReferenceRefused
+from forge.lab.reference import describe
+from forge.lab.reference.describe import Declared
+from forge.sandbox.isolation import Isolation
+from tests.lab.reference.references import ask, frozen
+
+INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 32)]\n"
+BAD = {
+    "doesn't parse": ("import torch\ndef kernel(x:\n", "the file raises SyntaxError"),
+    "doesn't run": ("import torch\ndef kernel(x):\n    return x @ x\n" + INPUTS, "the call raises RuntimeError"),
+    "has no inputs": ("import torch\ndef kernel(x):\n    return x\n", "no get_inputs()"),
+    "has no entry": ("import torch\n" + INPUTS, "neither a class Model nor exactly one function"),
+    "draws random numbers": (
+        "import torch\ndef kernel(x):\n    return x * torch.rand(1)\n" + INPUTS,
+        "deterministic",
+    ),
+    "remembers": (
+        "import torch\nseen = []\ndef kernel(x):\n    seen.append(1)\n    return x * len(seen)\n" + INPUTS,
+        "remembers earlier calls",
+    ),
+    "reads a file": (
+        "import torch\ndef kernel(x):\n    return x * len(open('weights.bin').read())\n" + INPUTS,
+        "it opens the file 'weights.bin': a reference reads no files",
+    ),
+    "hides that it reads a file": (
+        "import torch\ndef kernel(x):\n    try:\n        open('/home/weights.bin')\n"
+        "    except OSError:\n        pass\n    return x * 2\n" + INPUTS,
+        "it opens the file '/home/weights.bin'",
+    ),
+    "asks the network": (
+        "import torch, urllib.request\ndef kernel(x):\n    urllib.request.urlopen('http://example.org')\n"
+        "    return x\n" + INPUTS,
+        "it asks the network for 'example.org'",
+    ),
+    "starts a program": (
+        "import torch, subprocess\ndef kernel(x):\n    subprocess.run(['true'])\n    return x\n" + INPUTS,
+        "it starts the program",
+    ),
+    "returns no tensor": ("import torch\ndef kernel(x):\n    return float(x.sum())\n" + INPUTS, "returns float"),
+    "takes no tensor": ("import torch\ndef kernel(x):\n    return x\ndef get_inputs():\n    return [1]\n", "tensor"),
+    "returns nothing": ("import torch\ndef kernel(x):\n    return ()\n" + INPUTS, "it returns no tensor"),
+    "needs more room than there is": (
+        "import torch\ndef kernel(x):\n    return x\ndef get_inputs():\n    return [torch.rand(2**20, 2**20)]\n",
+        "it needs 4398046511104 bytes of operands and weights: expected at most",
+    ),
+    "needs more memory than there is": (
+        "import torch\ndef kernel(x):\n    return x * len(bytearray(2**40))\n" + INPUTS,
+        "the call needs more memory than a guest may have",
+    ),
+    "ends its process": ("import os, torch\ndef kernel(x):\n    os._exit(3)\n" + INPUTS, "it ended its process"),
+    "gives a constant": ("import torch\ndef kernel(x):\n    return torch.ones(4)\n" + INPUTS, "doesn't depend on"),
+    "gives NaN": ("import torch\ndef kernel(x):\n    return x.log()\n" + INPUTS, "NaN or infinity"),
+    "gives complex numbers": ("import torch\ndef kernel(x):\n    return torch.fft.fft(x)\n" + INPUTS, "complex64"),
+    "takes what can't be written down": (
+        "import torch\ndef kernel(x, f):\n    return x\ndef get_inputs():\n    return [torch.rand(4, 32), print]\n",
+        "can't be written down",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_reference_is_refused_with_its_reason(name: str, walls: Isolation) -> None:
+    source, reason = BAD[name]
+    with pytest.raises(ReferenceRefused) as refused:
+        ask(source)
+    assert "7_a_reference.py" in refused.value.message
+    assert reason in refused.value.message
+    assert refused.value.exit_status == 2
+
+
+def test_a_reference_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, walls: Isolation) -> None:
+    monkeypatch.setattr(describe, "LIMIT_S", 5.0)
+    with pytest.raises(ReferenceRefused, match="takes longer than 5 s"):
+        ask("import torch\ndef kernel(x):\n    while True: pass\n" + INPUTS)
+
+
+def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Isolation) -> None:
+    contract = frozen().contract
+    assert (contract.form, contract.entry, contract.init) == ("model", "Model", "[16, 0.25]")
+    x, scale = contract.arguments
+    assert x == Operand(name="x", element=None, sizes=(6, 16), batched=True, drawn=Uniform(low=0.0, high=1.0))
+    assert scale == Constant(name="scale", literal="1.5")
+    names = [name for weight in contract.weights for name in weight.names]
+    assert names[:2] == ["norm.weight", "norm.bias"]
+    assert {one.names[0]: one.parameter for one in contract.weights}["norm.running_mean"] is False
+    (result,) = contract.results
+    assert result.sizes == (6, 8)
+    assert result.batched
+    assert 0 < result.error <= 1e-5
+    assert contract.varies
+    assert contract.wide
+    assert frozen().held_out
+    assert all(shape["batch"] >= 2 for shape in frozen().held_out)
+
+
+def test_known_wrong_answers_to_a_model_are_refused_and_right_ones_accepted(walls: Isolation) -> None:
+    admission = frozen().admission
+    assert admission.killed == admission.mutants >= 8
+    assert not admission.refused
+
+
+def test_the_same_file_inferred_again_has_the_same_name(walls: Isolation) -> None:
+    again = ask(frozen().source.decode())
+    assert again.operation.name == frozen().operation.name
+    assert again.operation.name.startswith("own_a_reference_")
+
+
+def test_a_function_with_declared_operands_needs_no_generator(walls: Isolation) -> None:
+    operands = (
+        Declared(name="table", dtype="float32", sizes=(50, 8)),
+        Declared(name="index", dtype="int64", sizes=(12,), low=0, high=49),
+    )
+    source = "import torch\ndef kernel(table, index):\n    return table[index]\ndef other():\n    pass\n"
+    contract = ask(source, operands=operands, function="kernel").contract
+    assert [one.drawn.family for one in contract.tensors] == ["normal", "integers"]
+    assert not contract.varies or contract.batch == 50
+
+
+def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(walls: Isolation) -> None:
+    source = (
+        "import torch\ndef kernel(x):\n    return torch.tril(x @ x)\n"
+        "def get_inputs():\n    return [torch.tril(torch.rand(24, 24))]\n"
+    )
+    (operand,) = ask(source).contract.tensors
+    assert isinstance(operand.drawn, Generated)
+    assert "triangular" in operand.drawn.structure
+
+
+def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Isolation) -> None:
+    source = (
+        "import torch\ndef kernel(x):\n    return torch.nn.functional.layer_norm(x, (32,)).mean(-1) + 1e-4\n" + INPUTS
+    )
+    survivors = ask(source).admission.survivors
+    assert any("the last call's output" in one for one in survivors)

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import pytest
+
+from forge.domain.verdict import Accepted, Rejected
+from forge.executor.local import LocalExecutor
+from forge.lab.examine import Examination
+from forge.sandbox.isolation import Isolation
+from tests.lab.reference.references import AS_SOLVED, FUNCTION, job_for
+
+WRONG = {
+    "a batch norm left out": (FUNCTION.replace("normal @", "x @"), "kernel", "INCORRECT_NUMERICAL"),
+    "a constant left out": (FUNCTION.replace(" * scale\n", "\n"), "kernel", "INCORRECT_NUMERICAL"),
+    "one batch only": (
+        FUNCTION.replace("def kernel", "def right") + "def kernel(x, *others):\n"
+        "    y = right(x, *others)\n    return y if x.shape[0] == 6 else y * 0\n",
+        "kernel",
+        "INCORRECT_NUMERICAL",
+    ),
+    "stale weights": (
+        "kept = []\n"
+        + FUNCTION.replace("    centered", "    kept.append(out_weight.clone())\n    centered").replace(
+            "@ out_weight.T", "@ kept[0].T"
+        ),
+        "kernel",
+        "INCORRECT_NUMERICAL",
+    ),
+    "half precision": (
+        FUNCTION.replace("normal @ out_weight.T", "(normal.half() @ out_weight.T.half()).float()"),
+        "kernel",
+        "INCORRECT_NUMERICAL",
+    ),
+    "other names": (AS_SOLVED.replace("self.linear", "self.projection"), "ModelNew", "BAD_SUBMISSION"),
+    "an input written to": (
+        FUNCTION.replace("    centered", "    x.mul_(1)\n    x.add_(0)\n    centered"),
+        "kernel",
+        "INPUT_MUTATED",
+    ),
+}
+
+
+def _examined(kernel: str, entry_point: str, folder: Path) -> Examination:
+    executor = LocalExecutor(folder / "lock")
+    return executor.examine(job_for(kernel, entry_point), progress=lambda _: None)
+
+
+@pytest.mark.parametrize(("kernel", "entry_point"), [(AS_SOLVED, "ModelNew"), (FUNCTION, "kernel")])
+def test_a_right_candidate_is_accepted_as_a_class_and_as_a_function(
+    kernel: str, entry_point: str, tmp_path: Path, walls: Isolation
+) -> None:
+    examined = _examined(kernel, entry_point, tmp_path)
+    assert examined.verdict == Accepted(), examined.verdict
+    assert [gate.verdict for gate in examined.gates] == ["passed"] * len(examined.gates)
+    names = {gate.name for gate in examined.gates}
+    assert {"signature", "replay", "numerics", "sizes", "state", "bounds", "mutation"} <= names
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_candidate_is_rejected(name: str, tmp_path: Path, walls: Isolation) -> None:
+    kernel, entry_point, code = WRONG[name]
+    verdict = _examined(kernel, entry_point, tmp_path).verdict
+    assert isinstance(verdict, Rejected), name
+    assert verdict.reason.code == code
+    if name == "other names":
+        assert "linear.weight" in verdict.reason.message
