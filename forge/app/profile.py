@@ -10,6 +10,7 @@ from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
 from forge.executor.local import LocalExecutor, require_lab
 from forge.lab.job import Progress
+from forge.pipeline.job import job_of
 from forge.pipeline.profile import Tool, profile
 from forge.projections.runs import RunState
 
@@ -17,11 +18,10 @@ TOOLS: dict[str, Tool] = {name: name for name in get_args(Tool)}
 
 
 def profile_candidate(
-    workspace: Workspace, run: RunState, *, untrusted_tool: str, progress: Progress
+    workspace: Workspace, run: RunState, *, untrusted_tool: str | None, progress: Progress
 ) -> dict[str, object]:
-    """Record ProfileCaptured; the report, as data."""
-    tool = TOOLS.get(untrusted_tool)
-    if tool is None:
+    """Record ProfileCaptured; the report, as data. Without a tool: counters where they can be had, else operators."""
+    if untrusted_tool is not None and untrusted_tool not in TOOLS:
         raise UnknownName("profiler", untrusted_tool, list(TOOLS))
     if run.verified is None:
         raise PhaseOutOfOrder(
@@ -31,6 +31,7 @@ def profile_candidate(
     require_lab()
     evidence = evidence_of(workspace, run, attempt=1)
     executor = LocalExecutor(workspace.runs_root / "measuring.lock")
+    tool = TOOLS[untrusted_tool] if untrusted_tool is not None else executor.profiler(job_of(evidence))
     outcome = profile(
         evidence, executor, artifact_of(workspace, run.verified.event.artifact_sha256), tool=tool, progress=progress
     )

@@ -9,7 +9,11 @@ from forge.cli.options import DeviceName, Home, Json, Run
 from forge.cli.output import emit_json, emit_table, reporting, say
 
 ToolName = Annotated[
-    str, typer.Option(help="ncu: counters, on the target GPU; cuobjdump: the machine code, anywhere.")
+    str | None,
+    typer.Option(
+        help="ncu: counters, on the target GPU; torch: time by operator; cuobjdump: the machine code, anywhere. "
+        "Default: ncu where it is, else torch."
+    ),
 ]
 
 
@@ -19,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def profile(
-    run: Run, tool: ToolName = "ncu", device: DeviceName = None, home: Home = None, as_json: Json = False
+    run: Run, tool: ToolName = None, device: DeviceName = None, home: Home = None, as_json: Json = False
 ) -> None:
     """Show what holds a verified candidate's kernels back; takes no part in any verdict.
 
@@ -34,9 +38,21 @@ def profile(
     if as_json:
         emit_json(answer)
         return
-    report: Any = answer["report"]  # Any: a JSON document, taken apart for people
-    for kernel in report.get("kernels") or report["code"]:
+    _show(answer["report"])
+
+
+def _show(report: Any) -> None:  # Any: a JSON document, taken apart for people
+    for kernel in (*report.get("kernels", ()), *report.get("code", ())):
         emit_table(kernel["name"], ("", ""), [(name, value) for name, value in kernel.items() if name != "name"])
+    if operators := report.get("operators"):
+        columns = ("operator", "calls", "own time, us a call", "on the GPU, us a call")
+        emit_table("by torch's profiler, which takes time itself", columns, [_per_call(one) for one in operators])
     if found := report.get("diagnosis"):
         read = ", ".join(f"{name} {value:.4g}" for name, value in found["evidence"].items())
         say(f"bottleneck: {found['bottleneck']}, since {found['rule']} ({read})")
+
+
+def _per_call(operator: Any) -> tuple[object, ...]:  # Any: likewise
+    calls = max(1, operator["calls"])
+    times = (f"{operator[key] / calls / 1000:.2f}" for key in ("self_ns", "device_ns"))
+    return operator["name"], operator["calls"], *times

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from forge.domain.device import Positive
 from forge.domain.digest import Value
@@ -49,6 +49,18 @@ class Diagnosis(Value):
     """The rule that applied, in words."""
     evidence: dict[str, float]
     """Field of the profile -> what it read; what is held against what, the rule says."""
+
+
+class OperatorTime(Value):
+    """One operator or kernel in torch's profile of several calls."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[ -~]{1,200}$")]
+    """`call` is the call itself: its own time is what no operator took, such as a compiled extension's."""
+    calls: Count
+    self_ns: Annotated[float, Field(ge=0)]
+    """On the processor, without what it called, over all calls; under the profiler, which takes time itself."""
+    device_ns: Annotated[float, Field(ge=0)]
+    """On the GPU, likewise."""
 
 
 class CodeFacts(Value):

@@ -1,5 +1,6 @@
 """Runs lab jobs on this machine, one measurement at a time."""
 
+import importlib.metadata
 import importlib.util
 import random
 import subprocess
@@ -8,7 +9,7 @@ from typing import Literal
 
 from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
-from forge.domain.profile import CodeFacts
+from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit
 from forge.executor.turns import lock_of, turn
 from forge.lab.calibrate import calibrate as measure_ceilings
@@ -20,6 +21,8 @@ from forge.lab.job import Job, Progress, Rival, processors
 from forge.lab.plan.launcher import kept_plan
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
+from forge.lab.profile.operators import count_operators
+from forge.lab.reference.binding import answered
 from forge.lab.replays import Replays, measure_replays
 from forge.lab.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing import Attempt, measure
@@ -73,9 +76,10 @@ class LocalExecutor:
     def examine(self, job: Job, *, progress: Progress) -> Examination:
         """Judge a candidate; on a GPU, beside other judging only, and the device is looked at afterwards."""
         if job.gpu is None:
-            return examine(job, progress=progress)
-        with turn(lock_of(job.gpu), alone=False, progress=progress):
-            examined = examine(job, progress=progress)
+            with answered(job) as asked:
+                return examine(asked, progress=progress)
+        with turn(lock_of(job.gpu), alone=False, progress=progress), answered(job) as asked:
+            examined = examine(asked, progress=progress)
             require_health(job.gpu)
         return examined
 
@@ -98,7 +102,8 @@ class LocalExecutor:
                 rivals = kept_plan(rival.artifact) if rival else None
                 attempt: Attempt | Replays | Failed = measure_replays(job, plan, rivals, rng=rng, progress=progress)
             else:
-                attempt = measure(job, artifact, rival, rng=rng, progress=progress)
+                with answered(job) as asked:
+                    attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
             if job.gpu is not None:
                 require_health(job.gpu)
         return attempt
@@ -112,6 +117,8 @@ class LocalExecutor:
         if ceilings is None:
             raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
         written = operation.written_bytes(job.shape, job.dtype)
+        if operation.updates:
+            set_bytes = moved  # of what is updated in place little is touched: a cache may hold it all
         return floor_ns(moved, ceilings, written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes)
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
@@ -123,18 +130,31 @@ class LocalExecutor:
         if job.gpu is None:
             raise EnvironmentUnfit(
                 "counters are taken on the target GPU: this machine hasn't got it",
-                hint="forge profile RUN --tool cuobjdump",
+                hint="forge profile RUN --tool torch, or --tool cuobjdump",
             )
         ncu.program()
         with turn(lock_of(job.gpu), alone=True, progress=progress):
             return capture_counters(job, artifact)
 
+    def operators(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
+    ) -> tuple[OperatorTime, ...]:
+        """What torch's profiler sees of the candidate's calls, while nothing else of ours runs on the device."""
+        with turn(lock_of(job.gpu) if job.gpu else self._lock, alone=True, progress=progress):
+            return count_operators(job, artifact)
+
     def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
         """What the candidate's device code is made of."""
         return read_machine_code(artifact)
 
-    def tool_version(self, tool: Literal["ncu", "cuobjdump"]) -> str:
+    def profiler(self, job: Job) -> Literal["ncu", "torch"]:
+        """What can look at a job's launches here: counters on its GPU, where ncu is installed, else operators."""
+        return "ncu" if job.gpu is not None and ncu.is_installed() else "torch"
+
+    def tool_version(self, tool: Literal["ncu", "torch", "cuobjdump"]) -> str:
         """The last line of what a profiler says of itself."""
+        if tool == "torch":
+            return importlib.metadata.version("torch")
         program = ncu.program() if tool == "ncu" else machine_code.program()
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
         return (said.strip().splitlines() or ["not reported"])[-1][:200]

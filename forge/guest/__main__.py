@@ -24,6 +24,8 @@ def main() -> None:
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     import torch
 
+    from . import module
+
     torch.set_num_threads(int(str(body["threads"])))
     torch.set_grad_enabled(False)
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
@@ -32,6 +34,9 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     except load.NoEntryPointError as missing:
         print(missing, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.NO_ENTRY_POINT)
+    except module.OtherStateError as other:
+        print(other, file=sys.stderr)  # noqa: T201 (likewise)
+        channel.reply(0, wire.OTHER_STATE)
     except BaseException:  # noqa: BLE001 (whatever an import raises, it is the candidate's)
         traceback.print_exc()
         channel.reply(0, wire.LOAD_FAILED)
@@ -51,6 +56,9 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
         elif "capture" in command.body:
             if served is not None:
                 _capture(functions, served, command.body)
+        elif "count_operators" in command.body:
+            if served is not None:
+                _count_operators(functions, served, command.body)
         else:
             served = None  # what lies on a device is given back first
             served = _Served(arena, run.lay_out(arena, command.body, device))
@@ -85,6 +93,20 @@ def _capture(functions: list[load.Function], served: _Served, body: dict[str, ob
         directory = Path(str(body["candidate_directory"]))
         files = capture.capture(functions[0], inputs, tuple(scalars), directory)
         channel.reply(0, wire.DONE, completed=capture.hand_over(served.arena, files))  # type: ignore[arg-type]  # likewise
+    except BaseException:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
+        traceback.print_exc()
+        channel.reply(0, wire.RAISED)
+
+
+def _count_operators(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:
+    from . import operators, run
+
+    try:
+        inputs = run.on_device(served.layout, 0)  # type: ignore[arg-type]  # imported late, see _serve
+        scalars: list[float] = body["scalars"]  # type: ignore[assignment]  # host's JSON
+        table = operators.count(functions[0], inputs, scalars, int(str(body["count_operators"])))
+        served.arena[: len(table)] = table  # type: ignore[index]  # imported late, see _serve
+        channel.reply(0, wire.DONE, completed=len(table))
     except BaseException:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
         traceback.print_exc()
         channel.reply(0, wire.RAISED)

@@ -1,11 +1,12 @@
 """Beside the phases: have a tool look at a verified candidate, and record what it saw. No verdict rests on it."""
 
+from collections.abc import Sequence
 from typing import Literal, assert_never
 
 import orjson
 
 from forge.domain.digest import sha256
-from forge.domain.profile import CodeFacts, KernelProfile
+from forge.domain.profile import CodeFacts, KernelProfile, OperatorTime
 from forge.events import ProfileCaptured
 from forge.executor.local import LocalExecutor
 from forge.lab.job import Progress
@@ -13,7 +14,8 @@ from forge.pipeline.job import Evidence, job_of
 from forge.pipeline.outcome import Outcome
 from forge.sandbox.reply import ArtifactFile
 
-Tool = Literal["ncu", "cuobjdump"]
+Tool = Literal["ncu", "torch", "cuobjdump"]
+KINDS: dict[Tool, str] = {"ncu": "counters", "torch": "operators", "cuobjdump": "code"}
 
 
 def profile(
@@ -25,6 +27,10 @@ def profile(
             counters = executor.counters(job_of(evidence), artifact, progress=progress)
             metrics = _numbers(counters.kernels)
             document = counters.model_dump(mode="json")
+        case "torch":
+            operators = executor.operators(job_of(evidence), artifact, progress=progress)
+            metrics = _numbers(operators)
+            document = {"operators": [one.model_dump(mode="json") for one in operators]}
         case "cuobjdump":
             code = executor.machine_code(artifact)
             metrics = _numbers(code)
@@ -37,7 +43,7 @@ def profile(
         candidate=evidence.submitted.candidate,
         tool=tool,
         tool_version=executor.tool_version(tool),
-        kind="counters" if tool == "ncu" else "code",
+        kind=KINDS[tool],
         metrics=metrics,
         raw_sha256=sha256(raw),
         env_sha256=evidence.environment.env_sha256,
@@ -45,7 +51,7 @@ def profile(
     return Outcome(events=(event,), files={f"profile_{tool}.json": raw}, blobs=(raw,))
 
 
-def _numbers(kernels: tuple[KernelProfile, ...] | tuple[CodeFacts, ...]) -> dict[str, float]:
+def _numbers(kernels: Sequence[KernelProfile | OperatorTime | CodeFacts]) -> dict[str, float]:
     """`<place>.<field>` -> value, for each number that a tool gave; names and texts are in the report."""
     return {
         f"{place}.{name}": float(value)

@@ -157,6 +157,11 @@ class Session:
         answer = self._set_up({"capture": True, "scalars": list(scalars), "candidate_directory": directory})
         return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
 
+    def count_operators(self, scalars: tuple[float, ...], calls: int) -> bytes | Refused:
+        """Have torch's profiler count in the guest, over calls on the first set; what it hands over is untrusted."""
+        answer = self._set_up({"count_operators": calls, "scalars": list(scalars)})
+        return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
+
     def time(self, function: int, window: Window, scalars: tuple[float, ...]) -> Returned | Refused:
         """Have a trusted guest time one function over all sets of the layout, by graph replay on its device."""
         call_id = int.from_bytes(os.urandom(8), "big")

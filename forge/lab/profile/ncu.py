@@ -49,14 +49,25 @@ SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
 """To nanoseconds and bytes; every other unit is taken as it is."""
 LAUNCHES = 64
 _USUAL_PLACE = "/usr/local/cuda/bin"
-_FALLBACK = "forge profile RUN --tool cuobjdump reads the machine code and needs no counters"
+_FALLBACK = (
+    "forge profile RUN --tool torch gives the time by kernel, --tool cuobjdump the machine code, without counters"
+)
 _NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
 
 
 @cache
+def _found() -> str | None:
+    return shutil.which("ncu") or shutil.which("ncu", path=_USUAL_PLACE)
+
+
+def is_installed() -> bool:
+    """Whether there is one; whether it may read counters shows when it runs."""
+    return _found() is not None
+
+
 def program() -> str:
     """Where ncu is; raise EnvironmentUnfit."""
-    found = shutil.which("ncu") or shutil.which("ncu", path=_USUAL_PLACE)
+    found = _found()
     if found is None:
         raise EnvironmentUnfit("ncu (Nsight Compute) isn't on the path: expected it for counters", hint=_FALLBACK)
     return str(Path(found).resolve())

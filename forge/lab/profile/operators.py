@@ -1,0 +1,59 @@
+"""Torch's own profiler: which operators and kernels a call's time goes to, where counters can't be had.
+
+A candidate without a launch plan is profiled in its own guest, which could write the table itself; one with a plan in
+a launcher that holds none of its host code.
+"""
+
+import math
+
+from pydantic import TypeAdapter, ValidationError
+
+from forge.domain.profile import OperatorTime
+from forge.errors import EnvironmentUnfit
+from forge.lab.artifact import staged_files
+from forge.lab.finding import Failed
+from forge.lab.job import Job
+from forge.lab.plan.launcher import kept_plan, launched
+from forge.lab.probe import Probe
+from forge.lab.subject import loaded, staged
+from forge.sandbox.reply import ArtifactFile, Refused
+
+CALLS = 32
+LIMIT_BYTES = 2**20
+_ROWS = TypeAdapter(tuple[OperatorTime, ...])
+
+
+def count_operators(job: Job, artifact: tuple[ArtifactFile, ...]) -> tuple[OperatorTime, ...]:
+    """The operators and kernels of `CALLS` calls at the public shape, the longest first; raise EnvironmentUnfit."""
+    plan = kept_plan(artifact)
+    limits = job.limits(job.policy.verify_limit_s)
+    if plan is not None:
+        with launched(job, plan, limits) as probe:
+            return _counted(job, probe)
+    with staged(job, staged_files(job, artifact), {}) as stage, loaded(job, stage, limits) as probe:
+        return _counted(job, probe)
+
+
+def _counted(job: Job, probe: Probe | Failed) -> tuple[OperatorTime, ...]:
+    if isinstance(probe, Failed):
+        raise EnvironmentUnfit(f"the candidate can't be loaded under the profiler: {probe.reason.message}")
+    called = probe.call([probe.case(job.shape)])
+    if isinstance(called, Failed):
+        raise EnvironmentUnfit(f"the candidate can't be called under the profiler: {called.reason.message}")
+    answer = probe.count_operators(CALLS)
+    if isinstance(answer, Refused):
+        raise EnvironmentUnfit(f"torch's profiler gave nothing: {answer.reason.message}")
+    return parse_operators(answer)
+
+
+def parse_operators(untrusted: bytes) -> tuple[OperatorTime, ...]:
+    """Read a guest's table; raise EnvironmentUnfit for anything that isn't one."""
+    try:
+        if len(untrusted) > LIMIT_BYTES:
+            raise ValueError(f"{len(untrusted)} bytes")
+        rows = _ROWS.validate_json(untrusted)
+    except (ValidationError, ValueError) as error:
+        raise EnvironmentUnfit(f"the profiler's table can't be read: {str(error)[:300]}") from error
+    if not rows or not math.isfinite(sum(row.self_ns + row.device_ns for row in rows)):
+        raise EnvironmentUnfit("the profiler's table can't be read: expected at least one row with finite times")
+    return rows
