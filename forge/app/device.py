@@ -11,7 +11,6 @@ from forge.domain.device import PROTOCOL_VERSION, Ceilings, Device
 from forge.domain.environment import Environment
 from forge.errors import UnknownName
 from forge.events import DeviceCalibrated
-from forge.executor.local import calibrate, require_lab
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import choose, devices
 
@@ -33,6 +32,8 @@ def chosen_device(named: str | None = None) -> Device | None:
 
 def measured_ceilings(device: Device | None) -> Ceilings:
     """Measure now: the GPU where there is one, else the processor. Raise EnvironmentUnfit."""
+    from forge.executor.local import calibrate, require_lab
+
     require_lab()
     return calibrate(device)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.briefs import prepare
 from forge.app.device import required_ceilings
 from forge.app.recorded import (
     artifact_of,
@@ -17,7 +18,6 @@ from forge.app.recorded import (
     rival_of,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
-from forge.app.tasks import prepare
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.domain.digest import sha256
@@ -67,7 +67,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     event = outcome.events[0]
     if isinstance(event, CandidateRejected):
-        workspace.seal(run.run_id, "rejected")
+        take_up(workspace, workspace.find_run(run.run_id))
     return event
 
 

@@ -3,6 +3,7 @@
 import orjson
 
 from forge.app.device import chosen_device
+from forge.app.experiment import offered_kernel
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
@@ -16,9 +17,6 @@ from forge.events import (
     CandidateSubmitted,
     CandidateVerified,
     EnvironmentCaptured,
-    KernelDeprecated,
-    KernelPromoted,
-    KernelRevoked,
 )
 from forge.executor.local import isolation
 from forge.lab.job import Rival
@@ -60,16 +58,9 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
 
 def rival_of(workspace: Workspace, family: str) -> Rival | None:
     """The kernel that the registry offers for a family now: its newest version that nobody withdrew."""
-    offered: dict[str, KernelPromoted] = {}
-    for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
-        match recorded.event:
-            case KernelPromoted() as promoted:
-                offered[promoted.kernel_id] = promoted
-            case KernelRevoked(kernel_id=kernel_id) | KernelDeprecated(kernel_id=kernel_id):
-                offered.pop(kernel_id, None)
-    if not offered:
+    newest = offered_kernel(workspace, family)
+    if newest is None:
         return None
-    newest = max(offered.values(), key=lambda promoted: promoted.version)
     return Rival(
         files={file.path: workspace.blobs.get(file.sha256) for file in newest.files},
         artifact=artifact_of(workspace, newest.artifact_sha256),

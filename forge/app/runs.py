@@ -1,10 +1,12 @@
 """Where a run stands, what comes next, and how it ends."""
 
+from forge.app.experiment import close_experiment
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
+from forge.domain.verdict import UNDECIDED
 from forge.errors import PhaseOutOfOrder, UsageError
 from forge.events import RunAborted
-from forge.pipeline import benchmark, claims
+from forge.pipeline import claims
 from forge.projections.runs import RunState
 
 GATE = "system:gate"
@@ -40,12 +42,13 @@ def task_of(run: RunState) -> Task:
 
 
 def take_up(workspace: Workspace, run: RunState) -> RunState:
-    """Finish what a phase that was killed left half done: claims to assess, a seal, a publication."""
+    """Finish what what a phase leaves to do, or was killed over: claims, the experiment, a seal, a publication."""
     if run.sealed:
         if run.end is not None and workspace.published_seq < run.end.seq:
             workspace.publish()
         return run
     _assess_claims(workspace, run)
+    close_experiment(workspace, run, actor=GATE)
     if run.state in ENDS:
         workspace.seal(run.run_id, run.state)
     return workspace.find_run(run.run_id)
@@ -55,7 +58,7 @@ def _assess_claims(workspace: Workspace, run: RunState) -> None:
     timed = run.benchmark or run.failure
     if timed is None or run.assessments or not timed.event.workloads:
         return
-    if run.benchmark is None and run.failure and benchmark.undecided(run.failure.event.reason):
+    if run.benchmark is None and run.failure and run.failure.event.reason.code in UNDECIDED:
         return
     made = (claim.event for claim in run.claims)
     assessed = claims.assess(made, timed.event.workloads[0], benchmark_seq=timed.seq)

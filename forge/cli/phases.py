@@ -33,7 +33,7 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge plan last
     """
-    from forge.app.tasks import prepare
+    from forge.app.briefs import prepare
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
@@ -50,15 +50,29 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
         emit_table("Libraries", ("library", "state", "version"), libraries)
 
 
-def prompt(run: Run, home: Home = None, as_json: Json = False) -> None:
+def prompt(
+    run: Run,
+    budget_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1000,
+            help="Render it anew to fit so many tokens, by 3.5 bytes each; it says what it leaves out.",
+            show_default=False,
+        ),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Print the brief for a run.
 
-    Example: forge prompt last > brief.md
+    Example: forge prompt last --budget-tokens 8000 > brief.md
     """
-    from forge.app.tasks import brief, prepare
+    from forge.app.briefs import brief, prepare, render_within
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
+        if budget_tokens is not None:
+            render_within(workspace, state, budget_tokens=budget_tokens)
         text, path = brief(workspace, state), prepare(workspace, workspace.find_run(state.run_id))
     if as_json:
         emit_json({"prompt_path": str(path), "prompt": text})

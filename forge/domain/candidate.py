@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.experiment import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.task import LanguageName, Name
 from forge.domain.tensors import ClaimableLayout
 
@@ -74,8 +75,9 @@ class Metadata(Value):
     author: Line | None = None
     hypothesis: Annotated[str, StringConstraints(max_length=2000)] | None = None
     """Why this should be faster."""
-    layer: Line | None = None
-    axis: Line | None = None
+    layer: Layer | None = None
+    """L1 structure, L2 synchronisation, L3 instruction, L4 resource; follows from the axis."""
+    axis: Axis | None = None
     """The one thing changed against the parent."""
     parents: Annotated[tuple[Digest, ...], Field(max_length=16)] = ()
     claims: Annotated[tuple[MetadataClaim, ...], Field(max_length=20)] = ()
@@ -85,6 +87,26 @@ class Metadata(Value):
     cuda: CudaBuild | None = None
     layouts: Annotated[tuple[ClaimableLayout, ...], Field(max_length=3)] = ()
     """Layouts of inputs that the kernel takes beyond its contract; what is claimed is asked, and must hold."""
+
+    @field_validator("axis", mode="before")
+    @classmethod
+    def _one_axis(cls, untrusted_axis: object, info: ValidationInfo) -> object:
+        """One axis of the closed list, and of the layer that was declared."""
+        if untrusted_axis is None:
+            return None
+        wanted = layer_of(untrusted_axis) if isinstance(untrusted_axis, str) else None
+        if wanted is None:
+            listed = ", ".join(axis for axes in AXES.values() for axis in axes)
+            raise ValueError(f"expected one axis, since one figure shows one change: {listed}")
+        declared = info.data.get("layer", wanted)
+        if declared not in (None, wanted):
+            raise ValueError(f"axis {untrusted_axis!r} is of layer {wanted} ({LAYER_NAMES[wanted]}), not {declared}")
+        return untrusted_axis
+
+    @property
+    def layer_changed(self) -> Layer | None:
+        """The layer that was declared, or the one that the axis belongs to."""
+        return self.layer if self.axis is None else layer_of(self.axis)
 
     @property
     def build(self) -> CppBuild | CudaBuild | None:

@@ -25,6 +25,7 @@ from forge.events.candidate import (
 from forge.events.create import TaskCreated
 from forge.events.envelope import Recorded
 from forge.events.environment import DeviceCalibrated, EnvironmentCaptured
+from forge.events.experiment import ExperimentClosed, LessonAccepted, LessonProposed
 from forge.events.fact import Fact
 from forge.events.human import HumanDecided
 from forge.events.ledger import (
@@ -65,6 +66,9 @@ Event = (
     | BenchmarkErrored
     | BenchmarkInvalidated
     | ProfileCaptured
+    | ExperimentClosed
+    | LessonProposed
+    | LessonAccepted
     | PromotionDenied
     | KernelPromoted
     | KernelDeprecated
@@ -102,6 +106,9 @@ EVENT_TYPES: dict[str, type[Event]] = {
         BenchmarkErrored,
         BenchmarkInvalidated,
         ProfileCaptured,
+        ExperimentClosed,
+        LessonProposed,
+        LessonAccepted,
         PromotionDenied,
         KernelPromoted,
         KernelDeprecated,
@@ -153,6 +160,7 @@ __all__ = [
     "DeviceCalibrated",
     "EnvironmentCaptured",
     "Event",
+    "ExperimentClosed",
     "Fact",
     "HumanDecided",
     "KernelDeprecated",
@@ -163,6 +171,8 @@ __all__ = [
     "LedgerKeyRotated",
     "LedgerOpened",
     "LedgerRestored",
+    "LessonAccepted",
+    "LessonProposed",
     "PlanAccepted",
     "ProfileCaptured",
     "PromotionDenied",

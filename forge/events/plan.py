@@ -5,10 +5,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from forge.domain.digest import Digest, Value
+from forge.domain.evidence import Interval
+from forge.domain.experiment import Ended
 from forge.domain.verdict import ReasonCode
 from forge.events.fact import Fact
 
-ExperimentEnd = Literal["promoted", "denied", "not_faster", "rejected"]
+ExperimentEnd = Literal[Ended, "promoted", "denied", "not_faster", "rejected"]
+"""The last four stand in plans before version 3."""
 
 
 class ChosenSkill(Value):
@@ -40,9 +43,34 @@ class EarlierExperiment(Value):
     reason: ReasonCode | None
     """Why it wasn't promoted."""
     speedup: float | None = None
-    """Over the baseline that counted, where it was measured."""
+    """Over what it was held against, where it was measured."""
     hypothesis: str | None = None
     """In the author's words, on one line, cut short: untrusted."""
+    low: float | None = None
+    high: float | None = None
+    """The speedup's 95 % interval. Since version 3, as are the rest."""
+    against: str | None = None
+    layer: str | None = None
+    axis: str | None = None
+    closed_seq: int | None = None
+    """The event that closed it."""
+
+
+class BestKernel(Value):
+    """A kernel that the registry offers for what is asked."""
+
+    kernel_id: str
+    candidate: Digest
+    language: str
+    same_shape: bool
+    """Whether it was measured at the very shape that is asked."""
+    speedup: Interval
+    baseline: str
+    median_us: float = Field(gt=0)
+    floor_fraction: float | None = None
+    """Of the measured floor: 1 is as fast as the memory allows."""
+    promoted_seq: int
+    benchmark_seq: int
 
 
 class Triage(Value):
@@ -60,14 +88,19 @@ class Triage(Value):
     floor_us: float | None
     """Least traffic over the table's bandwidth: for orientation, no kernel is judged by it."""
     earlier: tuple[EarlierExperiment, ...] = ()
-    """The latest, newest first, for this operation on any processor and at any shape."""
+    """The latest for this operation, those on this processor first, at any shape."""
+    arithmetic_us: float | None = None
+    """Flops over the table's peak rate. Since version 3, as are the rest."""
+    rate_of: str | None = None
+    """Of which type that rate is: the element's on the matrix units, or fp32 on the vector units."""
+    best: BestKernel | None = None
 
 
 class PlanAccepted(Fact):
     """The skills for a task were chosen."""
 
     TYPE: ClassVar[str] = "PlanAccepted"
-    SCHEMA_VERSION: ClassVar[int] = 2
+    SCHEMA_VERSION: ClassVar[int] = 3
     task_id: str
     run_id: str
     skills: tuple[ChosenSkill, ...] = Field(min_length=1)

@@ -17,6 +17,8 @@ def with_nothing(*names: str) -> Step:
 UPCASTERS: dict[tuple[str, int], Step] = {
     ("TaskCreated", 1): with_nothing("admission"),
     ("PlanAccepted", 1): with_nothing("triage", "libraries"),
+    ("PlanAccepted", 2): with_nothing(),  # what version 3 adds lies inside the triage, and is absent by default
+    ("PromptRendered", 1): with_nothing("budget_tokens", "tokens"),
     ("CandidateSubmitted", 1): with_nothing("normalised_sha256"),
     ("CandidateRejected", 1): with_nothing("gates_sha256", "report_sha256", "reused_seq"),
     (

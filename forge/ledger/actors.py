@@ -24,6 +24,7 @@ GROUPS: dict[Group, frozenset[str]] = {
             "CandidateSubmitted",
             "CandidateDuplicated",
             "ClaimRecorded",
+            "LessonProposed",
         }
     ),
     "run": frozenset({"RunStarted", "RunSealed", "RunAborted"}),
@@ -41,10 +42,11 @@ GROUPS: dict[Group, frozenset[str]] = {
             "BenchmarkInvalidated",
             "ProfileCaptured",
             "ClaimAssessed",
+            "ExperimentClosed",
         }
     ),
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
-    "human": frozenset({"HumanDecided"}),
+    "human": frozenset({"HumanDecided", "LessonAccepted"}),
     "opening": frozenset({"LedgerOpened"}),
     "signed": frozenset({"CheckpointPublished", "LedgerKeyAdopted", "LedgerKeyRotated"}),
     "moved": frozenset({"LedgerImported", "LedgerRestored"}),

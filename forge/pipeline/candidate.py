@@ -57,7 +57,7 @@ def submit(
             author=parsed.author or author,
             parents=parsed.parents,
             hypothesis=parsed.hypothesis,
-            layer=parsed.layer,
+            layer=parsed.layer_changed,
             axis=parsed.axis,
             normalised_sha256=normalised_sha256(
                 files["kernel.py"].decode(), metadata=parsed, entry_point=candidate.entry_point

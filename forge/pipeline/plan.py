@@ -4,16 +4,17 @@ Triage first; then five skills of the two libraries: hygiene always, the operati
 and what else fits best. The same task and the same libraries give the same plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from forge.domain.digest import canonical
 from forge.domain.task import Task
 from forge.domain.verdict import ReasonCode
 from forge.errors import UsageError
-from forge.events import ChosenSkill, PlanAccepted
-from forge.events.plan import EarlierExperiment, SkillLibrary, Triage
+from forge.events import ChosenSkill, LessonProposed, PlanAccepted
+from forge.events.plan import BestKernel, EarlierExperiment, SkillLibrary, Triage
 from forge.operations import find_operation
+from forge.pipeline.lesson import AMENDED, amended, content_of
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skill_package import read_package
 from forge.pipeline.skill_search import Concept, Hit, search
@@ -36,6 +37,9 @@ _FAILURES: dict[ReasonCode, str] = {
 _COMMON = frozenset({"a", "and", "by", "each", "for", "in", "its", "of", "one", "other", "the", "to", "two", "with"})
 _LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
 
+Lessons = Mapping[str, Sequence[LessonProposed]]
+"""Playbook -> the lessons that were accepted into it, in order."""
+NO_LESSONS: Lessons = {}
 Library = tuple[tuple[Skill, ...], tuple[SkillLibrary, ...]]
 """Skills, and where they were looked for."""
 
@@ -54,11 +58,14 @@ def plan(
     run_id: str,
     earlier_experiments: int,
     earlier: tuple[EarlierExperiment, ...] = (),
+    best: BestKernel | None = None,
+    lessons: Lessons = NO_LESSONS,
     home: Path | None = None,
 ) -> tuple[tuple[Skill, ...], Outcome]:
-    """Choose skills for a task."""
+    """Choose skills for a task, with what was learned here in them."""
     skills, libraries = read_libraries(home)
-    found = triage(task, earlier)
+    skills = amended(skills, lessons)
+    found = triage(task, earlier, best)
     prior = bottleneck(found)
     concepts = concepts_of(task, prior, found)
     chosen = choose(skills, concepts, task)
@@ -75,7 +82,8 @@ def plan(
         libraries=libraries,
     )
     listed = canonical(event.model_dump(mode="json", include={"skills", "triage", "libraries", "bottleneck_prior"}))
-    return tuple(one for one, _ in chosen), Outcome(events=(event,), files={"skills.json": listed})
+    blobs = tuple(content_of(one, one.text) for one, _ in chosen if one.provider == AMENDED)
+    return tuple(one for one, _ in chosen), Outcome(events=(event,), files={"skills.json": listed}, blobs=blobs)
 
 
 def accepted(outcome: Outcome) -> PlanAccepted:
@@ -85,9 +93,9 @@ def accepted(outcome: Outcome) -> PlanAccepted:
     return event
 
 
-def planned(event: PlanAccepted, *, home: Path | None) -> tuple[Skill, ...]:
+def planned(event: PlanAccepted, *, home: Path | None, lessons: Lessons = NO_LESSONS) -> tuple[Skill, ...]:
     """The skills of a recorded plan, by digest; raise UsageError where a library isn't what it was."""
-    known = {one.sha256: one for one in read_libraries(home)[0]}
+    known = {one.sha256: one for one in amended(read_libraries(home)[0], lessons)}
     for one in event.skills:
         if one.sha256 not in known:
             message = f"skill {one.id!r} isn't what it was when run {event.run_id!r} was planned"

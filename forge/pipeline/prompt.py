@@ -1,36 +1,90 @@
-"""Phase 3: render the brief that an author works from."""
+"""Phase 3: render the brief that an author works from, within a budget of tokens."""
 
-import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import canonical, sha256
+from forge.domain.experiment import AXES, LAYER_NAMES
 from forge.domain.policy import Policy
-from forge.domain.task import Task
+from forge.domain.task import LanguageName, Objective, Task
 from forge.domain.tensors import TORCH_NAMES, TensorSpec
 from forge.events import PromptRendered
 from forge.events.plan import Triage
-from forge.languages import find_language
+from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
+from forge.pipeline.budget import DEFAULT_TOKENS, Told, fit, tokens_of
+from forge.pipeline.fence import fenced
+from forge.pipeline.hardware import described
+from forge.pipeline.metadata_schema import metadata_schema
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skills import Skill
-from forge.pipeline.triage import bottleneck
+from forge.pipeline.triage import LAUNCH_US, Bottleneck, bottleneck
 from forge.platforms import PROCESSORS
+from forge.projections.experiments import one_line
 
-TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 2
+TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 3
+TITLES: dict[LanguageName, str] = {"cpp": "C++", "cuda": "CUDA C++", "triton": "Triton", "torch": "PyTorch"}
+OBJECTIVES: dict[Objective, str] = {
+    "latency": "Latency: the time of one call.",
+    "throughput": "Throughput: rows for each second where calls follow each other.",
+    "memory": "Memory: as little of it beside inputs and outputs as can be, without losing time.",
+    "balanced": "Balanced: time first, and no more memory than it is worth.",
+}
+ADVICE: dict[Bottleneck, str] = {
+    "memory": "bytes decide. Touch every byte once, in wide accesses, with enough of them in flight; "
+    "arithmetic beside them costs nothing until the ridge.",
+    "compute": "arithmetic decides. Keep the matrix units fed without gaps; bytes matter where they stall them.",
+    "launch": "starting and finishing take longer than moving the bytes. One kernel, few steps that wait for each "
+    "other, and work spread wide enough are what can be gained.",
+}
 _PACKAGE = Path(__file__).parent.parent
+SHORTEST_US = 0.01
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def render(
-    task: Task, *, run_id: str, skills: tuple[Skill, ...], policy: Policy, triage: Triage | None = None
+    task: Task,
+    *,
+    run_id: str,
+    skills: tuple[Skill, ...],
+    policy: Policy,
+    triage: Triage | None = None,
+    budget_tokens: int = DEFAULT_TOKENS,
 ) -> Outcome:
-    """Render the brief; the same task, skills and policy give the same text."""
-    operation = find_operation(task.op)
+    """Render the brief; the same task, skills, policy and budget give the same text."""
     language = find_language(task.language)
-    variables: dict[str, object] = {
+    fixed = _variables(task, language, policy, triage, budget_tokens)
+    template = environment().get_template(TEMPLATE)
+    everything = Told(skills=skills, earlier=triage.earlier if triage else ())
+    told, text = fit(everything, lambda one: template.render(fixed | _told(one)), budget_tokens=budget_tokens)
+    rendered = text.encode()
+    source = (_PACKAGE / "prompts" / TEMPLATE).read_bytes() + language.guide_file.read_bytes()
+    event = PromptRendered(
+        task_id=task.task_id,
+        run_id=run_id,
+        template=TEMPLATE,
+        template_version=TEMPLATE_VERSION,
+        template_sha256=sha256(source),
+        variables_sha256=sha256(canonical(fixed | _told(told))),
+        rendered_sha256=sha256(rendered),
+        budget_tokens=budget_tokens,
+        tokens=tokens_of(text),
+        left_out=told.left_out,
+    )
+    return Outcome(events=(event,), files={"agent_prompt.md": rendered}, blobs=(rendered,))
+
+
+def _variables(
+    task: Task, language: Language, policy: Policy, triage: Triage | None, budget_tokens: int
+) -> dict[str, object]:
+    """What the template says, but for what the budget decides."""
+    operation = find_operation(task.op)
+    prior = bottleneck(triage) if triage else None
+    return {
         "task": task.model_dump(mode="json"),
         "operation": {
             "name": operation.name,
@@ -43,36 +97,45 @@ def render(
             "flops": operation.flops(task.shape),
             "operands": [_operand(spec, task) for spec in operation.inputs],
             "results": [_operand(spec, task) for spec in operation.outputs],
+            "updates": list(operation.updates),
+            "returned": [spec.name for spec in operation.returned],
+            "own": operation.own is not None,
         },
-        "processor": PROCESSORS[task.target.gpu].name,
-        "reference": reference_source(operation),
+        "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
+        "reference": fenced(reference_source(operation), "python"),
+        "objective": OBJECTIVES[task.objective],
         "files": list(REQUIRED_FILES),
-        "metadata_schema": _metadata_schema(),
+        "layers": [[layer, LAYER_NAMES[layer], list(axes)] for layer, axes in AXES.items()],
+        "metadata_schema": fenced(metadata_schema(task), "json"),
+        "multiples": [policy.tolerance_baseline_multiple, policy.tolerance_accumulate_multiple],
         "verify_limit_s": policy.verify_limit_s,
-        "benchmark_limit_s": policy.benchmark_limit_s,
-        "language": {"name": language.name, "guide": f"{language.name}/guide.md.j2"},
-        "skills": [{"id": skill.id, "text": skill.text.strip()} for skill in skills],
-        "triage": None if triage is None else triage.model_dump(mode="json"),
-        "bottleneck": None if triage is None else bottleneck(triage),
+        "pairs": policy.process_pairs,
+        "language": {
+            "name": language.name,
+            "title": TITLES[language.name],
+            "summary": language.summary,
+            "guide": f"{language.name}/guide.md.j2",
+        },
+        "triage": triage.model_dump(mode="json", exclude={"earlier"}) if triage else None,
+        "bottleneck": prior,
+        "advice": ADVICE[prior] if prior else None,
+        "launch_us": LAUNCH_US,
+        "budget_tokens": budget_tokens,
     }
-    rendered = _environment().get_template(TEMPLATE).render(variables).encode()
-    source = (_PACKAGE / "prompts" / TEMPLATE).read_bytes() + language.guide_file.read_bytes()
-    event = PromptRendered(
-        task_id=task.task_id,
-        run_id=run_id,
-        template=TEMPLATE,
-        template_version=TEMPLATE_VERSION,
-        template_sha256=sha256(source),
-        variables_sha256=sha256(canonical(variables)),
-        rendered_sha256=sha256(rendered),
-    )
-    return Outcome(events=(event,), files={"agent_prompt.md": rendered}, blobs=(rendered,))
+
+
+def _told(told: Told) -> dict[str, object]:
+    return {
+        "skills": [{"id": skill.id, "text": skill.text.strip()} for skill in told.skills],
+        "earlier": [one.model_dump(mode="json") for one in told.earlier],
+        "left_out": list(told.left_out),
+    }
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Templates, compiled once in a process."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader([_PACKAGE / "prompts", _PACKAGE / "languages"]),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 (Markdown for an author, never HTML)
@@ -80,18 +143,34 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters |= {"fenced": fenced, "cell": one_line}
+    environment.filters |= {"amount": amount, "us": microseconds, "interval": interval}
+    return environment
 
 
-@cache
-def _metadata_schema() -> str:
-    """What metadata.json must follow."""
-    return json.dumps(Metadata.model_json_schema(), indent=2, sort_keys=True)
+def amount(value: float, unit: str) -> str:
+    """A number of bytes or flops as a person reads it, in decimal multiples: 33554432 B is 33.6 MB."""
+    for size, prefix in _UNITS:
+        if value >= size:
+            return f"{value / size:.3g} {prefix}{unit}"
+    return f"{value:g} {unit}"
+
+
+def microseconds(value_us: float) -> str:
+    """A time as a person reads it: three digits, and no false zero."""
+    return f"{value_us:.3g} us" if value_us >= SHORTEST_US else f"under {SHORTEST_US:g} us"
+
+
+def interval(figures: Mapping[str, float | None]) -> str:
+    """A speedup with its interval, from anything that has them by these names; nothing where nothing was timed."""
+    ratio, low, high = (figures[name] for name in ("speedup", "low", "high"))
+    return "" if ratio is None else f"{ratio:.2f}x ({low:.2f} to {high:.2f})"
 
 
 def _operand(spec: TensorSpec, task: Task) -> dict[str, object]:
-    described: dict[str, object] = {
+    return {
         "name": spec.name,
         "axes": list(spec.axes),
         "sizes": list(spec.sizes(task.shape)),
+        "element": f"torch.{TORCH_NAMES[spec.element_type(task.dtype)]}",
     }
-    return described if spec.element is None else {**described, "element": TORCH_NAMES[spec.element]}

@@ -3,7 +3,8 @@
 from typing import Literal
 
 from forge.domain.task import Task
-from forge.events.plan import EarlierExperiment, Triage
+from forge.domain.tensors import DType
+from forge.events.plan import BestKernel, EarlierExperiment, Triage
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS, Processor
 
@@ -21,21 +22,25 @@ _MATRIX_INTENSITY = 32.0
 """Flops per byte above which an operation can only be a product of matrices: those run on the matrix units."""
 
 
-def triage(task: Task, earlier: tuple[EarlierExperiment, ...]) -> Triage:
-    """The implementation class, the arithmetic intensity against the processor's table, the earlier experiments."""
+def triage(task: Task, earlier: tuple[EarlierExperiment, ...], best: BestKernel | None = None) -> Triage:
+    """The implementation class, the roofline by the processor's table, and what is known from before."""
     operation = find_operation(task.op)
     processor = PROCESSORS[task.target.gpu]
     moved, flops = operation.bytes_moved(task.shape, task.dtype), operation.flops(task.shape)
     intensity = flops / max(moved, 1)
-    bandwidth = processor.peak_bandwidth_gb_s
+    bandwidth, unit = processor.peak_bandwidth_gb_s, _unit(processor, task, intensity)
+    rate = processor.peak_tflop_s.get(unit)
     return Triage(
         implementation=task.language,
         bytes_moved=moved,
         flops=flops,
         intensity=round(intensity, 3),
-        ridge=_ridge(processor, task, intensity),
+        ridge=round(rate * 1e3 / bandwidth, 2) if rate and bandwidth else None,
         floor_us=round(moved / bandwidth / 1e3, 3) if bandwidth else None,
         earlier=earlier,
+        arithmetic_us=round(flops / rate / 1e6, 3) if rate else None,
+        rate_of=unit if rate else None,
+        best=best,
     )
 
 
@@ -48,8 +53,6 @@ def bottleneck(found: Triage) -> Bottleneck:
     return "launch" if starts else "memory"
 
 
-def _ridge(processor: Processor, task: Task, intensity: float) -> float | None:
-    """Peak rate over bandwidth: of the matrix units where the operation can use them, else of the vector units."""
-    unit = task.dtype if intensity > _MATRIX_INTENSITY and task.dtype in processor.peak_tflop_s else "fp32"
-    rate, bandwidth = processor.peak_tflop_s.get(unit), processor.peak_bandwidth_gb_s
-    return round(rate * 1e3 / bandwidth, 2) if rate and bandwidth else None
+def _unit(processor: Processor, task: Task, intensity: float) -> DType:
+    """Whose peak rate counts: the matrix units' where the operation can use them, else the vector units'."""
+    return task.dtype if intensity > _MATRIX_INTENSITY and task.dtype in processor.peak_tflop_s else "fp32"

@@ -1,95 +1,81 @@
-"""What was tried for an operation, and how it ended: failures are kept as carefully as successes."""
+"""What was tried for an operation and how it ended, as plans and notes quote it: failures as carefully as successes.
 
-from collections.abc import Iterable
+Read from `history.db` at the ledger's head: the same rows that an audit shows.
+"""
 
-import orjson
+import sqlite3
 
+from forge.domain.digest import canonical
+from forge.domain.evidence import Interval
 from forge.domain.task import Task
-from forge.domain.verdict import UNDECIDED, ReasonCode
-from forge.events import (
-    BenchmarkFailed,
-    BenchmarkRecorded,
-    CandidateRejected,
-    CandidateSubmitted,
-    Event,
-    KernelPromoted,
-    PromotionDenied,
-    TaskCreated,
-)
-from forge.events.plan import EarlierExperiment, ExperimentEnd
-from forge.ledger.store import Ledger
+from forge.events.plan import BestKernel, EarlierExperiment
+from forge.projections.state import Cell, Row
 
-TYPES = (
-    *("CandidateSubmitted", "CandidateRejected", "BenchmarkRecorded", "BenchmarkFailed"),
-    *("KernelPromoted", "PromotionDenied"),
-)
 LATEST = 8
 """How many are kept for a plan: an author reads a page, not an archive."""
-LOOKED_AT = 64
-"""How many of the latest runs are read for them; each costs a look-up by index."""
 HYPOTHESIS_LIMIT = 160
+EARLIER = """
+    SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq
+    FROM experiments WHERE op = :op
+    ORDER BY (gpu = :gpu AND dtype = :dtype) DESC, closed_seq DESC LIMIT :latest
+"""
+BEST = """
+    SELECT kernel_id, kernels.candidate, language, kernels.shape = :shape, kernels.speedup, kernels.low, kernels.high,
+           kernels.baseline, kernels.candidate_median_ns, benchmarks.floor_fraction, promoted_seq, benchmark_seq
+    FROM kernels LEFT JOIN benchmarks
+        ON benchmarks.seq = benchmark_seq AND benchmarks.shape = kernels.shape AND benchmarks.baseline_used
+    WHERE kernels.op = :op AND kernels.gpu = :gpu AND kernels.dtype = :dtype AND status = 'active'
+    ORDER BY kernels.shape = :shape DESC, language = :language DESC, kernels.low DESC, kernel_id LIMIT 1
+"""
 
 
-def earlier_experiments(ledger: Ledger, op: str) -> tuple[EarlierExperiment, ...]:
-    """The latest experiments on an operation that ended on evidence, newest run first."""
-    tasks = {
-        recorded.event.task_id: recorded.event.task
-        for recorded in ledger.read(types=("TaskCreated",))
-        if isinstance(recorded.event, TaskCreated) and recorded.event.task.op == op
-    }
-    started = (orjson.loads(row.payload) for row in ledger.rows(types=("RunStarted",)))
-    runs = [(one["run_id"], tasks[one["task_id"]]) for one in started if one["task_id"] in tasks]
-    found: list[EarlierExperiment] = []
-    for run_id, task in reversed(runs[-LOOKED_AT:]):
-        events = (recorded.event for recorded in ledger.read(correlation_id=run_id, types=TYPES))
-        ended = conclude(run_id, task, events)
-        if ended is not None:
-            found.append(ended)
-        if len(found) == LATEST:
-            break
-    return tuple(found)
+def earlier_experiments(history: sqlite3.Connection, task: Task) -> tuple[EarlierExperiment, ...]:
+    """The latest experiments on the task's operation: those on its processor and type first, each newest first."""
+    names = {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype, "latest": LATEST}
+    found = history.execute(EARLIER, names)
+    columns = [name for name, *_ in found.description]
+    return tuple(_earlier(dict(zip(columns, row, strict=True))) for row in found)
 
 
-def conclude(run_id: str, task: Task, events: Iterable[Event]) -> EarlierExperiment | None:
-    """How a run's experiment ended, by its latest decision; None if nothing was decided about the candidate."""
-    hypothesis: str | None = None
-    speedup: float | None = None
-    end: tuple[ExperimentEnd, ReasonCode | None] | None = None
-    for event in events:
-        match event:
-            case CandidateSubmitted():
-                hypothesis = one_line(event.hypothesis)
-            case BenchmarkRecorded():
-                speedup = _speedup(event)
-            case BenchmarkFailed():
-                speedup, end = _speedup(event), ("not_faster", event.reason.code)
-            case CandidateRejected():
-                end = ("rejected", event.reason.code)
-            case PromotionDenied():
-                end = ("denied", event.reason.code)
-            case KernelPromoted():
-                end = ("promoted", None)
-            case _:
-                pass
-    if end is None or end[1] in UNDECIDED:
+def _earlier(row: Row) -> EarlierExperiment:
+    """A row of the view; the author's words are made harmless, the task's id is cut to its family."""
+    words = {name: one_line(_text(row[name])) for name in ("layer", "axis", "hypothesis")}
+    family = str(row.pop("task_id")).rpartition("_")[0]
+    return EarlierExperiment.model_validate({**row, **words, "family": family})
+
+
+def _text(cell: Cell) -> str | None:
+    return None if cell is None else str(cell)
+
+
+def best_kernel(history: sqlite3.Connection, task: Task) -> BestKernel | None:
+    """The kernel that the registry offers on this processor in this type: at this shape, else at another."""
+    shape = canonical(task.shape).decode()
+    names = {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype, "language": task.language, "shape": shape}
+    row = history.execute(BEST, names).fetchone()
+    if row is None:
         return None
-    return EarlierExperiment(
-        run_id=run_id, family=task.family, ended=end[0], reason=end[1], speedup=speedup, hypothesis=hypothesis
+    kernel_id, candidate, language, same_shape, ratio, low, high, baseline, median_ns, floor, promoted, timed = row
+    return BestKernel(
+        kernel_id=kernel_id,
+        candidate=candidate,
+        language=language,
+        same_shape=bool(same_shape),
+        speedup=Interval(ratio=ratio, low=low, high=high),
+        baseline=baseline,
+        median_us=round(median_ns / 1e3, 3),
+        floor_fraction=floor,
+        promoted_seq=promoted,
+        benchmark_seq=timed,
     )
 
 
-def _speedup(event: BenchmarkRecorded | BenchmarkFailed) -> float | None:
-    """Over the baseline that counted, at the first workload: the public one."""
-    first = event.workloads[0].speedups if event.workloads else ()
-    return next((one.interval.ratio for one in first if one.baseline == event.baseline_used), None)
-
-
-def one_line(untrusted_text: str | None) -> str | None:
-    """An author's words as a table's cell can hold them: one line, no markup, cut short."""
+def one_line(untrusted_text: str | None, *, limit: int = HYPOTHESIS_LIMIT) -> str | None:
+    """Words from outside as a table's cell can hold them: one line, no markup, cut short."""
     if untrusted_text is None:
         return None
     plain = "".join(character if character.isprintable() else " " for character in untrusted_text)
     for mark, harmless in (("|", "/"), ("`", "'"), ("<", "("), (">", ")"), ("[", "("), ("]", ")")):
         plain = plain.replace(mark, harmless)
     plain = " ".join(plain.split())
-    return plain if len(plain) <= HYPOTHESIS_LIMIT else f"{plain[: HYPOTHESIS_LIMIT - 3]}..."
+    return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."

@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.digest import sha256
+from forge.domain.evidence import Interval
 from forge.domain.tensors import DTYPES
 from forge.errors import UsageError
-from forge.events import PlanAccepted
-from forge.events.plan import EarlierExperiment
+from forge.events import LessonProposed, PlanAccepted
+from forge.events.plan import BestKernel, EarlierExperiment
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS
+from forge.pipeline.lesson import AMENDED
 from forge.pipeline.plan import accepted, choose, concepts_of, plan, planned
 from forge.pipeline.skill_package import PACKAGE
 from forge.pipeline.skills import embedded_skills
@@ -30,7 +32,25 @@ SLOTS = [
 ]
 SKILLS = embedded_skills()
 FAILED = EarlierExperiment(
-    run_id="r0", family="cuda_rmsnorm_h200_bf16_b4_h64", ended="rejected", reason="INCORRECT_NUMERICAL"
+    run_id="r0",
+    family="cuda_rmsnorm_h200_bf16_b4_h64",
+    ended="incorrect",
+    reason="INCORRECT_NUMERICAL",
+    layer="L3",
+    axis="indexing",
+    closed_seq=7,
+)
+BEST = BestKernel(
+    kernel_id="cuda_rmsnorm_h200_bf16_b2048_h4096_v2",
+    candidate="c" * 64,
+    language="cuda",
+    same_shape=True,
+    speedup=Interval(ratio=1.5, low=1.4, high=1.6),
+    baseline="compile",
+    median_us=8.2,
+    floor_fraction=0.85,
+    promoted_seq=40,
+    benchmark_seq=38,
 )
 
 
@@ -163,6 +183,31 @@ def test_a_recorded_plan_is_found_again_by_digest_or_refused(tmp_path: Path) -> 
     changed = event.skills[0].model_copy(update={"sha256": "0" * 64})
     with pytest.raises(UsageError, match="isn't what it was"):
         planned(event.model_copy(update={"skills": (changed,)}), home=tmp_path)
+
+
+def test_an_accepted_lesson_makes_another_version_of_its_playbook() -> None:
+    task = made(op="rmsnorm", language="cuda", gpu="h200")
+    taught = LessonProposed(
+        lesson_id="rmsnorm-1",
+        op="rmsnorm",
+        playbook="playbook.cuda",
+        ended="improved",
+        text="Two rows in flight ``` pay.",
+        experiment_seqs=(12, 15),
+    )
+    before = accepted(plan(task, run_id="r", earlier_experiments=0)[1])
+    lessons = {"playbook.cuda": (taught,)}
+    skills, outcome = plan(task, run_id="r", earlier_experiments=0, lessons=lessons)
+    after = accepted(outcome)
+    changed = [new for old, new in zip(before.skills, after.skills, strict=True) if old.sha256 != new.sha256]
+    assert [(one.id, one.provider) for one in changed] == [("playbook.cuda", AMENDED)]
+    (blob,) = outcome.blobs
+    assert sha256(blob) == changed[0].sha256
+    text = blob.decode()
+    assert text.endswith("- `rmsnorm`, improved (n = 2; 12, 15): Two rows in flight ''' pay.\n")
+    assert planned(after, home=None, lessons=lessons) == skills
+    with pytest.raises(UsageError, match="isn't what it was"):
+        planned(after, home=None)
 
 
 def test_planning_and_rendering_import_no_torch() -> None:

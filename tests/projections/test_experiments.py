@@ -1,57 +1,137 @@
-"""Earlier experiments: what was decided, newest first, failures among them; an author's words are made harmless."""
+"""Experiments in the tables: what was decided, failures among them; an author's words are made harmless."""
 
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from forge.projections.experiments import HYPOTHESIS_LIMIT, LATEST, earlier_experiments, one_line
-from tests.projections.histories import Run, opened
-from tests.projections.test_real_ledger import new_ledger
-from tests.projections.test_run_lookup import three_runs
-from tests.projections.values import task
+from forge.domain.experiment import Conclusion
+from forge.events import ExperimentClosed
+from forge.projections.catch_up import built
+from forge.projections.experiments import HYPOTHESIS_LIMIT, LATEST, best_kernel, earlier_experiments, one_line
+from forge.projections.sqlite_file import connect
+from tests.projections.histories import History, Run, asked, benchmarked, deprecate, opened, past, promoted
+from tests.projections.values import SHAPE, digest, task
+
+RMSNORM = task(op="rmsnorm")
 
 
-def test_experiments_of_the_operation_are_found_newest_first_failures_included(tmp_path: Path) -> None:
-    with new_ledger(tmp_path / "kernel_registry.db") as ledger:
-        assert earlier_experiments(ledger, "rmsnorm") == ()
-        promoted, failed, undecided = three_runs(ledger)
-        found = earlier_experiments(ledger, "rmsnorm")
-        assert [(one.run_id, one.ended, one.reason) for one in found] == [
-            (failed, "not_faster", "TOO_SLOW"),
-            (promoted, "promoted", None),
-        ]
-        assert all(one.speedup is None or one.speedup > 0 for one in found)
-        assert found[1].speedup is not None
-        assert undecided not in {one.run_id for one in found}
-        assert earlier_experiments(ledger, "gelu") == ()
-        assert earlier_experiments(ledger, "rope") == ()
+@contextmanager
+def tables(history: History) -> Iterator[sqlite3.Connection]:
+    with (
+        TemporaryDirectory() as folder,
+        built(Path(folder), past(history.events)) as (path, _),
+        closing(connect(path)) as connection,
+    ):
+        yield connection
+
+
+def close(run: Run, *, ended: str = "regressed", decided_seq: int) -> int:
+    """The phase's own word on the run's experiment, which differs from what the decision alone says."""
+    conclusion = Conclusion.model_validate(
+        {"ended": ended, "reason": None, "against": "parent", "speedup": {"ratio": 0.9, "low": 0.8, "high": 0.95}}
+    )
+    return run.history.add(
+        ExperimentClosed(
+            **run.ids,
+            parent=digest("parent"),
+            layer="L1",
+            axis="tiling",
+            conclusion=conclusion,
+            decided_seq=decided_seq,
+        )
+    )
+
+
+def failing(code: str) -> Callable[[Run], Run]:
+    return lambda run: run.fail(code)
 
 
 @pytest.mark.parametrize(
-    ("code", "counts"), [("INCORRECT_NUMERICAL", True), ("TOO_SLOW", True), ("GPU_SHARED", False)]
+    ("decide", "row"),
+    [
+        (lambda run: run.benchmark(ratio=1.5), ("improved", None, "eager", 1.5)),
+        (lambda run: run.benchmark(ratio=1.01), ("no_change", None, "eager", 1.01)),
+        (failing("TOO_SLOW"), ("regressed", "TOO_SLOW", "eager", 0.9)),
+        (failing("BELOW_FLOOR"), ("incorrect", "BELOW_FLOOR", None, None)),
+    ],
 )
-def test_what_says_nothing_about_the_candidate_is_no_experiment(tmp_path: Path, code: str, counts: bool) -> None:
+def test_a_decision_that_no_event_closed_is_read_as_it_stands(decide: Callable[[Run], Run], row: tuple) -> None:
     history = opened()
-    run = Run(history, task(op="rmsnorm"), "a").start().submit()
-    run.verify().fail(code)
-    with new_ledger(tmp_path / "kernel_registry.db") as ledger:
-        for recorded in history.events[1:]:
-            ledger.append([recorded.event], actor="ci:test", correlation_id=run.run_id)
-        assert bool(earlier_experiments(ledger, "rmsnorm")) == counts
+    run = decide(Run(history, RMSNORM, "a").start().submit().verify())
+    assert asked(history, "SELECT ended, reason, against, speedup FROM experiments") == [row]
+    seq = len(history.events)
+    assert asked(history, "SELECT run_id, op, closed_seq, decided_seq FROM experiments") == [
+        (run.run_id, "rmsnorm", seq, seq)
+    ]
 
 
-def test_an_author_reads_the_latest_few(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", ["GPU_SHARED", "NOISE_TOO_HIGH"])
+def test_what_says_nothing_about_the_candidate_stays_open(code: str) -> None:
     history = opened()
-    with new_ledger(tmp_path / "kernel_registry.db") as ledger:
-        made, written = [], 1
-        for place in range(LATEST + 3):
-            run = Run(history, task(op="rmsnorm"), f"r{place:02}").start().submit()
-            run.verify().fail("TOO_SLOW")
-            made.append(run.run_id)
-            for recorded in history.events[written:]:
-                ledger.append([recorded.event], actor="ci:test", correlation_id=run.run_id)
-            written = len(history.events)
-        assert [one.run_id for one in earlier_experiments(ledger, "rmsnorm")] == made[::-1][:LATEST]
+    run = Run(history, RMSNORM, "a").start().submit().verify().fail(code)
+    assert asked(history, "SELECT count(*) FROM experiments") == [(0,)]
+    assert asked(history, "SELECT run_id, ended FROM trials") == [(run.run_id, None)]
+
+
+def test_the_phases_own_word_stands() -> None:
+    history = opened()
+    run = benchmarked(history, wanted=RMSNORM)
+    decided = len(history.events)
+    closed = close(run, decided_seq=decided)
+    assert asked(
+        history, "SELECT ended, against, parent, speedup, low, high, decided_seq, closed_seq FROM experiments"
+    ) == [("regressed", "parent", digest("parent"), 0.9, 0.8, 0.95, decided, closed)]
+
+
+def test_a_plan_gets_those_of_its_own_processor_first_each_newest_first() -> None:
+    history = opened()
+    runs = [
+        Run(history, wanted, f"r{place:02}").start().submit().verify().fail("TOO_SLOW")
+        for place, wanted in enumerate([RMSNORM, task(op="rmsnorm", gpu="h100"), RMSNORM, task(op="softmax")])
+    ]
+    with tables(history) as connection:
+        found = earlier_experiments(connection, RMSNORM)
+    assert [one.run_id for one in found] == [runs[2].run_id, runs[0].run_id, runs[1].run_id]
+    assert {(one.ended, one.reason, one.against) for one in found} == {("regressed", "TOO_SLOW", "eager")}
+    assert found[0].family == RMSNORM.family
+    assert found[0].low is not None
+
+
+def test_an_author_reads_the_latest_few() -> None:
+    history = opened()
+    made = [
+        Run(history, RMSNORM, f"r{place:02}").start().submit().verify().fail("TOO_SLOW").run_id
+        for place in range(LATEST + 3)
+    ]
+    with tables(history) as connection:
+        assert [one.run_id for one in earlier_experiments(connection, RMSNORM)] == made[::-1][:LATEST]
+
+
+def test_the_best_kernel_is_one_at_this_shape_that_still_stands() -> None:
+    history = opened()
+    with tables(history) as connection:
+        assert best_kernel(connection, RMSNORM) is None
+    elsewhere = promoted(history, name="a", wanted=task(op="rmsnorm", gpu="h100"), ratio=9.0)
+    other = promoted(history, name="b", wanted=RMSNORM.model_copy(update={"shape": {**SHAPE, "batch": 3}}), ratio=5.0)
+    with tables(history) as connection:
+        found = best_kernel(connection, RMSNORM)
+    assert found is not None
+    assert (found.kernel_id, found.same_shape) == (other, False)
+    here = promoted(history, name="c", wanted=RMSNORM, ratio=1.5, median_ns=2000.0)
+    with tables(history) as connection:
+        found = best_kernel(connection, RMSNORM)
+    assert found is not None
+    assert (found.kernel_id, found.same_shape, found.speedup.ratio) == (here, True, 1.5)
+    assert (found.median_us, found.floor_fraction, found.baseline) == (2.0, 0.5, "eager")
+    deprecate(history, here)
+    with tables(history) as connection:
+        found = best_kernel(connection, RMSNORM)
+    assert found is not None
+    assert found.kernel_id == other != elsewhere
 
 
 def test_an_authors_words_can_leave_neither_their_line_nor_their_cell() -> None:

@@ -1,0 +1,95 @@
+"""A run's plan and brief: what its author is told, by what is known when the run is opened.
+
+Nothing here needs the lab: planning takes no tensors and no guest.
+"""
+
+from pathlib import Path
+
+import orjson
+
+from forge.app.lesson import accepted_lessons
+from forge.app.runs import require_state, task_of
+from forge.app.workspace import Workspace
+from forge.events import PlanAccepted, PromptRendered
+from forge.ledger.runs import RunDirectory
+from forge.pipeline import plan, prompt
+from forge.pipeline.budget import DEFAULT_TOKENS
+from forge.pipeline.skills import Skill
+from forge.projections.experiments import best_kernel, earlier_experiments
+from forge.projections.run_lookup import experiments
+from forge.projections.runs import RunState
+
+PROMPT_FILE = "agent_prompt.md"
+
+
+def prepare(workspace: Workspace, run: RunState) -> Path:
+    """Plan a run and render its prompt, as far as that hasn't happened; the prompt's path."""
+    if run.plan is not None and run.prompt is not None:
+        return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
+    require_state(run, "planned", phase="plan")
+    if run.plan is None:
+        accepted, skills = _plan(workspace, run)
+    else:
+        accepted = run.plan.event
+        skills = plan.planned(accepted, home=workspace.home, lessons=accepted_lessons(workspace))
+    return _render(workspace, run, accepted, skills, budget_tokens=DEFAULT_TOKENS)
+
+
+def _plan(workspace: Workspace, run: RunState) -> tuple[PlanAccepted, tuple[Skill, ...]]:
+    """Choose skills by what is known when the run is planned."""
+    task = task_of(run)
+    with workspace.publication.tables() as history:
+        earlier, best = earlier_experiments(history, task), best_kernel(history, task)
+    skills, planned = plan.plan(
+        task,
+        run_id=run.run_id,
+        earlier_experiments=experiments(workspace.ledger, run.task_id) - 1,
+        earlier=earlier,
+        best=best,
+        lessons=accepted_lessons(workspace),
+        home=workspace.home,
+    )
+    content = orjson.dumps(task.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
+    workspace.directory(run.run_id).write("task.json", content)
+    workspace.record(planned, run_id=run.run_id, key=f"plan:{run.run_id}")
+    return plan.accepted(planned), skills
+
+
+def _render(
+    workspace: Workspace, run: RunState, accepted: PlanAccepted, skills: tuple[Skill, ...], *, budget_tokens: int
+) -> Path:
+    """Render the brief over a plan, and keep it."""
+    rendered = prompt.render(
+        task_of(run),
+        run_id=run.run_id,
+        skills=skills,
+        policy=workspace.policy,
+        triage=accepted.triage,
+        budget_tokens=budget_tokens,
+    )
+    (event,) = rendered.events
+    assert isinstance(event, PromptRendered)
+    earlier = run.prompt
+    if earlier is None or earlier.event.rendered_sha256 != event.rendered_sha256:
+        after = f":{earlier.seq}" if earlier else ""
+        workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}{after}")
+    return workspace.directory(run.run_id).path / PROMPT_FILE
+
+
+def render_within(workspace: Workspace, run: RunState, *, budget_tokens: int) -> Path:
+    """Render a run's brief anew, for another budget, as long as nothing was submitted."""
+    prepare(workspace, run)
+    run = workspace.find_run(run.run_id)
+    require_state(run, "prompt_ready", phase="prompt")
+    assert run.plan is not None
+    accepted = run.plan.event
+    skills = plan.planned(accepted, home=workspace.home, lessons=accepted_lessons(workspace))
+    return _render(workspace, run, accepted, skills, budget_tokens=budget_tokens)
+
+
+def brief(workspace: Workspace, run: RunState) -> str:
+    """The prompt as it was rendered, whatever became of its file."""
+    prepare(workspace, run)
+    rendered = workspace.find_run(run.run_id).prompt
+    assert rendered is not None
+    return workspace.blobs.get(rendered.event.rendered_sha256).decode()

@@ -1,0 +1,90 @@
+"""Closes experiments: finds what a decided candidate came from, and records what its change showed."""
+
+from forge.app.workspace import Workspace
+from forge.domain.digest import Digest
+from forge.events import (
+    BenchmarkFailed,
+    BenchmarkRecorded,
+    EnvironmentCaptured,
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
+    Recorded,
+)
+from forge.pipeline.experiment import Decision, Parent, Timed, close
+from forge.projections.runs import RunState
+
+
+def close_experiment(workspace: Workspace, run: RunState, *, actor: str) -> None:
+    """Record how the run's experiment ended, once, if anything was decided about its candidate.
+
+    Only what stood in the ledger before the decision is looked at, so that a second call says the same.
+    """
+    decided = _decision(run)
+    if run.submitted is None or decided is None:
+        return
+    closed = close(
+        run.submitted.event, decided.event, decided_seq=decided.seq, parents=_parents(workspace, run, decided)
+    )
+    if closed is not None:
+        key = f"experiment:{run.run_id}:{decided.seq}"
+        workspace.append((closed,), run_id=run.run_id, key=key, causation_id=decided.event_id, actor=actor)
+
+
+def _decision(run: RunState) -> Recorded[Decision] | None:
+    """The latest event that judged the candidate."""
+    found: list[Recorded[Decision]] = [one for one in (run.benchmark, run.failure, run.rejection) if one is not None]
+    return max(found, key=lambda one: one.seq, default=None)
+
+
+def _parents(workspace: Workspace, run: RunState, decided: Recorded[Decision]) -> list[Parent]:
+    """What the candidate says it came from."""
+    assert run.submitted is not None
+    named = run.submitted.event.parents
+    if not named or not isinstance(decided.event, Timed) or run.task is None:
+        return []
+    offered = offered_kernel(workspace, run.task.event.task.family, before_seq=decided.seq)
+    return [
+        Parent(
+            candidate=parent,
+            timed=_timed(workspace, parent, like=decided.event, before_seq=decided.seq),
+            promoted=offered is not None and offered.candidate == parent,
+        )
+        for parent in named
+        if parent != run.submitted.event.candidate
+    ]
+
+
+def _timed(workspace: Workspace, candidate: Digest, *, like: Timed, before_seq: int) -> Timed | None:
+    """The candidate's latest benchmark for the same task, on a machine whose times can be compared."""
+    machine = _perf_key(workspace, like.env_sha256)
+    latest: Timed | None = None
+    for recorded in workspace.ledger.read(stream=f"candidate:{candidate}"):
+        event = recorded.event
+        if recorded.seq >= before_seq or not isinstance(event, BenchmarkRecorded | BenchmarkFailed):
+            continue
+        same = event.task_id == like.task_id and _perf_key(workspace, event.env_sha256) == machine
+        if same and event.workloads:
+            latest = event
+    return latest
+
+
+def _perf_key(workspace: Workspace, env_sha256: Digest) -> Digest | None:
+    for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
+        if isinstance(recorded.event, EnvironmentCaptured):
+            return recorded.event.perf_key
+    return None
+
+
+def offered_kernel(workspace: Workspace, family: str, *, before_seq: int | None = None) -> KernelPromoted | None:
+    """The newest version of a family that nobody withdrew: now, or before an event."""
+    offered: dict[str, KernelPromoted] = {}
+    for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
+        if before_seq is not None and recorded.seq >= before_seq:
+            break
+        match recorded.event:
+            case KernelPromoted() as promoted:
+                offered[promoted.kernel_id] = promoted
+            case KernelRevoked(kernel_id=kernel_id) | KernelDeprecated(kernel_id=kernel_id):
+                offered.pop(kernel_id, None)
+    return max(offered.values(), key=lambda promoted: promoted.version, default=None)

@@ -1,0 +1,163 @@
+"""Lessons of this workspace: proposed over closed experiments, accepted by a person, read into the library."""
+
+from dataclasses import dataclass
+
+from forge.app.workspace import Workspace
+from forge.domain.experiment import ENDS, Ended
+from forge.domain.task import Task
+from forge.errors import AlreadyDecided, LessonRefused, UnknownName, UsageError
+from forge.events import ExperimentClosed, LessonAccepted, LessonProposed, Recorded, TaskCreated
+from forge.operations import find_operation
+from forge.pipeline import lesson
+from forge.pipeline.lesson import Experiment
+from forge.pipeline.plan import read_libraries
+from forge.pipeline.skills import Skill, find_skill
+
+NAME_LIMIT = 200
+Data = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson and whether it was accepted."""
+
+    proposed: Recorded[LessonProposed]
+    accepted: Recorded[LessonAccepted] | None
+
+
+def propose(
+    workspace: Workspace, *, op: str, runs: tuple[str, ...], text: str, playbook: str | None, ended: str | None
+) -> Lesson:
+    """Propose a lesson over the experiments of `runs`; raise LessonRefused where they don't bear it."""
+    known = _closed(workspace)
+    evidence = [_of_run(known, workspace.find_run(name).run_id) for name in runs]
+    event = lesson.propose(
+        text,
+        op=find_operation(op).name,
+        playbook=find_skill(_library(workspace), playbook or _playbook(evidence)),
+        evidence=evidence,
+        known=known,
+        ended=None if ended is None else _parse_end(ended),
+    )
+    workspace.append((event,), run_id=f"lesson:{event.lesson_id}", key=f"lesson:{event.lesson_id}")
+    return find_lesson(workspace, event.lesson_id)
+
+
+def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
+    """Take a lesson into its playbook, unless what was tried since speaks against it."""
+    if not (1 <= len(by) <= NAME_LIMIT and by.isprintable() and by.strip()):
+        raise UsageError(f"bad name {by[:NAME_LIMIT]!r}: expected 1 to {NAME_LIMIT} printable characters")
+    found = find_lesson(workspace, name)
+    proposed = found.proposed.event
+    if found.accepted is not None:
+        who = f"{found.accepted.event.by!r} (event {found.accepted.seq})"
+        raise AlreadyDecided(
+            f"lesson {proposed.lesson_id!r} was accepted by {who}: nothing was recorded",
+            hint=f"forge lesson show {proposed.lesson_id}",
+        )
+    known = _closed(workspace)
+    by_seq = {one.seq: one for one in known}
+    evidence = [by_seq[seq] for seq in proposed.experiment_seqs]
+    lesson.require_unanimous(proposed.ended, evidence, known, hint=f"forge notes {proposed.op}")
+    standing = accepted_lessons(workspace).get(proposed.playbook, ())
+    skill = find_skill(read_libraries(workspace.home)[0], proposed.playbook)
+    before, after = lesson.amend(skill, standing), lesson.amend(skill, (*standing, proposed))
+    event = lesson.accept(proposed, by=by, before=before, after=after)
+    workspace.blobs.put(lesson.content_of(after, after.text))
+    workspace.ledger.append(
+        (event,),
+        actor=workspace.actor,
+        correlation_id=f"lesson:{proposed.lesson_id}",
+        causation_id=found.proposed.event_id,
+        idempotency_key=f"lesson-accept:{proposed.lesson_id}",
+        expected={event.stream(): found.proposed.stream_version},
+    )
+    return find_lesson(workspace, proposed.lesson_id)
+
+
+def lessons(workspace: Workspace) -> list[Lesson]:
+    """Every lesson, in the order in which they were proposed."""
+    proposed: dict[str, Recorded[LessonProposed]] = {}
+    accepted: dict[str, Recorded[LessonAccepted]] = {}
+    for recorded in workspace.ledger.read(types=("LessonProposed", "LessonAccepted")):
+        if isinstance(recorded.event, LessonProposed):
+            proposed[recorded.event.lesson_id] = recorded  # type: ignore[assignment]  # matched by its event
+        elif isinstance(recorded.event, LessonAccepted):
+            accepted[recorded.event.lesson_id] = recorded  # type: ignore[assignment]  # matched by its event
+    return [Lesson(one, accepted.get(lesson_id)) for lesson_id, one in proposed.items()]
+
+
+def accepted_lessons(workspace: Workspace) -> dict[str, tuple[LessonProposed, ...]]:
+    """Playbook -> the lessons in it, in the order in which they were accepted."""
+    taken = [(one.accepted.seq, one.proposed.event) for one in lessons(workspace) if one.accepted is not None]
+    found: dict[str, tuple[LessonProposed, ...]] = {}
+    for _, event in sorted(taken, key=lambda one: one[0]):
+        found[event.playbook] = (*found.get(event.playbook, ()), event)
+    return found
+
+
+def find_lesson(workspace: Workspace, name: str) -> Lesson:
+    """The lesson by its id; raise UnknownName."""
+    known = {one.proposed.event.lesson_id: one for one in lessons(workspace)}
+    if name not in known:
+        raise UnknownName("lesson", name, list(known) or ["none was proposed yet"])
+    return known[name]
+
+
+def described(one: Lesson) -> Data:
+    """A lesson for a table or for JSON."""
+    event, accepted = one.proposed.event, one.accepted
+    return {
+        **event.model_dump(mode="json"),
+        "state": "accepted" if accepted else "proposed",
+        "proposed_seq": one.proposed.seq,
+        "proposed_by": one.proposed.actor,
+        "accepted_seq": accepted.seq if accepted else None,
+        "accepted_by": accepted.event.by if accepted else None,
+        "playbook_sha256": accepted.event.after_sha256 if accepted else None,
+    }
+
+
+def _library(workspace: Workspace) -> tuple[Skill, ...]:
+    return lesson.amended(read_libraries(workspace.home)[0], accepted_lessons(workspace))
+
+
+def _closed(workspace: Workspace) -> list[Experiment]:
+    """Every closed experiment with its task, in order."""
+    tasks: dict[str, Task] = {}
+    found: list[Experiment] = []
+    for recorded in workspace.ledger.read(types=("TaskCreated", "ExperimentClosed")):
+        event = recorded.event
+        if isinstance(event, TaskCreated):
+            tasks[event.task_id] = event.task
+        elif isinstance(event, ExperimentClosed) and event.task_id in tasks:
+            found.append(Experiment(recorded.seq, event, tasks[event.task_id]))
+    return found
+
+
+def _of_run(known: list[Experiment], run_id: str) -> Experiment:
+    for one in reversed(known):
+        if one.event.run_id == run_id:
+            return one
+    raise LessonRefused(
+        f"the experiment of run {run_id!r} isn't closed: expected one that was refused or timed",
+        hint=f"forge run show {run_id}",
+    )
+
+
+def _playbook(evidence: list[Experiment]) -> str:
+    """That of the language that all of the evidence is in."""
+    languages = sorted({one.task.language for one in evidence})
+    if len(languages) != 1:
+        raise UsageError(
+            f"evidence in {', '.join(languages) or 'no language'}: expected --playbook, or one language",
+            hint="forge skill list",
+        )
+    return f"playbook.{languages[0]}"
+
+
+def _parse_end(untrusted_end: str) -> Ended:
+    known: dict[str, Ended] = {name: name for name in ENDS}
+    if untrusted_end not in known:
+        raise UnknownName("end of an experiment", untrusted_end, list(known))
+    return known[untrusted_end]

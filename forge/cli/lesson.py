@@ -1,0 +1,107 @@
+"""Lessons: what experiments taught, on its way into a playbook."""
+
+from typing import Annotated, Any
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table, say, short
+
+app = typer.Typer(help="Lessons: what experiments taught.", no_args_is_help=True, rich_markup_mode=None)
+LessonId = Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's id: forge lesson list.")]
+
+
+@app.command()
+def propose(
+    op: Annotated[str, typer.Option(help="The operation it is about.")],
+    runs: Annotated[list[str], typer.Option("--from", metavar="RUN", help="A run it rests on; may be repeated.")],
+    text: Annotated[str, typer.Option(help="The lesson, in one line.")],
+    playbook: Annotated[
+        str | None, typer.Option(help="The skill to amend; by default the language's playbook.", show_default=False)
+    ] = None,
+    ended: Annotated[
+        str | None,
+        typer.Option(
+            help="What it says comes of it: improved, no_change, regressed, incorrect, build_failed; "
+            "by default what the evidence says.",
+            show_default=False,
+        ),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Propose a lesson; refused without closed experiments, or where one of them says otherwise.
+
+    Example: forge lesson propose --op rmsnorm --from last --text "Rows of 4096 gain from two loads in flight."
+    """
+    from forge.app import lesson
+
+    with open_workspace(home) as workspace:
+        made = lesson.propose(workspace, op=op, runs=tuple(runs), text=text, playbook=playbook, ended=ended)
+        found = lesson.described(made)
+    _show(found, as_json=as_json)
+    say(f"next: forge lesson accept {found['lesson_id']} --by NAME")
+
+
+@app.command()
+def accept(
+    lesson_id: LessonId,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who takes it in.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Take a lesson into its playbook, which later prompts quote.
+
+    Example: forge lesson accept rmsnorm-1a2b3c4d --by ada
+    """
+    from forge.app import lesson
+
+    with open_workspace(home) as workspace:
+        found = lesson.described(lesson.accept(workspace, lesson_id, by=by))
+    _show(found, as_json=as_json)
+    say(f"next: forge lesson show {lesson_id}")
+
+
+@app.command("list")
+def list_lessons(home: Home = None, as_json: Json = False) -> None:
+    """List every lesson.
+
+    Example: forge lesson list
+    """
+    from forge.app import lesson
+
+    with open_workspace(home) as workspace:
+        found: list[dict[str, Any]] = [  # Any: a JSON document
+            lesson.described(one) for one in lesson.lessons(workspace)
+        ]
+    if as_json:
+        emit_json(found)
+        return
+    rows = [(one["lesson_id"], one["state"], one["playbook"], one["ended"], one["text"]) for one in found]
+    emit_table("Lessons", ("lesson", "state", "playbook", "ended", "what it says"), rows)
+
+
+@app.command("show")
+def show_lesson(lesson_id: LessonId, home: Home = None, as_json: Json = False) -> None:
+    """Show a lesson, what it rests on, and the playbook's version that has it.
+
+    Example: forge lesson show rmsnorm-1a2b3c4d
+    """
+    from forge.app import lesson
+
+    with open_workspace(home) as workspace:
+        found = lesson.described(lesson.find_lesson(workspace, lesson_id))
+    _show(found, as_json=as_json)
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
+    if as_json:
+        emit_json(document)
+        return
+    shown = {
+        **document,
+        "experiment_seqs": ", ".join(map(str, document["experiment_seqs"])),
+        "playbook_sha256": short(document["playbook_sha256"]) if document["playbook_sha256"] else None,
+    }
+    emit_table("Lesson", ("", ""), [(name, value) for name, value in shown.items() if value is not None])

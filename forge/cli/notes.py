@@ -1,0 +1,33 @@
+"""notes: the history of one operation."""
+
+from typing import Annotated
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the top level."""
+    app.command()(notes)
+
+
+def notes(
+    op: Annotated[str, typer.Argument(metavar="OP", help="An operation: forge op list.")],
+    gpu: Annotated[str | None, typer.Option(help="Only on this processor.", show_default=False)] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Print what is known of an operation, as Markdown: kernels, experiments, lessons, open questions.
+
+    Example: forge notes rmsnorm --gpu h200 > notes.md
+    """
+    from forge.app import notes as told
+
+    with open_workspace(home) as workspace:
+        if as_json:
+            emit_json(told.gather(workspace, op=op, gpu=gpu))
+        else:
+            typer.echo(told.notes(workspace, op=op, gpu=gpu), nl=False)

@@ -1,0 +1,99 @@
+"""How an experiment ended: what was decided, held against the candidate it came from or what counted otherwise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from forge.domain.digest import Digest
+from forge.domain.evidence import Interval
+from forge.domain.experiment import Against, Conclusion, end_of, end_of_refusal, over
+from forge.domain.policy import BaselineKind
+from forge.domain.verdict import ReasonCode
+from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, CandidateSubmitted, ExperimentClosed
+
+Timed = BenchmarkRecorded | BenchmarkFailed
+Decision = CandidateRejected | Timed
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A candidate that this one came from, as far as it is known."""
+
+    candidate: Digest
+    timed: Timed | None
+    """Its latest benchmark for the same task on the same kind of machine."""
+    promoted: bool
+    """It is the kernel that was promoted when the decision was made: the two were timed in turn."""
+
+
+def close(
+    submitted: CandidateSubmitted, decision: Decision, *, decided_seq: int, parents: Sequence[Parent]
+) -> ExperimentClosed | None:
+    """What became of a candidate's change; None where the decision says nothing about it."""
+    reason = None if isinstance(decision, BenchmarkRecorded) else decision.reason.code
+    stage = decision.stage if isinstance(decision, CandidateRejected) else "benchmark"
+    refused = end_of_refusal(reason, stage=stage) if reason is not None else None
+    if reason is not None and refused is None:
+        return None
+    parent, conclusion = None, None
+    if not isinstance(decision, CandidateRejected) and reason in (None, "TOO_SLOW"):
+        parent, conclusion = _compared(decision, reason, parents)
+    if conclusion is None:
+        if refused is None:
+            return None
+        conclusion = Conclusion(ended=refused, reason=reason, against=None, speedup=None)
+    return ExperimentClosed(
+        run_id=submitted.run_id,
+        task_id=submitted.task_id,
+        candidate=submitted.candidate,
+        parent=parent,
+        layer=submitted.layer,
+        axis=submitted.axis,
+        conclusion=conclusion,
+        decided_seq=decided_seq,
+    )
+
+
+def _compared(
+    timed: Timed, reason: ReasonCode | None, parents: Sequence[Parent]
+) -> tuple[Digest | None, Conclusion | None]:
+    """Against the first parent that can be compared, else the promoted kernel, else the baseline that counted."""
+
+    def concluded(against: Against, speedup: Interval) -> Conclusion:
+        return Conclusion(ended=end_of(speedup), reason=reason, against=against, speedup=speedup)
+
+    for parent in parents:
+        measured = over_parent(timed, parent)
+        if measured is not None:
+            return parent.candidate, concluded("parent", measured)
+    kinds: tuple[BaselineKind | None, ...] = ("promoted", timed.baseline_used)
+    for kind in kinds:
+        found = interval_over(timed, kind) if kind is not None else None
+        if kind is not None and found is not None:
+            return None, concluded(kind, found)
+    return None, None
+
+
+def over_parent(timed: Timed, parent: Parent) -> Interval | None:
+    """The candidate's speedup over a parent: timed in turn, or by both speedups over one baseline."""
+    if parent.promoted:
+        in_turn = interval_over(timed, "promoted")
+        if in_turn is not None:
+            return in_turn
+    if parent.timed is None:
+        return None
+    kinds = [timed.baseline_used, *(one.baseline for workload in timed.workloads[:1] for one in workload.speedups)]
+    for kind in kinds:
+        if kind is None or kind == "promoted":  # which kernel that was differs between the two
+            continue
+        own, its = interval_over(timed, kind), interval_over(parent.timed, kind)
+        if own is not None and its is not None:
+            return over(own, its)
+    return None
+
+
+def interval_over(timed: Timed, kind: BaselineKind) -> Interval | None:
+    """The speedup over one baseline at the public workload: the confirmed one where there is one."""
+    for workload in timed.workloads[:1]:
+        speedups = (workload.confirmation or workload).speedups
+        return next((one.interval for one in speedups if one.baseline == kind), None)
+    return None

@@ -1,0 +1,136 @@
+"""What was learned from experiments: proposed with its evidence, accepted by a person, kept in a playbook.
+
+A lesson says one thing about one operation and rests on experiments that all ended alike. It is refused where what it
+rests on, or what else was tried with the same change, ended otherwise.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from forge.domain.digest import digest_of, sha256
+from forge.domain.experiment import Ended
+from forge.domain.task import Task
+from forge.errors import LessonRefused, UsageError
+from forge.events import ExperimentClosed, LessonAccepted, LessonProposed
+from forge.pipeline.skills import Skill
+from forge.projections.experiments import one_line
+
+TEXT_LIMIT = 400
+OPPOSITE: dict[Ended, frozenset[Ended]] = {
+    "improved": frozenset({"no_change", "regressed"}),
+    "no_change": frozenset({"improved", "regressed"}),
+    "regressed": frozenset({"improved", "no_change"}),
+    "incorrect": frozenset(),
+    "build_failed": frozenset(),
+}
+"""What speaks against a lesson. That one attempt was wrong or didn't build says nothing about the idea of another."""
+AMENDED = "amended"
+"""The provider of a playbook with lessons in it."""
+HEADING = "## Amendments"
+LEAD = "Learned from experiments in this workspace; the numbers are the events that closed them."
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A closed experiment and the task it belongs to."""
+
+    seq: int
+    event: ExperimentClosed
+    task: Task
+
+
+def propose(
+    untrusted_text: str,
+    *,
+    op: str,
+    playbook: Skill,
+    evidence: Sequence[Experiment],
+    known: Sequence[Experiment],
+    ended: Ended | None,
+) -> LessonProposed:
+    """A lesson over `evidence`; raise UsageError for bad words, LessonRefused where the evidence isn't there."""
+    text = parse_text(untrusted_text)
+    if not evidence:
+        raise LessonRefused("no evidence: expected at least one closed experiment", hint="forge audit experiments")
+    for one in evidence:
+        if one.task.op != op:
+            raise LessonRefused(
+                f"experiment {one.seq} is about {one.task.op!r}: expected evidence about {op!r}",
+                hint=f"forge notes {op}",
+            )
+    said = ended or evidence[0].event.conclusion.ended
+    require_unanimous(said, evidence, known, hint=f"forge notes {op}")
+    seqs = tuple(sorted({one.seq for one in evidence}))
+    name = digest_of({"op": op, "playbook": playbook.id, "ended": said, "text": text, "experiments": list(seqs)})[:8]
+    return LessonProposed(
+        lesson_id=f"{op}-{name}", op=op, playbook=playbook.id, ended=said, text=text, experiment_seqs=seqs
+    )
+
+
+def parse_text(untrusted_text: str) -> str:
+    """One printable line of moderate length; raise UsageError."""
+    text = " ".join(untrusted_text.split())
+    if not (1 <= len(text) <= TEXT_LIMIT and text.isprintable()):
+        shown = untrusted_text[:TEXT_LIMIT]
+        raise UsageError(f"bad lesson {shown!r}: expected 1 to {TEXT_LIMIT} printable characters")
+    return text
+
+
+def require_unanimous(said: Ended, evidence: Sequence[Experiment], known: Sequence[Experiment], *, hint: str) -> None:
+    """Raise LessonRefused if an experiment it rests on ended otherwise, or another with the same change did."""
+    for one in evidence:
+        found = one.event.conclusion.ended
+        if found != said:
+            raise LessonRefused(
+                f"experiment {one.seq} ended {found!r}, the lesson says {said!r}: expected evidence that agrees",
+                hint=hint,
+            )
+    changes = {_change(one) for one in evidence if one.event.axis is not None}
+    against = [one.seq for one in known if _change(one) in changes and one.event.conclusion.ended in OPPOSITE[said]]
+    if against:
+        listed = ", ".join(map(str, against[:8]))
+        raise LessonRefused(
+            f"the same change ended otherwise in experiment {listed}: expected nothing against {said!r}", hint=hint
+        )
+
+
+def _change(one: Experiment) -> tuple[str, ...]:
+    """What was changed where: two experiments with the same may be held against each other."""
+    task = one.task
+    return (task.op, task.target.gpu, task.dtype, task.language, one.event.axis or "")
+
+
+def accept(proposed: LessonProposed, *, by: str, before: Skill, after: Skill) -> LessonAccepted:
+    """The playbook takes the lesson in."""
+    return LessonAccepted(
+        lesson_id=proposed.lesson_id,
+        by=by,
+        playbook=proposed.playbook,
+        before_sha256=before.sha256,
+        after_sha256=after.sha256,
+    )
+
+
+def amend(skill: Skill, lessons: Sequence[LessonProposed]) -> Skill:
+    """A playbook with lessons in it, as a version of its own: its digest is that of its text as it is stored."""
+    if not lessons:
+        return skill
+    text = f"{skill.text.rstrip()}\n\n{HEADING}\n\n{LEAD}\n\n" + "".join(map(_line, lessons))
+    return Skill(front=skill.front, text=text, sha256=sha256(content_of(skill, text)), provider=AMENDED)
+
+
+def content_of(skill: Skill, text: str) -> bytes:
+    """What is stored of an amended playbook: which version it was made of, and its text."""
+    return f"<!-- {skill.id} {skill.front.version}, amended -->\n{text}".encode()
+
+
+def _line(lesson: LessonProposed) -> str:
+    seqs = ", ".join(map(str, lesson.experiment_seqs))
+    said = lesson.ended.replace("_", " ")
+    count = len(lesson.experiment_seqs)
+    return f"- `{lesson.op}`, {said} (n = {count}; {seqs}): {one_line(lesson.text, limit=TEXT_LIMIT)}\n"
+
+
+def amended(skills: Sequence[Skill], accepted: Mapping[str, Sequence[LessonProposed]]) -> tuple[Skill, ...]:
+    """A library with every accepted lesson in its playbook; `accepted` maps a playbook to its lessons, in order."""
+    return tuple(amend(one, accepted.get(one.id, ())) for one in skills)

@@ -1,0 +1,52 @@
+"""What metadata.json must follow, as one task's author needs it: the published schema without what can't apply."""
+
+import json
+
+from forge.domain.candidate import Metadata
+from forge.domain.task import Task
+
+BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
+"""Language -> the part of the schema that only it may have."""
+
+
+def metadata_schema(task: Task) -> str:
+    """A JSON schema, a property a line."""
+    schema = Metadata.model_json_schema()
+    properties, parts = dict(schema["properties"]), dict(schema.get("$defs", {}))
+    for language, part in BUILDS.items():
+        if language != task.language:
+            del properties[language], parts[part]
+    document = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": schema["required"],
+        "properties": {**properties, "op": {"const": task.op}, "language": {"const": task.language}},
+        "$defs": parts,
+    }
+    return _lines(_plain(document))
+
+
+def _plain(node: object) -> object:
+    """Without generated titles, and without saying of every optional field that it may be null."""
+    if isinstance(node, list):
+        return [_plain(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    options = node.get("anyOf", [])
+    if len(options) == 2 and {"type": "null"} in options:
+        (option,) = (one for one in options if one != {"type": "null"})
+        node = {**option, **{name: one for name, one in node.items() if name not in ("anyOf", "default")}}
+    return {name: _plain(one) for name, one in node.items() if not (name == "title" and isinstance(one, str))}
+
+
+def _lines(document: object) -> str:
+    """JSON with the two levels that matter on lines of their own."""
+    assert isinstance(document, dict)
+    parts = []
+    for name, one in document.items():
+        if name in ("properties", "$defs"):
+            inner = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in one.items())
+            parts.append(f"  {json.dumps(name)}: {{\n{inner}\n  }}")
+        else:
+            parts.append(f"  {json.dumps(name)}: {json.dumps(one)}")
+    return "{\n" + ",\n".join(parts) + "\n}"

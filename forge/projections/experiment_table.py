@@ -1,0 +1,50 @@
+"""The table of what was tried and how it ended; the view `experiments` shows what came to an end."""
+
+from sqlalchemy import Index, Text
+from sqlmodel import Field
+
+from forge.projections.history_table import CLUSTERED, HistoryTable
+
+
+class TrialRow(HistoryTable, table=True):
+    """The candidate of one run as an experiment; open until it is refused or timed."""
+
+    __tablename__ = "trials"
+    __table_args__ = (Index("trials_by_slot", "op", "gpu", "dtype", "closed_seq"), CLUSTERED)
+    run_id: str = Field(primary_key=True)
+    task_id: str
+    op: str | None
+    gpu: str | None
+    dtype: str | None
+    language: str | None
+    shape: str | None
+    """Canonical JSON."""
+    candidate: str
+    author: str
+    hypothesis: str | None = Field(sa_type=Text)
+    layer: str | None
+    axis: str | None
+    parent: str | None
+    """The candidate it was held against, where `against` is parent."""
+    against: str | None
+    """parent, promoted, or a baseline; None where nothing was timed."""
+    ended: str | None
+    """improved, no_change, regressed, incorrect, build_failed; None while it is open."""
+    reason: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    submitted_seq: int
+    decided_seq: int | None
+    """The refusal or the benchmark that decided."""
+    closed_seq: int | None
+    """The event that closed it; that which decided, where none says so by itself."""
+    recorded_at: str
+
+
+VIEW = """
+    SELECT run_id, task_id, op, gpu, dtype, language, shape, candidate, author, hypothesis, layer, axis,
+           ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at
+    FROM trials WHERE ended IS NOT NULL
+"""
+"""The view `experiments`."""

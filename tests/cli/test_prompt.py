@@ -1,0 +1,65 @@
+"""The brief as a command: quick, within a budget, and recorded each time it is another one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.prepared import rejected_run
+from tests.cli.asking import ask, create_task, history, ledger_stands
+
+WITHOUT_THE_LAB = """
+import sys
+from forge.__main__ import main
+
+sys.argv = ["forge", *sys.argv[1:]]
+main()
+heavy = {"torch", "triton", "numpy", "hypothesis", "forge.executor", "forge.lab.examine"} & set(sys.modules)
+sys.exit(f"imported {heavy}" if heavy else 0)
+"""
+
+
+def rendered(home: Path) -> list[dict[str, object]]:
+    return [one["payload"] for one in history(home) if one["type"] == "PromptRendered"]
+
+
+@pytest.mark.parametrize(
+    "command", [("plan", "last"), ("prompt", "last"), ("prompt", "last", "--budget-tokens", "5000")]
+)
+def test_planning_and_briefing_load_neither_torch_nor_the_lab(home: Path, command: tuple[str, ...]) -> None:
+    program = [sys.executable, "-c", WITHOUT_THE_LAB, *command, "--home", str(home)]
+    answer = subprocess.run(program, check=False, capture_output=True, text=True)
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_a_brief_for_another_budget_is_recorded_and_printed_until_the_next(home: Path) -> None:
+    whole = ask("prompt", "last", "--home", home).out
+    short = ask("prompt", "last", "--budget-tokens", 5000, "--home", home, "--json").document
+    assert len(short["prompt"]) < len(whole)
+    assert Path(short["prompt_path"]).read_text() == short["prompt"]
+    assert "Left out" in short["prompt"]
+    assert ask("prompt", "last", "--home", home).out == short["prompt"]
+    assert ask("prompt", "last", "--budget-tokens", 5000, "--home", home).out == short["prompt"]
+    assert ask("prompt", "last", "--budget-tokens", 16000, "--home", home).out == whole
+    assert [one["budget_tokens"] for one in rendered(home)] == [16000, 5000, 16000]
+    assert ledger_stands(home)
+
+
+def test_a_budget_that_is_no_budget_is_bad_input(home: Path) -> None:
+    for budget in (0, -5, "many"):
+        assert ask("prompt", "last", "--budget-tokens", budget, "--home", home).status == 2
+    assert len(rendered(home)) == 1
+
+
+def test_what_its_author_worked_from_is_not_rendered_anew(home: Path) -> None:
+    rejected_run(home)
+    refused = ask("prompt", "last", "--budget-tokens", 5000, "--home", home)
+    assert refused.status == 2
+    assert "is rejected, prompt needs one that is prompt_ready" in refused.error
+    assert len(rendered(home)) == 1
+
+
+def test_a_constraint_is_told_as_data(home: Path) -> None:
+    create_task(home, "--constraint", "note=|x| `y` [z](w)")
+    assert "- note: /x/ 'y' (z)(w)\n" in ask("prompt", "last", "--home", home).out
