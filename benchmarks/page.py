@@ -44,6 +44,21 @@ REASONS = (
         "Peak memory: most of it is there after the imports (see `imports alone`; SQLAlchemy and SQLModel are half "
         "of that); the work adds about 8 MiB, among them the caches of two databases.",
     ),
+    (
+        "import forge.lookup",
+        "Importing `forge.lookup` reads six small files; where other work shares the processor's cores, that takes "
+        "longer, as does the interpreter's own start.",
+    ),
+    (
+        "exact",
+        "An exact answer is a call with four named arguments, the making of a key, and one dictionary's answer. "
+        "Where other work shares the processor's cores, all of it takes longer.",
+    ),
+    (
+        "nearest, at",
+        "A nearest answer at a new shape is Python's validating and comparing, and scales with the processor; where "
+        "other work shares the cores, it takes longer.",
+    ),
 )
 """Part of a missed figure's name -> what stands in the way."""
 
@@ -71,6 +86,8 @@ def page(result: Result) -> str:
     """The page as it stands in the documentation."""
     machine = result["machine"]
     return f"""# Performance of the ledger
+
+<!-- measured: performance.json -->
 
 Written by `make performance`; don't edit.
 
@@ -107,7 +124,7 @@ Verifying, reading, proving and reopening are measured on a ledger of {result["e
 `hashlib's own speed` is what can't be saved: the digests of each payload, each envelope and one tree node an event.
 The audit also reads the rows, holds every payload against its canonical form with the standard library's JSON,
 compares every column, and lets SQLite check pages and indexes.
-{projections(result)}
+{projections(result)}{reading(result)}
 {missed(result)}
 ## Measure it yourself
 
@@ -134,9 +151,33 @@ same ledger that decodes each payload and keeps a dictionary; each runs in a pro
 """
 
 
+def reading(result: Result) -> str:
+    """What benchmarks/read_side.py kept, if it did."""
+    found = result.get("read_side")
+    if not found:
+        return ""
+    under = found["under_swaps"]
+    readers = {kind: under[kind] for kind in ("threads", "processes")}
+    answers, torn, failed = (sum(seen[name] for seen in readers.values()) for name in ("answers", "torn", "failed"))
+    return f"""
+## Reading the registry
+
+In processor time, {found["rounds"]} rounds; the load of the machine was {found["load"][0]:.1f} before and
+{found["load"][1]:.1f} after. Each kernel was verified at 48 shapes and measured at one. Where there are 1,000, ten
+share an operation, GPU and dtype. `a list per request` is one JSON file of the same kernels, with less about each,
+that is parsed and walked through at each request. `exact` is an answer that was given before.
+
+{figures(found["figures"])}
+
+Under {under["swaps"]:,} publications one after the other, threads and processes asked and refreshed, half of them
+opening the registry anew each time: {answers:,} answers, {failed} of them failed, {torn} torn.
+"""
+
+
 def missed(result: Result) -> str:
     """Which goals weren't reached in this run, and what stands in the way."""
-    found = {one["name"]: one for one in [*result["figures"], *result.get("projections", [])]}
+    kept = [*result["figures"], *result.get("projections", []), *result.get("read_side", {}).get("figures", [])]
+    found = {one["name"]: one for one in kept}
     names = [name for name, one in found.items() if not one.get("reached", True)]
     if not names:
         return ""

@@ -17,6 +17,9 @@ from forge.projections.publish import Compared, publish, read_pointer, republish
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
 
+LISTING_FILE = "artifact.json"
+"""What was built of a kernel, file by file with its digest; its own digest is the kernel's `artifact_sha256`."""
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -69,7 +72,9 @@ class Publication:
         folder = f"kernels/{kernel.kernel_id}"
         files = {f"{folder}/{file.path}": self.blobs.get(file.sha256) for file in kernel.files}
         if kernel.artifact_sha256 is not None:
-            listing = orjson.loads(self.blobs.get(kernel.artifact_sha256))
+            listed = self.blobs.get(kernel.artifact_sha256)
+            listing = orjson.loads(listed)
+            files[f"{folder}/{LISTING_FILE}"] = listed
             files |= {f"{folder}/{file['path']}": self.blobs.get(file["sha256"]) for file in listing["files"]}
         return files
 

@@ -8,6 +8,7 @@ import orjson
 from forge.app.runs import NEXT
 from forge.app.timed import timed
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
+from forge.domain.own_operation import BATCH, is_own
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Reason
 from forge.errors import IntegrityError, PhaseOutOfOrder, WorkspaceNotFound
@@ -24,6 +25,7 @@ from forge.events import (
     TaskCreated,
     VerificationErrored,
 )
+from forge.languages import find_language
 from forge.ledger.audit import audit
 from forge.ledger.runs import check
 from forge.lookup import Policy, Registry
@@ -181,10 +183,19 @@ def rebuild(workspace: Workspace) -> list[Data]:
     return [asdict(one) for one in workspace.publication.build_anew()]
 
 
-def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str, deprecated: bool = False) -> Data:
+def look_up(
+    home: Path | None,
+    *,
+    op: str,
+    gpu: str,
+    dtype: str,
+    shape: str,
+    policy: Policy,
+    language: str | None = None,
+) -> Data:
     """What the published registry answers; the ledger isn't opened."""
-    operation = find_operation(op)
-    sizes = parse_shape(shape, operation.axes)
+    axes = (BATCH,) if is_own(op) else find_operation(op).axes
+    sizes = parse_shape(shape, axes)
     target = find_target(gpu)
     workspace = find_home(home)
     try:
@@ -192,15 +203,18 @@ def look_up(home: Path | None, *, op: str, gpu: str, dtype: str, shape: str, dep
     except (IntegrityError, WorkspaceNotFound) as error:
         error.hint = "forge ledger rebuild" if (workspace / LEDGER_FILE).exists() else f"forge init {workspace}"
         raise
-    policy = Policy(deprecated=deprecated)
-    found = registry.lookup(op=operation.name, gpu=target.gpu, dtype=parse_dtype(dtype), shape=sizes, policy=policy)
+    known = find_language(language).name if language is not None else None
+    slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
+    found = registry.lookup(**slot, shape=sizes, language=known, policy=policy)
     kernel, evidence = found.kernel, found.evidence
     return {
         "match": found.match,
+        "generation": found.generation,
+        "ledger_seq": registry.health().ledger_seq,
         "kernel_id": kernel.kernel_id if kernel else None,
         "entry_point": kernel.entry_point if kernel else None,
         "source": kernel.source_path if kernel else None,
         "sha256": kernel.sha256 if kernel else None,
-        "evidence": dict(vars(evidence)) if evidence else None,
+        "evidence": evidence.document() if evidence else None,
         "rejected": [list(item) for item in found.rejected],
     }

@@ -7,6 +7,18 @@ import typer
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
 
+Deprecated = Annotated[
+    bool, typer.Option("--deprecated", help="A deprecated kernel may answer if nothing else does.")
+]
+Nearest = Annotated[
+    bool, typer.Option("--nearest", help="Also a shape between verified ones that wasn't verified itself.")
+]
+Family = Annotated[bool, typer.Option("--family", help="Also a kernel for another GPU of the same architecture.")]
+MaxOctaves = Annotated[
+    float | None, typer.Option(help="How far the nearest measured shape may be, in factors of two.")
+]
+Since = Annotated[str | None, typer.Option(help="Only what was measured on this day or later: 2026-01-31.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the top level."""
@@ -18,9 +30,12 @@ def lookup(
     gpu: Annotated[str, typer.Option(help="The processor.")],
     dtype: Annotated[str, typer.Option(help="The element type.")],
     shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],
-    deprecated: Annotated[
-        bool, typer.Option("--deprecated", help="A deprecated kernel may answer if nothing else does.")
-    ] = False,
+    deprecated: Deprecated = False,
+    nearest: Nearest = False,
+    family: Family = False,
+    max_octaves: MaxOctaves = None,
+    since: Since = None,
+    language: Annotated[str | None, typer.Option(help="Only kernels in this language.")] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -29,18 +44,35 @@ def lookup(
     Example: forge lookup --op fused_add_rmsnorm --gpu cpu --dtype fp32 --shape batch=16,hidden_size=4096
     """
     from forge.app.reads import look_up
+    from forge.lookup import Policy
 
-    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, deprecated=deprecated)
+    policy = Policy(
+        shape="nearest" if nearest else "covered",
+        gpu="family" if family else "exact",
+        deprecated=deprecated,
+        max_octaves=max_octaves,
+        measured_since=since,
+    )
+    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy)
     if as_json:
         emit_json(answer)
     else:
-        emit_table(
-            "Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])]
-        )
-        rejected = answer["rejected"]
-        assert isinstance(rejected, list)
-        if rejected:
-            emit_table("", ("passed over", "why"), rejected)
+        _show(answer)
     if answer["match"] == "none":
         say("try: forge kernel list")
         raise typer.Exit(1)
+
+
+def _show(answer: dict[str, object]) -> None:
+    """The kernel with what was measured of it, and the others with why they were passed over."""
+    evidence, rejected = answer["evidence"], answer["rejected"]
+    assert isinstance(rejected, list)
+    emit_table("Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])])
+    if isinstance(evidence, dict):
+        interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
+        shape = ",".join(f"{axis}={size}" for axis, size in evidence["shape"].items())
+        header = ("measured at", "octaves away", "median ns", "speedup, 95 % interval", "over", "benchmark event")
+        told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
+        emit_table("", header, [(*told, evidence["benchmark_seq"])])
+    if rejected:
+        emit_table("", ("passed over", "why"), rejected)

@@ -11,11 +11,12 @@ what was measured, at the nearest measured shape, with the distance. The answer'
 
 In this order the better match wins; within one, the smaller distance to a measured shape, then the lower
 median time there, then the kernel id. Deprecated kernels answer only if allowed and if nothing else does;
-revoked ones and those without valid evidence never. Nothing is imported before a registry is opened.
+revoked ones and those without valid evidence never. Nothing is imported before a registry is opened, and no
+promoted code before a caller asks `Registry.load` for it.
 """
 
 from forge.lookup.answer import Evidence, Kernel, Result
-from forge.lookup.question import FITS, STRICT, Policy
+from forge.lookup.policy import FITS, STRICT, Policy
 from forge.lookup.registry import Health, Registry
 
 __all__ = ["FITS", "STRICT", "Evidence", "Health", "Kernel", "Policy", "Registry", "Result"]

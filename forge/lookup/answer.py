@@ -1,42 +1,71 @@
 """What a lookup answers with: the bytes to load, the evidence for them, and why each other kernel was passed over."""
 
-from forge.lookup.generation import Generation, read_checked
-from forge.lookup.question import FITS, Question
+from forge.lookup.frozen import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal
 
-    from forge.lookup.question import Document, Fit
+    from forge.lookup.generation import Generation
+    from forge.lookup.question import Question
 
     Match = Literal["exact", "covered", "nearest", "family", "none"]
 
+KERNEL_FILE = "kernel.py"
 
-class Kernel:
+
+class Kernel(Frozen):
     """The bytes to load and where to enter them."""
 
+    __slots__ = (
+        "abi_key", "artifact_sha256", "dtype", "entry_point", "gpu", "kernel_id", "language", "op", "registry_root",
+        "sha256", "status", "superseded_by",
+    )  # fmt: skip
+
     kernel_id: str
-    language: str
+    op: str
     gpu: str
+    dtype: str
+    language: str
+    status: str
+    """active; deprecated only where the policy allowed it."""
+    superseded_by: str | None
     sha256: str
     """Of kernel.py."""
     entry_point: str
     artifact_sha256: str | None
-    """Of what was built from it, for a language with a build."""
+    """Of the listing of what was made from it: built objects, a launch plan."""
+    abi_key: str
+    """Where a built object may be loaded."""
+    registry_root: str
 
-    def __init__(self, entry: "Document", directory: str) -> None:
-        self.__dict__.update({name: entry[name] for name in Kernel.__annotations__})
-        self.source_path = f"{directory}/{entry['path']}"
+    def __init__(self, fields: "Mapping[str, object]") -> None:
+        self._fill(**{name: fields[name] for name in Kernel.__slots__})
+
+    @property
+    def folder(self) -> str:
+        """Where its files lie, relative to the registry."""
+        return f"kernels/{self.kernel_id}"
+
+    @property
+    def source_path(self) -> str:
+        """Where kernel.py lies."""
+        return f"{self.registry_root}/{self.folder}/{KERNEL_FILE}"
 
     def read_source(self) -> bytes:
         """kernel.py as it was promoted; raises BlobCorrupt if the file isn't that."""
-        return read_checked(self.source_path, sha256=self.sha256)
+        from forge.lookup.published import read_published
+
+        return read_published(self.registry_root, f"{self.folder}/{KERNEL_FILE}", sha256=self.sha256)
 
 
-class Evidence:
+class Evidence(Frozen):
     """What was measured at `shape`, the measured shape nearest to the asked one, and which events say so."""
 
-    shape: dict[str, int]
+    __slots__ = ("_measured", "distance")
+
+    shape: "Mapping[str, int]"
     distance: float
     """From the asked shape, in octaves summed over the axes."""
     median_ns: float
@@ -46,6 +75,8 @@ class Evidence:
     low: float
     high: float
     """The speedup's two-sided 95 % interval."""
+    measured_at: str
+    """When the benchmark was recorded, in UTC."""
     samples_sha256: str
     env_sha256: str
     perf_key: str
@@ -54,39 +85,67 @@ class Evidence:
     benchmark_seq: int
     promoted_seq: int
 
-    def __init__(self, entry: "Document", point: "Document", distance: float) -> None:
-        known = {**entry, **point, "distance": distance}
-        self.__dict__.update({name: known[name] for name in Evidence.__annotations__})
+    _measured: "Mapping[str, object]"
+
+    def __init__(self, measured: "Mapping[str, object]", distance: float) -> None:
+        """`measured` has all the fields but the distance, and nobody changes it."""
+        object.__setattr__(self, "_measured", measured)
+        object.__setattr__(self, "distance", distance)
+
+    def __getattr__(self, name: str) -> object:
+        if name in MEASURED:
+            return self._measured[name]
+        raise AttributeError(f"Evidence has no {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *MEASURED})
+
+    def document(self) -> dict[str, object]:
+        """All of it as plain data, the caller's own."""
+        return {**self._measured, "shape": dict(self.shape), "distance": self.distance}
+
+    def at(self, distance: float) -> "Evidence":
+        """The same, seen from a shape that is so far away."""
+        return Evidence(self._measured, distance)
 
 
-class Result:
+MEASURED = (
+    "abi_key", "baseline", "baseline_median_ns", "benchmark_seq", "env_sha256", "high", "low", "measured_at",
+    "median_ns", "perf_key", "promoted_seq", "samples_sha256", "shape", "speedup", "verified_seq",
+)  # fmt: skip
+"""The fields of evidence that don't depend on what was asked."""
+
+
+class Result(Frozen):
     """An answer: `match`, and unless it is none a `kernel` with its `evidence`, from one `generation`."""
 
+    __slots__ = ("_asked", "_question", "evidence", "generation", "kernel", "match")
+
+    generation: str
+    match: "Match"
+    kernel: Kernel | None
+    evidence: Evidence | None
+    _question: "Question"
+    _asked: "Generation"
+
     def __init__(self, question: "Question", generation: "Generation") -> None:
-        best: tuple[Fit, Document, Document] | None = None
-        for entry in generation.kernels_for(question):
-            judged = question.judge(entry)
-            if not isinstance(judged, str) and (best is None or judged[0] < best[0]):
-                best = (judged[0], entry, judged[1])
-        self.generation: str = generation.sha256
-        self.match: Match = "none"
-        self.kernel: Kernel | None = None
-        self.evidence: Evidence | None = None
-        self._question, self._entries = question, generation.by_op.get(question.op, [])
-        if best is not None:
-            (_, rank, distance, _, _), entry, point = best
-            self.match = ("exact", "covered", "nearest", "family")[min(rank, len(FITS))]
-            self.kernel = Kernel(entry, generation.directory)
-            self.evidence = Evidence(entry, point, distance)
+        found = generation.choice_for(question).find(question)
+        put = object.__setattr__
+        put(self, "generation", generation.sha256)
+        put(self, "_question", question)
+        put(self, "_asked", generation)
+        put(self, "match", "none" if found is None else found[0])
+        put(self, "kernel", None if found is None else found[2].kernel)
+        put(self, "evidence", None if found is None else found[3].evidence.at(found[1]))
 
     @property
     def rejected(self) -> list[tuple[str, str]]:
         """(kernel_id, reason) of every other kernel of the operation, by kernel_id."""
         chosen = self.kernel.kernel_id if self.kernel else None
         found = []
-        for entry in self._entries:
-            if entry["kernel_id"] != chosen:
-                judged = self._question.judge(entry)
+        for offer in self._asked.offers_of(self._question.op):
+            if offer.kernel.kernel_id != chosen:
+                judged = self._question.judge(offer)
                 reason = judged if isinstance(judged, str) else f"{chosen} is the better match"
-                found.append((entry["kernel_id"], reason))
-        return found
+                found.append((offer.kernel.kernel_id, reason))
+        return sorted(found)

@@ -1,66 +1,145 @@
-"""One published snapshot, read, held against its digest, and indexed."""
+"""One published snapshot: read, held against its digest, and parsed as far as it is asked."""
 
 from forge.errors import BlobCorrupt, IntegrityError
-from forge.lookup.question import Question
+from forge.lookup.choice import Choice
+from forge.lookup.offer import parse_offers
+from forge.lookup.published import POINTER_BYTES, SNAPSHOT_BYTES, is_digest, read_published
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from forge.lookup.question import Document
+    from forge.lookup.answer import Result
+    from forge.lookup.offer import Document, Offer, Slot
+    from forge.lookup.question import Question
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+BETWEEN = len(b",\n")
+"""Stands between two kernels of a snapshot."""
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+"""What parsing raises where a document isn't what it should be."""
+CHOICES_KEPT = 4096
+"""More slots than an engine asks for; a caller that makes up policies can't fill the memory."""
+ATTEMPTS = 20
+"""How often a pointer that moved on while its snapshot was read is followed."""
 
 
 class Generation:
-    """One published snapshot, read and indexed; it never changes."""
+    """One published snapshot; what it answers never changes."""
 
-    def __init__(self, directory: str, pointer: bytes) -> None:
+    def __init__(self, root: str, pointer: bytes) -> None:
+        self.root, self.pointer = root, pointer
+        self.answers: dict[tuple[object, ...], Result] = {}
+        """What was answered, by the question's own words."""
+        self._offers: dict[Slot, tuple[Offer, ...]] = {}
+        self._choices: dict[tuple[object, ...], Choice] = {}
+        try:
+            self._follow(pointer)
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def _follow(self, pointer: bytes) -> None:
         import json
 
-        self.directory, self.pointer = directory, pointer
-        try:
-            current = json.loads(pointer)
-            _check_schema(current)
-            self.sha256: str = current["sha256"]
-            if current["snapshot"] != f"lookup-{self.sha256[:12]}.json":
-                raise BlobCorrupt(f"current.json names {current['snapshot']!r}, which isn't its digest's name")
-            self.ledger_id: str = current["ledger"]["ledger_id"]
-            self.seq: int = current["ledger"]["seq"]
-            self.event_hash: str = current["ledger"]["event_hash"]
-            snapshot = json.loads(read_checked(f"{directory}/{current['snapshot']}", sha256=self.sha256))
-            _check_schema(snapshot)
-            self.gpus: dict[str, str] = snapshot["gpus"]
-            self.kernels: int = len(snapshot["kernels"])
-            self.by_op: dict[str, list[Document]] = {}
-            self.by_slot: dict[tuple[str, str, str], list[Document]] = {}
-            for entry in sorted(snapshot["kernels"], key=lambda entry: str(entry["kernel_id"])):
-                self.by_op.setdefault(entry["op"], []).append(entry)
-                self.by_slot.setdefault((entry["op"], entry["gpu"], entry["dtype"]), []).append(entry)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BlobCorrupt(f"the lookup snapshot in {directory!r} can't be read: {error!r}") from error
+        current = json.loads(pointer)
+        _check_schema(current)
+        if not is_digest(current["sha256"]) or current["snapshot"] != f"lookup-{current['sha256'][:12]}.json":
+            raise ValueError(f"current.json names {current['snapshot']!r}, which isn't its digest's name")
+        self.sha256: str = current["sha256"]
+        self.ledger_id: str = current["ledger"]["ledger_id"]
+        self.seq: int = current["ledger"]["seq"]
+        self.event_hash: str = current["ledger"]["event_hash"]
+        name: str = current["snapshot"]
+        self._content = read_published(self.root, name, limit_bytes=SNAPSHOT_BYTES, sha256=self.sha256)
+        end = self._content.index(b"\n")
+        head = json.loads(self._content[:end] + b"]}")
+        _check_schema(head)
+        self.gpus: dict[str, str] = dict(head["gpus"])
+        self._places: dict[Slot, tuple[int, int, int]] = {}
+        self._slots: dict[str, list[Slot]] = {}
+        self.kernels = 0
+        self._index(head["slots"], end + 1)
 
-    def kernels_for(self, question: Question) -> "list[Document]":
-        """Every kernel that could answer."""
-        if question.policy.gpu == "family":
-            return self.by_op.get(question.op, [])
-        return self.by_slot.get((question.op, question.gpu, question.dtype), [])
+    def _index(self, slots: "dict[str, dict[str, dict[str, list[int]]]]", at: int) -> None:
+        """Where the kernels of each slot lie: in the order of `slots`, to the end of the snapshot."""
+        for op, gpus in slots.items():
+            own = self._slots[op] = [(op, gpu, dtype) for gpu, dtypes in gpus.items() for dtype in dtypes]
+            for slot in own:
+                count, length = gpus[slot[1]][slot[2]]
+                if type(count) is not int or type(length) is not int or count < 1 or length < 1:
+                    raise ValueError(f"slot {slot!r} has {count!r} kernels in {length!r} bytes")
+                self._places[slot] = (at, at + length, count)
+                self.kernels += count
+                at += length + BETWEEN
+        # the snapshot ends in a line end and two brackets, where the next kernel would be two bytes further
+        expected = len(self._content) - len(b"\n]}") + (BETWEEN if self._places else 0)
+        if at != expected:
+            raise ValueError(f"its kernels end at byte {at}, expected {expected}")
+
+    def offers(self, slot: "Slot") -> "tuple[Offer, ...]":
+        """The kernels of an operation, GPU and dtype; raises BlobCorrupt if they aren't what a kernel must be."""
+        found = self._offers.get(slot)
+        if found is None:
+            place = self._places.get(slot)
+            found = () if place is None else self._parse(slot, *place)
+            if place is not None:
+                self._offers[slot] = found
+        return found
+
+    def _parse(self, slot: "Slot", start: int, end: int, count: int) -> "tuple[Offer, ...]":
+        try:
+            found = parse_offers(self._content[start:end], slot, self.root)
+            if len(found) != count:
+                raise ValueError(f"slot {slot!r} has {len(found)} kernels, expected {count}")
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+        return found
+
+    def offers_of(self, op: str) -> "list[Offer]":
+        """Every kernel of an operation."""
+        return [offer for slot in self._slots.get(op, ()) for offer in self.offers(slot)]
+
+    def choice_for(self, question: "Question") -> Choice:
+        """The kernels that may answer it and those that differ from it by their shape only."""
+        alike = (question.op, question.gpu, question.dtype, question.language, question.policy.key)
+        found = self._choices.get(alike)
+        if found is None:
+            family = question.policy.gpu == "family"
+            offers = self.offers_of(question.op) if family else self.offers(alike[:3])
+            found = Choice(question, offers)
+            if len(self._choices) >= CHOICES_KEPT:
+                self._choices.clear()
+            self._choices[alike] = found
+        return found
+
+    def _damaged(self, error: Exception) -> BlobCorrupt:
+        return BlobCorrupt(
+            f"the lookup snapshot in {self.root!r} can't be read: {str(error)[:300]!r}; publish the registry again",
+            hint="forge ledger rebuild",
+        )
+
+
+def read_newest(root: str, name: str) -> Generation:
+    """The generation that the pointer `name` in `root` names; raises IntegrityError."""
+    pointer = read_published(root, name, limit_bytes=POINTER_BYTES)
+    for _ in range(ATTEMPTS):
+        try:
+            return Generation(root, pointer)
+        except BlobCorrupt:
+            # a publisher may have moved on and removed the snapshot meanwhile
+            again = read_published(root, name, limit_bytes=POINTER_BYTES)
+            if again == pointer:
+                raise
+            pointer = again
+    raise BlobCorrupt(f"{root!r} is published faster than it can be read: stop one of its publishers, and try again")
 
 
 def _check_schema(document: "Document") -> None:
     found = document["schema_version"]
-    if found != SCHEMA_VERSION:
-        raise IntegrityError(f"lookup snapshot of schema {found!r}, expected {SCHEMA_VERSION}: upgrade Forge")
-
-
-def read_checked(path: str, *, sha256: str | None = None) -> bytes:
-    """The file's bytes, checked against `sha256`; raises BlobCorrupt."""
-    import hashlib
-
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise BlobCorrupt(f"{path!r} can't be read: {error}; publish the registry again") from error
-    found = hashlib.sha256(content).hexdigest()
-    if sha256 not in {None, found}:
-        raise BlobCorrupt(f"{path!r} has digest {found}, expected {sha256}: publish the registry again")
-    return content
+    if type(found) is not int:
+        raise ValueError(f"bad schema_version {found!r}")
+    if found > SCHEMA_VERSION:
+        raise IntegrityError(f"lookup snapshot of schema {found}, expected {SCHEMA_VERSION}: upgrade Forge")
+    if found < SCHEMA_VERSION:
+        raise IntegrityError(
+            f"lookup snapshot of schema {found}, expected {SCHEMA_VERSION}: publish the registry again",
+            hint="forge ledger rebuild",
+        )

@@ -1,52 +1,27 @@
-"""One slot, what its asker accepts, and how well a kernel fits it: the rules of a lookup, without any file."""
+"""One slot at one shape, and how well a kernel fits it: the rules of a lookup, without any file."""
 
-from forge.errors import UnknownName, UsageError
+from math import log2
+
+from forge.errors import UsageError
+from forge.lookup.policy import FITS, Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    # a snapshot is JSON: its digest vouches for the content, the classes that read it name the fields they use
-    from typing import Any
+    from forge.lookup.offer import Offer, Point
 
-    Document = dict[str, Any]
+    Axes = tuple[str, ...]
+    Sizes = tuple[int, ...]
     Fit = tuple[bool, int, float, float, str]
 
-FITS = ("exact", "covered", "nearest")
-
-
-class Policy:
-    """What the caller accepts. By default only what was verified at the asked shape on the asked GPU.
-
-    `shape`: the loosest of exact, covered, nearest. `gpu`: exact, or family for another GPU of the same
-    architecture; `gpu_arch` names the asked GPU's if nothing ever ran on one. `deprecated`: whether a
-    deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
-    the caller's; kernels built for another are passed over.
-    """
-
-    def __init__(
-        self,
-        *,
-        shape: str = "covered",
-        gpu: str = "exact",
-        gpu_arch: str | None = None,
-        deprecated: bool = False,
-        max_octaves: float | None = None,
-        abi_key: str | None = None,
-    ) -> None:
-        if shape not in FITS:
-            raise UnknownName("shape policy", shape, list(FITS))
-        if gpu not in {"exact", "family"}:
-            raise UnknownName("gpu policy", gpu, ["exact", "family"])
-        self.shape, self.gpu, self.gpu_arch = shape, gpu, gpu_arch
-        self.deprecated, self.max_octaves, self.abi_key = deprecated, max_octaves, abi_key
-
-
-STRICT = Policy()
+LARGEST_SIZE = 2**63 - 1
 
 
 class Question:
-    """One slot and what its asker accepts."""
+    """One slot at one shape, and what its asker accepts."""
+
+    __slots__ = ("axes", "dtype", "gpu", "gpus", "language", "logs", "op", "policy", "sizes")
 
     def __init__(
         self,
@@ -59,40 +34,52 @@ class Question:
         policy: Policy,
         gpus: "Mapping[str, str]",
     ) -> None:
-        if not shape or any(type(size) is not int or size < 0 for size in shape.values()):
-            raise UsageError(f"bad shape {shape!r}: expected axis names with whole sizes from 0")
-        self.gpu = "".join(letter for letter in gpu.lower() if letter.isascii() and letter.isalnum())
-        self.op, self.dtype, self.shape, self.language = op, dtype, dict(shape), language
-        self.policy, self.gpus = policy, gpus
+        if not (type(op) is type(gpu) is type(dtype) is str and (language is None or type(language) is str)):
+            raise UsageError(
+                f"bad slot {(op, gpu, dtype, language)!r}: expected names of an operation, GPU and dtype"
+            )
+        if type(policy) is not Policy:
+            raise UsageError(f"bad policy {policy!r}: expected a forge.lookup.Policy")
+        self.op, self.dtype, self.language, self.policy, self.gpus = op, dtype, language, policy, gpus
+        self.gpu = gpu if gpu in gpus else slug(gpu)
+        self.axes: Axes
+        """In order of name."""
+        self.sizes: Sizes
+        self.axes, self.sizes = _parse_shape(shape)
+        self.logs = octaves(self.sizes)
 
-    def judge(self, entry: "Document") -> "tuple[Fit, Document] | str":
+    def judge(self, offer: "Offer") -> "tuple[Fit, Point] | str":
         """How well a kernel fits and the measured point to go by, or why it may not answer."""
-        barred = self._barred(entry) or self._gpu_barred(entry["gpu"])
+        barred = self.barred(offer)
         if barred is not None:
             return barred
-        rank = self._rank(entry)
+        rank = self._rank(offer)
         if isinstance(rank, str):
             return rank
-        points = [(_octaves(self.shape, at["shape"]), at["median_ns"], at) for at in entry["points"]]
+        points = [(self.distance(point), point.median_ns, point) for point in offer.points.get(self.axes, ())]
+        if not points:
+            return f"never measured at a shape with axes {list(self.axes)}"
         distance, median_ns, point = min(points, key=lambda measured: measured[:2])
         limit = self.policy.max_octaves
         if limit is not None and not distance <= limit:
-            return f"nearest measured shape {point['shape']} is {distance} octaves away, allowed {limit}"
-        rank += 0 if entry["gpu"] == self.gpu else len(FITS)
-        return (entry["status"] != "active", rank, distance, median_ns, entry["kernel_id"]), point
+            return f"nearest measured shape {dict(point.evidence.shape)} is {distance} octaves away, allowed {limit}"
+        rank += 0 if offer.kernel.gpu == self.gpu else len(FITS)
+        return (offer.kernel.status != "active", rank, distance, median_ns, offer.kernel.kernel_id), point
 
-    def _barred(self, entry: "Document") -> str | None:
-        """Why it may not answer, whatever the shape and the GPU."""
-        status = entry["status"]
-        if status != "active" and not (status == "deprecated" and self.policy.deprecated):
-            return f"{status}: {entry['status_reason']}"
-        if entry["dtype"] != self.dtype:
-            return f"dtype {entry['dtype']}, asked {self.dtype}"
-        if self.language not in {None, entry["language"]}:
-            return f"language {entry['language']}, asked {self.language}"
-        if self.policy.abi_key not in {None, entry["abi_key"]}:
-            return f"built for abi_key {entry['abi_key']}"
-        return None if entry["points"] else "never measured"
+    def barred(self, offer: "Offer") -> str | None:
+        """Why a kernel may not answer, whatever the shape."""
+        kernel, policy = offer.kernel, self.policy
+        if kernel.status != "active" and not (kernel.status == "deprecated" and policy.deprecated):
+            return f"{kernel.status}: {offer.status_reason}"
+        if kernel.dtype != self.dtype:
+            return f"dtype {kernel.dtype}, asked {self.dtype}"
+        if self.language not in {None, kernel.language}:
+            return f"language {kernel.language}, asked {self.language}"
+        if policy.abi_key not in {None, kernel.abi_key}:
+            return f"built for abi_key {kernel.abi_key}"
+        if policy.measured_since is not None and not policy.measured_since <= offer.measured_at:
+            return f"measured at {offer.measured_at}, asked since {policy.measured_since}"
+        return self._gpu_barred(kernel.gpu) if offer.points else "never measured"
 
     def _gpu_barred(self, gpu: str) -> str | None:
         if gpu == self.gpu:
@@ -104,29 +91,64 @@ class Question:
             return None
         return f"gpu {gpu} of architecture {arch}, asked {self.gpu} of {asked}"
 
-    def _rank(self, entry: "Document") -> int | str:
+    def _rank(self, offer: "Offer") -> int | str:
         """The place in FITS of how the asked shape lies in the verified domain, or why it doesn't."""
-        if self.shape in entry["verified"]:
-            rank = 0 if any(point["shape"] == self.shape for point in entry["points"]) else 1
+        domain = offer.domains.get(self.axes)
+        if domain is None:
+            return f"shape has axes {list(self.axes)}, none verified"
+        if self.sizes in domain.verified:
+            measured = offer.points.get(self.axes, ())
+            rank = 0 if any(point.sizes == self.sizes for point in measured) else 1
         else:
-            alike = [shape for shape in entry["verified"] if shape.keys() == self.shape.keys()]
-            if not alike:
-                return f"shape has axes {sorted(self.shape)}, none verified"
-            for axis, size in sorted(self.shape.items()):
-                least, most = min(shape[axis] for shape in alike), max(shape[axis] for shape in alike)
+            for axis, size, least, most in zip(self.axes, self.sizes, domain.least, domain.most, strict=True):
                 if not least <= size <= most:
                     return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
             rank = 2
-        if rank > FITS.index(self.policy.shape):
+        if rank > self.policy.loosest:
             return f"shape is only {FITS[rank]}, the policy asks for {self.policy.shape}"
         return rank
 
+    def distance(self, point: "Point") -> float:
+        """Octaves summed over the axes: |log2(asked / measured)|; size 0 counts as 1."""
+        total = 0.0
+        for asked, measured in zip(self.logs, point.logs, strict=True):
+            total += abs(asked - measured)
+        return round(total, 6)
 
-def _octaves(asked: "Mapping[str, int]", measured: "Mapping[str, int]") -> float:
-    """Sum over the axes of |log2(asked / measured)|; size 0 counts as 1; other axes are infinitely far."""
-    import math
 
-    if asked.keys() != measured.keys():
-        return math.inf
-    ratios = (max(asked[axis], 1) / max(measured[axis], 1) for axis in sorted(asked))
-    return round(sum(abs(math.log2(ratio)) for ratio in ratios), 6)
+def octaves(sizes: "Sizes") -> tuple[float, ...]:
+    """Each size's logarithm to base 2; that of 0 is that of 1."""
+    return tuple([log2(size or 1) for size in sizes])
+
+
+def slug(gpu: str) -> str:
+    """A GPU's name as identifiers have it: lower-case letters and digits."""
+    return "".join(letter for letter in gpu.lower() if letter.isascii() and letter.isalnum())
+
+
+def is_size(untrusted: object) -> bool:
+    """Whether it is a whole number that a shape may have; True isn't."""
+    return type(untrusted) is int and 0 <= untrusted <= LARGEST_SIZE
+
+
+def _parse_shape(untrusted: "Mapping[str, int]") -> "tuple[Axes, Sizes]":
+    """Its axes in order of name, and their sizes; raises UsageError."""
+    try:
+        axes = tuple(sorted(untrusted))
+        sizes = tuple([untrusted[axis] for axis in axes])
+    except (TypeError, KeyError, IndexError) as error:
+        raise _bad_shape(untrusted) from error
+    for axis, size in zip(axes, sizes, strict=True):
+        if type(axis) is not str or not is_size(size):
+            raise _bad_shape(untrusted)
+    if not axes:
+        raise _bad_shape(untrusted)
+    return axes, sizes
+
+
+def _bad_shape(untrusted: object) -> UsageError:
+    try:
+        said = repr(untrusted)[:200]
+    except ValueError:
+        said = "with a number too long to print"
+    return UsageError(f"bad shape {said}: expected axis names with whole sizes from 0 to {LARGEST_SIZE}")

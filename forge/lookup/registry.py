@@ -1,34 +1,80 @@
 """A published registry, opened for questions, and what it says of its own health."""
 
-from forge.errors import IntegrityError, WorkspaceNotFound
 from forge.lookup.answer import Result
-from forge.lookup.generation import Generation, read_checked
-from forge.lookup.question import STRICT, Policy, Question
+from forge.lookup.frozen import Frozen
+from forge.lookup.policy import STRICT, Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from threading import Lock
+
+    from forge.lookup.generation import Generation
+
+    Signature = tuple[int, int, int, int]
+
+ANSWERS_KEPT = 8192
+"""How many answers a generation keeps before it forgets them all: engines ask for the same few shapes."""
 
 
-class Health:
-    """`ok` unless the newest publication can't be read and an older one answers; `error` says why."""
+class Health(Frozen):
+    """`ok` unless the newest publication can't be read and an older one answers; `error` says why.
 
-    def __init__(self, generation: Generation, error: str | None) -> None:
-        self.ok, self.error = error is None, error
-        self.generation, self.kernels = generation.sha256, generation.kernels
-        self.ledger_id, self.ledger_seq = generation.ledger_id, generation.seq
-        self.event_hash = generation.event_hash
+    `stale`: what is published now isn't what answers; `refresh()` takes it up, or says what is wrong with it.
+    `published_s`: when the pointer that answers was written, in seconds since the epoch. A quiet ledger
+    publishes nothing new, so an old publication may well be the newest.
+    """
+
+    __slots__ = (
+        "error",
+        "event_hash",
+        "generation",
+        "kernels",
+        "ledger_id",
+        "ledger_seq",
+        "ok",
+        "published_s",
+        "stale",
+    )
+
+    ok: bool
+    error: str | None
+    stale: bool
+    generation: str
+    kernels: int
+    ledger_id: str
+    ledger_seq: int
+    event_hash: str
+    published_s: float
+
+    def __init__(self, shown: "Shown", error: str | None, *, stale: bool) -> None:
+        at = shown.generation
+        self._fill(ok=error is None, error=error, stale=stale, generation=at.sha256, kernels=at.kernels)
+        self._fill(ledger_id=at.ledger_id, ledger_seq=at.seq, event_hash=at.event_hash)
+        self._fill(published_s=shown.signature[2] / 1e9)
+
+
+class Shown(Frozen):
+    """A generation with the signature of the pointer that named it: they change together or not at all."""
+
+    __slots__ = ("generation", "signature")
+
+    generation: "Generation"
+    signature: "Signature"
+
+    def __init__(self, generation: "Generation", signature: "Signature") -> None:
+        self._fill(generation=generation, signature=signature)
 
 
 class Registry:
     """A published registry, opened for questions. Safe to ask from several threads while one refreshes."""
 
     def __init__(self, pointer_path: str) -> None:
-        self._path = pointer_path
-        self._directory = pointer_path.rpartition("/")[0]
+        self._root, _, self._name = pointer_path.rpartition("/")
         self._error: str | None = None
-        self._current = Generation(self._directory, read_checked(pointer_path))
+        self._lock: tuple[int, Lock] | None = None
+        self._shown = self._read()
 
     @classmethod
     def open(cls, path: "str | os.PathLike[str]") -> "Registry":
@@ -37,6 +83,8 @@ class Registry:
         Raises WorkspaceNotFound if nothing is published there, BlobCorrupt if what is isn't what it was.
         """
         import os
+
+        from forge.errors import WorkspaceNotFound
 
         where = os.path.abspath(path)
         for pointer in (where, f"{where}/current.json", f"{where}/kernel_registry/current.json"):
@@ -48,7 +96,7 @@ class Registry:
     @property
     def generation(self) -> str:
         """The digest of the snapshot that answers."""
-        return self._current.sha256
+        return self._shown.generation.sha256
 
     def lookup(
         self,
@@ -60,27 +108,109 @@ class Registry:
         language: str | None = None,
         policy: Policy = STRICT,
     ) -> Result:
-        """The best kernel for a slot under `policy`; the same snapshot and question give the same answer."""
-        current = self._current
+        """The best kernel for a slot under `policy`; the same snapshot and question give the same answer.
+
+        Reads no file. Raises UsageError for a question that is none, BlobCorrupt if what was published for the
+        slot makes no sense.
+        """
+        current = self._shown.generation
+        try:
+            found = current.answers.get((op, gpu, dtype, language, policy.key, *shape, *shape.values()))
+            if found is not None:
+                for size in shape.values():
+                    if type(size) is not int:  # True and 1.0 are equal to 1, and no size
+                        break
+                else:
+                    return found
+        except (AttributeError, TypeError):
+            pass  # the question says what is wrong with it
+        from forge.lookup.question import Question
+
         question = Question(op, gpu, dtype, shape, language=language, policy=policy, gpus=current.gpus)
-        return Result(question, current)
+        result = Result(question, current)
+        if len(current.answers) >= ANSWERS_KEPT:
+            current.answers.clear()
+        current.answers[(op, gpu, dtype, language, policy.key, *shape, *shape.values())] = result
+        return result
+
+    def load(self, result: Result, *, trust: str, abi_key: str | None = None) -> "Callable[..., object]":
+        """The promoted function itself, imported into this process from bytes that match their digests.
+
+        `trust="promoted"` says that the caller accepts this: the code runs here, without a wall. `abi_key` is that
+        of this machine; a kernel that was built needs it. Raises UsageError without trust or kernel, LoadRefused
+        if the kernel was withdrawn since it answered or can't be loaded here, BlobCorrupt if a file isn't what was
+        promoted, EnvironmentUnfit if it imports what this machine doesn't have.
+        """
+        from forge.errors import UsageError
+        from forge.lookup.loading import load
+
+        if trust != "promoted":
+            raise UsageError(f'bad trust {trust!r}: say trust="promoted" to run promoted code in this process')
+        if not isinstance(result, Result) or result.kernel is None:
+            raise UsageError("nothing to load: expected the result of a lookup whose match isn't none")
+        return load(result.kernel, self._shown.generation, abi_key=abi_key)
 
     def refresh(self) -> bool:
         """Take up a newer publication; return whether there was one.
 
-        One that can't be read leaves the last good generation answering, and `health()` says so.
+        Costs one stat while nothing changed. A publication that can't be read leaves the last good generation
+        answering, and `health()` says so. While another thread is at it, this one doesn't wait.
         """
-        try:
-            pointer = read_checked(self._path)
-            newer = pointer != self._current.pointer
-            if newer:
-                self._current = Generation(self._directory, pointer)
-        except IntegrityError as error:
-            self._error = error.message
+        lock = self._own_lock()
+        if not lock.acquire(blocking=False):
             return False
-        self._error = None
-        return newer
+        try:
+            return self._refresh()
+        finally:
+            lock.release()
 
     def health(self) -> Health:
         """Which generation answers, and whether it is the newest published."""
-        return Health(self._current, self._error)
+        shown = self._shown
+        return Health(shown, self._error, stale=_signature(self._path) != shown.signature)
+
+    @property
+    def _path(self) -> str:
+        return f"{self._root}/{self._name}"
+
+    def _refresh(self) -> bool:
+        from forge.errors import IntegrityError
+
+        shown = self._shown
+        if self._error is None and _signature(self._path) == shown.signature:
+            return False
+        try:
+            found = self._read()
+        except IntegrityError as error:
+            self._error = error.message
+            return False
+        self._shown, self._error = found, None
+        return found.generation.pointer != shown.generation.pointer
+
+    def _read(self) -> Shown:
+        from forge.lookup.generation import read_newest
+
+        # taken before the pointer is read: if that moves on in between, the next refresh looks again
+        signature = _signature(self._path) or (0, 0, 0, 0)
+        return Shown(read_newest(self._root, self._name), signature)
+
+    def _own_lock(self) -> "Lock":
+        """The lock of this process: one that another thread held during a fork is never released here."""
+        import os
+        from threading import Lock
+
+        lock = self._lock
+        if lock is None or lock[0] != os.getpid():
+            lock = self._lock = (os.getpid(), Lock())
+        return lock[1]
+
+
+def _signature(path: str) -> "Signature | None":
+    """What changes when the file at `path` is replaced."""
+    import os
+
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -13,7 +13,10 @@ SCHEMA_VERSION = 1
 """Of `verified_kernels.json`."""
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
-LOOKUPS = "SELECT lookup FROM kernel_documents ORDER BY kernel_id"
+LOOKUPS = """
+    SELECT op, gpu, dtype, lookup FROM kernels JOIN kernel_documents USING (kernel_id)
+    ORDER BY op, gpu, dtype, kernel_id
+"""
 SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NULL"
 
 
@@ -23,7 +26,8 @@ def render(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
     All but the pointer say that they were derived from the newest event that changed them, so their bytes stay
     the same while nothing happens to a kernel.
     """
-    lookup = snapshot.render(_fragments(connection, LOOKUPS), snapshot.architectures(connection.execute(SEEN_GPUS)))
+    gpus = snapshot.architectures(connection.execute(SEEN_GPUS))
+    lookup = snapshot.render(connection.execute(LOOKUPS), gpus)
     name, digest = snapshot.named(lookup)
     ranked = [leaderboard.Ranked(*row) for row in connection.execute(leaderboard.RANKED)]
     lines = [versions.Version(*row) for row in connection.execute(versions.VERSIONS)]

@@ -23,7 +23,7 @@ from forge.projections import documents, leaderboard, snapshot, versions
 from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up
 from forge.projections.files import put
 from forge.projections.fold import Position, Source, holds
-from forge.projections.snapshot import POINTER
+from forge.projections.snapshot import POINTER, SCHEMA_VERSION
 from forge.projections.sqlite_file import connect, content_digest, overwrite
 from forge.projections.tables import TABLES
 
@@ -121,10 +121,12 @@ def publishing(directory: Path) -> Iterator[None]:
 
 
 def read_pointer(directory: Path) -> Shown | None:
-    """What is published; None if nothing is, or the pointer can't be read."""
+    """What is published; None if nothing is, or the pointer can't be read or is of another schema."""
     try:
         document = orjson.loads((directory / POINTER).read_bytes())
         position = Position(**document["ledger"])
+        if document["schema_version"] != SCHEMA_VERSION:
+            return None
         return Shown(str(document["snapshot"]), str(document["sha256"]), position)
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return None

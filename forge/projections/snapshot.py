@@ -1,26 +1,44 @@
 """What `forge.lookup` reads: an immutable snapshot named by its content, and the pointer that names it.
 
+A snapshot is one JSON document, laid out so that a reader needn't parse all of it: the first line ends where the
+kernels begin and says how many of them, in how many bytes, belong to each operation, GPU and dtype. The kernels
+follow in that order, one a line.
+
 The snapshot says nothing of the ledger's head, so a registry that didn't change keeps its snapshot while the
 pointer moves on.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 import orjson
 
 from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.tensors import Shape
 from forge.projections.fold import Position
 from forge.projections.kernel import Kernel, MeasuredPoint
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of the snapshot and the pointer; `forge.lookup` reads exactly this one."""
 POINTER = "current.json"
+BETWEEN = b",\n"
+"""Stands between two kernels."""
+Line = tuple[str, str, str, str]
+"""Operation, GPU and dtype of a kernel, and what is `shown` of it as JSON."""
 
 
-def render(kernels: list[orjson.Fragment], gpus: Mapping[str, object]) -> bytes:
-    """The snapshot: what is `shown` of each kernel, by kernel_id, and the architecture of each GPU."""
-    document = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "kernels": kernels}
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+def render(lines: Iterable[Line], gpus: Mapping[str, object]) -> bytes:
+    """The snapshot of the kernels, given by operation, GPU, dtype and kernel_id, and the architecture of each GPU."""
+    kernels: list[bytes] = []
+    slots: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
+    for (op, gpu, dtype), group in groupby(lines, key=lambda line: line[:3]):
+        found = [text.encode() for *_, text in group]
+        bytes_taken = sum(map(len, found)) + len(BETWEEN) * (len(found) - 1)
+        slots.setdefault(op, {}).setdefault(gpu, {})[dtype] = (len(found), bytes_taken)
+        kernels += found
+    document = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "slots": slots}
+    head = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).removesuffix(b"}")
+    return head + b',"kernels":[\n' + BETWEEN.join(kernels) + b"\n]}"
 
 
 def file_name(digest: Digest) -> str:
@@ -67,19 +85,27 @@ def shown(kernel: Kernel) -> dict[str, object]:
         "language": task.language,
         "gpu": task.target.gpu,
         "dtype": task.dtype,
-        "path": kernel.published_path,
         "sha256": kernel.source_sha256,
         "entry_point": event.entry_point,
         "artifact_sha256": event.artifact_sha256,
-        "verified": list(event.coverage.verified),
+        "verified": _domains(event.coverage.verified),
         "points": [_point(point) for point in kernel.points],
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,
         "abi_key": event.abi_key,
+        "measured_at": kernel.benchmark.recorded_at,
         "verified_seq": event.verified_seq,
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,
     }
+
+
+def _domains(shapes: Iterable[Shape]) -> list[dict[str, list[int]]]:
+    """The shapes as columns, axis -> the size of each shape there; one group for each set of axes."""
+    groups: dict[tuple[str, ...], list[Shape]] = {}
+    for shape in shapes:
+        groups.setdefault(tuple(sorted(shape)), []).append(shape)
+    return [{axis: [shape[axis] for shape in alike] for axis in axes} for axes, alike in groups.items()]
 
 
 def _point(point: MeasuredPoint) -> dict[str, object]:

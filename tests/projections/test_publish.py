@@ -234,6 +234,17 @@ def test_a_damaged_pointer_is_replaced(tmp_path, damaged):
     assert documents(tmp_path) == expected(history)
 
 
+def test_a_pointer_of_another_schema_is_replaced_with_its_snapshot(tmp_path):
+    history = opened()
+    promoted(history)
+    published(tmp_path, history)
+    pointer = json.loads((tmp_path / "current.json").read_bytes())
+    (tmp_path / "current.json").write_text(json.dumps({**pointer, "schema_version": 1}))
+    (tmp_path / pointer["snapshot"]).unlink()
+    published(tmp_path, history)
+    assert documents(tmp_path) == expected(history)
+
+
 def test_a_damaged_snapshot_is_written_again(tmp_path):
     files = files_of(opened())
     put(tmp_path, files)

@@ -1,0 +1,106 @@
+"""Finds the best kernel for a shape without judging every one: what Question.judge says, indexed.
+
+Kernels are put into tiers by what a shape doesn't change: active before deprecated, the asked GPU before its family.
+A tier that has an answer at all has the best one.
+"""
+
+from forge.lookup.policy import FITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forge.lookup.offer import Domain, Offer, Point
+    from forge.lookup.question import Axes, Question, Sizes
+
+    Row = tuple[float, str, Offer, Point]
+    Found = tuple[int, float, Offer, Point]
+
+
+class Tier:
+    """Kernels that differ by their shapes only, all with the same axes."""
+
+    __slots__ = ("axes", "covering", "exact", "measured")
+
+    def __init__(self, axes: "Axes") -> None:
+        self.axes = axes
+        self.exact: dict[Sizes, Row] = {}
+        """The best kernel that was verified and measured at a shape."""
+        self.covering: dict[Sizes, set[Offer]] = {}
+        """Every kernel that was verified at a shape."""
+        self.measured: dict[Sizes, list[Row]] = {}
+        """Every kernel that was measured at a shape, the fastest first."""
+
+    def add(self, offer: "Offer", domain: "Domain") -> None:
+        """Take in one kernel that was verified and measured at such shapes."""
+        for sizes in domain.verified:
+            self.covering.setdefault(sizes, set()).add(offer)
+        for point in offer.points[self.axes]:
+            row = (point.median_ns, offer.kernel.kernel_id, offer, point)
+            rows = self.measured.setdefault(point.sizes, [])
+            rows.append(row)
+            rows.sort(key=_by_time)
+            if point.sizes in domain.verified and not _by_time(self.exact.get(point.sizes, row)) < _by_time(row):
+                self.exact[point.sizes] = row
+
+    def find(self, question: "Question") -> "Found | None":
+        """The best kernel, its place in FITS, and the distance to the measured point to go by."""
+        row = self.exact.get(question.sizes)
+        if row is not None:
+            return 0, 0.0, row[2], row[3]
+        if question.policy.loosest == 0:
+            return None
+        covering = self.covering.get(question.sizes)
+        found = None if covering is None else self._nearest(question, covering)
+        if found is not None:
+            return (1, *found)
+        found = self._nearest(question, None) if question.policy.loosest == len(FITS) - 1 else None
+        return None if found is None else (2, *found)
+
+    def _nearest(self, question: "Question", among: "set[Offer] | None") -> "tuple[float, Offer, Point] | None":
+        """The kernel measured nearest to the asked shape: of `among`, or of those whose verified domain holds it."""
+        limit = question.policy.max_octaves
+        near = sorted([(question.distance(rows[0][3]), sizes) for sizes, rows in self.measured.items()])
+        best: tuple[float, Row] | None = None
+        for distance, sizes in near:
+            if (limit is not None and distance > limit) or (best is not None and distance > best[0]):
+                break
+            for row in self.measured[sizes]:
+                offer = row[2]
+                fits = offer in among if among is not None else question.sizes in offer.domains[self.axes]
+                if fits:
+                    if best is None or _by_time(row) < _by_time(best[1]):
+                        best = distance, row
+                    break
+        return None if best is None else (best[0], best[1][2], best[1][3])
+
+
+class Choice:
+    """The kernels that may answer questions that differ by their shapes only."""
+
+    __slots__ = ("_tiers",)
+
+    def __init__(self, question: "Question", offers: "Iterable[Offer]") -> None:
+        tiers: dict[tuple[Axes, bool, bool], Tier] = {}
+        for offer in offers:
+            if question.barred(offer) is None:
+                last = (offer.kernel.status != "active", offer.kernel.gpu != question.gpu)
+                for axes, domain in offer.domains.items():
+                    if axes in offer.points:
+                        tiers.setdefault((axes, *last), Tier(axes)).add(offer, domain)
+        self._tiers: dict[Axes, list[tuple[bool, Tier]]] = {}
+        for axes, deprecated, foreign in sorted(tiers):
+            self._tiers.setdefault(axes, []).append((foreign, tiers[axes, deprecated, foreign]))
+
+    def find(self, question: "Question") -> "tuple[str, float, Offer, Point] | None":
+        """How the best kernel matches, its distance, itself and the measured point; None if none may answer."""
+        for foreign, tier in self._tiers.get(question.axes, ()):
+            found = tier.find(question)
+            if found is not None:
+                rank, distance, offer, point = found
+                return "family" if foreign else FITS[rank], distance, offer, point
+        return None
+
+
+def _by_time(row: "Row") -> tuple[float, str]:
+    return row[:2]

@@ -1,0 +1,21 @@
+"""Values that many readers share: set once, where they are made."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class Frozen:
+    """A value whose fields nobody can set, change or remove after it was made."""
+
+    __slots__ = ()
+
+    def _fill(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> "NoReturn":
+        raise AttributeError(f"{type(self).__name__} is shared and can't be changed: {name!r} stays")
+
+    def __delattr__(self, name: str) -> "NoReturn":
+        raise AttributeError(f"{type(self).__name__} is shared and can't be changed: {name!r} stays")

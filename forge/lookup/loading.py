@@ -1,0 +1,130 @@
+"""Imports promoted code for a caller who asked for it. Nothing in Forge calls this by itself.
+
+What runs is what was checked: the bytes are read once, held against their digests, written into a folder that only
+this user can read, and imported from there. So a publisher can't exchange them in between, and a module's files
+stay as long as its process.
+"""
+
+import atexit
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import RLock
+from types import ModuleType
+
+from forge.errors import BlobCorrupt, EnvironmentUnfit, LoadRefused
+from forge.lookup.answer import KERNEL_FILE, Kernel
+from forge.lookup.generation import DAMAGE, Generation
+from forge.lookup.published import is_digest, is_plain, read_published
+
+LISTING_FILE = "artifact.json"
+PLAIN_LIBRARY = "libkernel.so"
+"""What kernel.py opens beside itself; any other shared object is a Python extension."""
+
+_loaded: dict[str, ModuleType] = {}
+"""Of this process, by the module's name, which is made of digests."""
+_lock = RLock()
+
+
+def load(kernel: Kernel, current: Generation, *, abi_key: str | None) -> Callable[..., object]:
+    """The function that `kernel` names, if `current` still offers it; raises as Registry.load says."""
+    _require_offered(kernel, current)
+    name = f"forge_promoted_{kernel.sha256}"
+    if kernel.artifact_sha256 is not None:
+        name += f"_{kernel.artifact_sha256}"
+    listed = _listed(kernel)
+    _require_loadable(kernel, listed, abi_key)
+    with _lock:
+        module = _loaded.get(name)
+        if module is None:
+            module = _loaded[name] = _import(name, _files(kernel, listed), kernel)
+    function = getattr(module, kernel.entry_point, None)
+    if not callable(function):
+        raise BlobCorrupt(f"{kernel.kernel_id!r} has no function {kernel.entry_point!r}, which was promoted")
+    found: Callable[..., object] = function
+    return found
+
+
+def _require_offered(kernel: Kernel, current: Generation) -> None:
+    """A kernel that was withdrawn after it answered isn't loaded any more."""
+    for offer in current.offers((kernel.op, kernel.gpu, kernel.dtype)):
+        if offer.kernel.kernel_id == kernel.kernel_id:
+            same = (offer.kernel.sha256, offer.kernel.artifact_sha256) == (kernel.sha256, kernel.artifact_sha256)
+            if same and offer.kernel.status in {"active", "deprecated"}:
+                return
+            now = offer.kernel.status if same else "published with other bytes"
+            raise LoadRefused(f"{kernel.kernel_id!r} is {now} since it answered: look it up again")
+    raise LoadRefused(f"{kernel.kernel_id!r} isn't published any more: look it up again")
+
+
+def _listed(kernel: Kernel) -> dict[str, str]:
+    """The shared objects that were built from it, name -> digest."""
+    import json
+
+    if kernel.artifact_sha256 is None:
+        return {}
+    listing = f"{kernel.folder}/{LISTING_FILE}"
+    untrusted = read_published(kernel.registry_root, listing, sha256=kernel.artifact_sha256)
+    try:
+        files = {file["path"]: file["sha256"] for file in json.loads(untrusted)["files"]}
+    except DAMAGE as error:
+        raise BlobCorrupt(f"{kernel.kernel_id!r} has a listing that can't be read: {error!r}") from error
+    for name, digest in files.items():
+        if not is_plain(name) or not is_digest(digest) or name == KERNEL_FILE:
+            raise BlobCorrupt(f"{kernel.kernel_id!r} lists {name!r} of digest {digest!r}: expected plain names")
+    return {name: digest for name, digest in files.items() if name.endswith(".so")}
+
+
+def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | None) -> None:
+    if listed and abi_key != kernel.abi_key:
+        found = "no abi_key was given" if abi_key is None else f"this machine's is {abi_key}"
+        raise LoadRefused(f"{kernel.kernel_id!r} was built for abi_key {kernel.abi_key}, and {found}")
+    others = sorted(set(listed) - {PLAIN_LIBRARY})
+    if others:
+        raise LoadRefused(
+            f"{kernel.kernel_id!r} asks torch to build the extension {', '.join(others)} when it is imported; "
+            f"only a {PLAIN_LIBRARY} that was built before is loaded: try forge kernel export {kernel.kernel_id}"
+        )
+    if kernel.language in {"cpp", "cuda"} and not listed:
+        raise LoadRefused(f"{kernel.kernel_id!r} is in {kernel.language}, and nothing that was built from it is kept")
+
+
+def _files(kernel: Kernel, listed: Mapping[str, str]) -> dict[str, bytes]:
+    """Everything that importing it needs, checked."""
+    built = {
+        name: read_published(kernel.registry_root, f"{kernel.folder}/{name}", sha256=digest)
+        for name, digest in listed.items()
+    }
+    return {KERNEL_FILE: kernel.read_source(), **built}
+
+
+def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType:
+    folder = Path(tempfile.mkdtemp(prefix="forge-promoted-"))
+    atexit.register(_remove, folder, os.getpid())
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    spec = importlib.util.spec_from_file_location(name, folder / KERNEL_FILE)
+    if spec is None or spec.loader is None:
+        raise EnvironmentUnfit(f"this Python has no loader for {KERNEL_FILE}")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    imported = False
+    try:
+        spec.loader.exec_module(module)
+        imported = True
+    except (ImportError, OSError) as error:
+        raise EnvironmentUnfit(f"{kernel.kernel_id!r} can't be imported here: {error}") from error
+    finally:
+        if not imported:
+            sys.modules.pop(name, None)
+            _remove(folder, os.getpid())
+    return module
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Not in a process forked from the owner, which ends first."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,125 @@
+"""One kernel of a snapshot, parsed, held against what a kernel must be, and made ready for questions.
+
+A snapshot's digest says that its bytes are those that were published, not that they make sense.
+"""
+
+from forge.lookup.answer import MEASURED, Evidence, Kernel
+from forge.lookup.published import KERNEL_NAME, is_digest, is_plain
+from forge.lookup.question import is_size, octaves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    # a snapshot is JSON: this module turns it into typed values or raises
+    from typing import Any
+
+    Document = dict[str, Any]
+    Slot = tuple[str, str, str]
+
+TEXTS = ("kernel_id", "status", "op", "language", "gpu", "dtype", "entry_point", "abi_key", "measured_at")
+DIGESTS = ("sha256", "env_sha256", "perf_key", "abi_key")
+SEQS = ("verified_seq", "benchmark_seq", "promoted_seq")
+QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
+
+
+class Domain:
+    """The shapes with the same axes in which a kernel was verified; sizes are in order of the axes' names."""
+
+    __slots__ = ("least", "most", "verified")
+
+    def __init__(self, columns: "list[list[int]]") -> None:
+        self.verified = frozenset(zip(*columns, strict=True))
+        self.least, self.most = tuple(map(min, columns)), tuple(map(max, columns))
+
+    def __contains__(self, sizes: tuple[int, ...]) -> bool:
+        """Whether each size lies between verified ones."""
+        spans = zip(sizes, self.least, self.most, strict=True)
+        return all(least <= size <= most for size, least, most in spans)
+
+
+class Point:
+    """What was measured at one shape."""
+
+    __slots__ = ("evidence", "logs", "median_ns", "sizes")
+
+    def __init__(self, sizes: tuple[int, ...], evidence: Evidence) -> None:
+        self.sizes, self.evidence = sizes, evidence
+        self.logs, self.median_ns = octaves(sizes), evidence.median_ns
+
+
+class Offer:
+    """One kernel and all that decides whether it answers."""
+
+    __slots__ = ("domains", "kernel", "measured_at", "points", "status_reason")
+
+    def __init__(self, untrusted: "Document", slot: "Slot", registry_root: str) -> None:
+        """Raise ValueError, KeyError, TypeError or AttributeError unless it is a kernel of `slot`."""
+        _check(untrusted, slot)
+        self.kernel = Kernel({**untrusted, "registry_root": registry_root})
+        self.status_reason: str | None = untrusted["status_reason"]
+        self.measured_at: str = untrusted["measured_at"]
+        self.points: dict[tuple[str, ...], list[Point]] = {}
+        for measured in untrusted["points"]:
+            axes, point = _point(measured, untrusted)
+            self.points.setdefault(axes, []).append(point)
+        self.domains: dict[tuple[str, ...], Domain] = {}
+        for columns in untrusted["verified"]:
+            axes, sizes = tuple(sorted(columns)), [columns[axis] for axis in sorted(columns)]
+            if not axes or not all(column and all(map(is_size, column)) for column in sizes):
+                raise ValueError(f"kernel {untrusted['kernel_id']!r} has a bad shape among those verified")
+            self.domains[axes] = Domain(sizes)
+
+
+def parse_offers(untrusted: bytes, slot: "Slot", registry_root: str) -> tuple[Offer, ...]:
+    """The kernels of one slot, as the lines of a snapshot have them; raises as Offer does."""
+    import json
+
+    listed = json.loads(b"[" + untrusted + b"]", parse_constant=_refuse)
+    return tuple(Offer(entry, slot, registry_root) for entry in listed)
+
+
+def _check(untrusted: "Document", slot: "Slot") -> None:
+    kernel_id = untrusted["kernel_id"]
+    if not is_plain(kernel_id, KERNEL_NAME):
+        raise ValueError(f"bad kernel_id {kernel_id!r}: expected lower-case letters, digits and _")
+    if (untrusted["op"], untrusted["gpu"], untrusted["dtype"]) != slot:
+        raise ValueError(f"kernel {kernel_id!r} stands in the slot {slot!r}, which isn't its own")
+    for name in TEXTS:
+        if type(untrusted[name]) is not str:
+            raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text")
+    for name in ("status_reason", "superseded_by"):
+        if not isinstance(untrusted[name], str | None):
+            raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text or nothing")
+    built = untrusted["artifact_sha256"]
+    if not all(is_digest(untrusted[name]) for name in DIGESTS) or not (built is None or is_digest(built)):
+        raise ValueError(f"kernel {kernel_id!r} has a digest that is none")
+    if not untrusted["entry_point"].isidentifier() or untrusted["entry_point"].startswith("__"):
+        raise ValueError(
+            f"kernel {kernel_id!r} has entry point {untrusted['entry_point']!r}: expected a function's name"
+        )
+    if not all(type(untrusted[name]) is int for name in SEQS):
+        raise ValueError(f"kernel {kernel_id!r} names events that are no numbers")
+
+
+def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], Point]:
+    from types import MappingProxyType
+
+    shape: Mapping[str, int] = untrusted["shape"]
+    axes = tuple(sorted(shape))
+    sizes = tuple(shape[axis] for axis in axes)
+    numbers = [untrusted[name] for name in QUANTITIES]
+    # infinity is no quantity, and NaN fails every comparison
+    if not all(type(number) in {int, float} and 0 < number < float("inf") for number in numbers):
+        raise ValueError(f"kernel {entry['kernel_id']!r} has measured {numbers!r}: expected positive numbers")
+    if not axes or not all(map(is_size, sizes)):
+        raise ValueError(f"kernel {entry['kernel_id']!r} was measured at {shape!r}: expected a shape")
+    if type(untrusted["baseline"]) is not str or not is_digest(untrusted["samples_sha256"]):
+        raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline or samples")
+    fields = {**entry, **untrusted, "shape": MappingProxyType(dict(shape))}
+    measured = MappingProxyType({name: fields[name] for name in MEASURED})
+    return axes, Point(sizes, Evidence(measured, 0.0))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number that JSON has")

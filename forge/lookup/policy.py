@@ -1,0 +1,97 @@
+"""What the asker of a lookup accepts."""
+
+from forge.lookup.frozen import Frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forge.errors import UsageError
+
+FITS = ("exact", "covered", "nearest")
+
+
+class Policy(Frozen):
+    """What the caller accepts. By default only what was verified at the asked shape on the asked GPU.
+
+    `shape`: the loosest of exact, covered, nearest. `gpu`: exact, or family for another GPU of the same
+    architecture; `gpu_arch` names the asked GPU's if nothing ever ran on one. `deprecated`: whether a
+    deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
+    the caller's; kernels built for another are passed over. `measured_since`: a day in UTC or a moment, as in
+    2026-01-31 or 2026-01-31T12:00:00Z; kernels whose benchmark is older are passed over.
+    """
+
+    __slots__ = (
+        "abi_key", "deprecated", "gpu", "gpu_arch", "key", "loosest", "max_octaves", "measured_since", "shape",
+    )  # fmt: skip
+
+    shape: str
+    gpu: str
+    gpu_arch: str | None
+    deprecated: bool
+    max_octaves: float | None
+    abi_key: str | None
+    measured_since: str | None
+    """In UTC, to the microsecond."""
+    loosest: int
+    """The place of `shape` among exact, covered, nearest."""
+    key: str
+    """The same for equal policies."""
+
+    def __init__(
+        self,
+        *,
+        shape: str = "covered",
+        gpu: str = "exact",
+        gpu_arch: str | None = None,
+        deprecated: bool = False,
+        max_octaves: float | None = None,
+        abi_key: str | None = None,
+        measured_since: str | None = None,
+    ) -> None:
+        if shape not in FITS:
+            raise _unknown("shape policy", shape, list(FITS))
+        if gpu not in {"exact", "family"}:
+            raise _unknown("gpu policy", gpu, ["exact", "family"])
+        if type(deprecated) is not bool:
+            raise _bad(f"deprecated policy {deprecated!r}: expected True or False")
+        if max_octaves is not None and not (type(max_octaves) in {int, float} and 0 <= max_octaves < float("inf")):
+            raise _bad(f"max_octaves {max_octaves!r}: expected a finite number from 0")
+        for name, text in (("gpu_arch", gpu_arch), ("abi_key", abi_key)):
+            if text is not None and type(text) is not str:
+                raise _bad(f"{name} {text!r}: expected text")
+        measured_since = None if measured_since is None else _parse_moment(measured_since)
+        key = repr((shape, gpu, gpu_arch, deprecated, max_octaves, abi_key, measured_since))
+        self._fill(shape=shape, gpu=gpu, gpu_arch=gpu_arch, deprecated=deprecated, max_octaves=max_octaves)
+        self._fill(abi_key=abi_key, measured_since=measured_since, loosest=FITS.index(shape), key=key)
+
+    def __repr__(self) -> str:
+        return f"Policy{self.key}"
+
+
+STRICT = Policy()
+
+
+def _unknown(kind: str, value: str, known: list[str]) -> "UsageError":
+    from forge.errors import UnknownName
+
+    return UnknownName(kind, value, known)
+
+
+def _bad(found: str) -> "UsageError":
+    from forge.errors import UsageError
+
+    return UsageError(f"bad {found}")
+
+
+def _parse_moment(untrusted: str) -> str:
+    """In the form that the ledger records, where the order of texts is that of moments."""
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(untrusted)
+        if len(untrusted) == len("2026-01-31"):
+            moment = moment.replace(tzinfo=UTC)
+        if moment.tzinfo is not None:
+            return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise _bad(f"measured_since {untrusted!r}: expected 2026-01-31 or 2026-01-31T12:00:00Z")

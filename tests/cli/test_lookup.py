@@ -1,0 +1,74 @@
+"""lookup says what answers under which policy, on what evidence, and what is wrong with a policy."""
+
+import pytest
+
+from tests.cli.asking import ask
+from tests.lookup.asking import publish
+from tests.projections.histories import opened, promoted
+from tests.projections.values import EDGES, captured, task
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A workspace that published two kernels, for one GPU each, of the same architecture."""
+    folder = tmp_path_factory.mktemp("home")
+    history = opened()
+    promoted(history, shapes=EDGES)
+    promoted(history, wanted=task(op="softmax", gpu="h100"), shapes=EDGES)
+    history.add(captured("h200"))
+    publish(history, folder)
+    return folder
+
+
+def slot(op: str = "rmsnorm", shape: str = "batch=20,hidden_size=5000") -> tuple[str, ...]:
+    return ("lookup", "--op", op, "--gpu", "h200", "--dtype", "bf16", "--shape", shape)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ((), "none"),
+        (("--nearest",), "nearest"),
+        (("--nearest", "--max-octaves", "0.1"), "none"),
+        (("--nearest", "--since", "2026-01-02"), "nearest"),
+        (("--nearest", "--since", "2026-02-01"), "none"),
+        (("--nearest", "--language", "triton"), "nearest"),
+        (("--nearest", "--language", "cpp"), "none"),
+    ],
+)
+def test_a_policy_decides_what_may_answer(home, options, match):
+    answer = ask(*slot(), *options, "--home", home, "--json")
+    assert (answer.document["match"], answer.status) == (match, 0 if match != "none" else 1)
+
+
+def test_another_gpu_of_the_architecture_answers_only_if_asked_for(home):
+    at = slot("softmax", "batch=16,hidden_size=4096")
+    assert ask(*at, "--home", home, "--json").document["match"] == "none"
+    assert ask(*at, "--family", "--home", home, "--json").document["match"] == "family"
+
+
+def test_the_answer_names_its_evidence_and_its_generation(home):
+    answer = ask(*slot(), "--nearest", "--home", home, "--json").document
+    assert answer["evidence"]["shape"] == {"batch": 16, "hidden_size": 4096}
+    assert answer["evidence"]["low"] < answer["evidence"]["speedup"] < answer["evidence"]["high"]
+    assert answer["evidence"]["measured_at"].startswith("2026-01-02T")
+    assert len(answer["generation"]) == 64
+    assert answer["ledger_seq"] > answer["evidence"]["promoted_seq"]
+    table = ask(*slot(), "--nearest", "--home", home).out
+    assert "batch=16,hidden_size=4096" in table
+    assert "eager" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--max-octaves", "nan"), "bad max_octaves nan"),
+        (("--max-octaves", "-1"), "bad max_octaves -1.0"),
+        (("--since", "yesterday"), "bad measured_since 'yesterday'"),
+        (("--language", "pascal"), "unknown language 'pascal'"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused(home, options, said):
+    answer = ask(*slot(), *options, "--home", home)
+    assert answer.status == 2
+    assert said in answer.err
