@@ -1,14 +1,12 @@
-"""What the projections say about kernels and refusals: plain data for a table or for JSON."""
+"""What the projections say about kernels: plain data for a table or for JSON."""
 
 import difflib
 import sqlite3
 from collections.abc import Iterable
-from typing import Literal
 
 import orjson
 
 from forge.app.workspace import Workspace
-from forge.domain.verdict import REASON_CODES
 from forge.errors import UnknownName, UsageError
 from forge.events import (
     BenchmarkFailed,
@@ -31,25 +29,11 @@ from forge.events import (
 from forge.projections import documents
 
 Data = dict[str, object]
-By = Literal["code", "gate", "task"]
 NEAR = 5
 STATUS = """
     SELECT status, status_reason, status_seq, superseded_by, candidate, task_id FROM kernels WHERE kernel_id = ?
 """
 RUN_PLACES = "SELECT started_seq, plan_seq, prompt_seq, ended_seq FROM runs WHERE run_id = ?"
-REFUSED = """
-    SELECT CASE :by WHEN 'code' THEN reason_code WHEN 'gate' THEN gate ELSE task_id END AS name,
-           count(*) AS refused, sum(verdict = 'inconclusive') FROM rejections
-    WHERE (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
-      AND (:task IS NULL OR task_id = :task)
-    GROUP BY name ORDER BY refused DESC, name
-"""
-NEWEST = """
-    SELECT seq, recorded_at, stage, verdict, reason_code, gate, message, task_id, run_id, candidate FROM rejections
-    WHERE (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
-      AND (:task IS NULL OR task_id = :task)
-    ORDER BY seq DESC LIMIT :limit
-"""
 
 
 def kernels(workspace: Workspace) -> list[Data]:
@@ -176,23 +160,3 @@ def _decided(event: Event) -> str | None:
             return f"{event.kernel_id}: {event.severity}: {event.reason}"
         case _:
             return None
-
-
-def rejections(
-    workspace: Workspace, *, by: By, code: str | None, gate: str | None, task: str | None, limit: int
-) -> Data:
-    """Why candidates were refused: how often by `by`, and the newest `limit`, of those that the filters leave."""
-    if code is not None and code not in REASON_CODES:
-        raise UnknownName("reason code", code, list(REASON_CODES))
-    wanted = {"code": code, "gate": gate, "task": task}
-    with workspace.publication.tables() as connection:
-        counted = connection.execute(REFUSED, {**wanted, "by": by}).fetchall()
-        cursor = connection.execute(NEWEST, {**wanted, "limit": limit})
-        names = [column[0] for column in cursor.description]
-        listed: list[Data] = [dict(zip(names, row, strict=True)) for row in cursor]
-    return {
-        "by": by,
-        "refused": sum(count for _, count, _ in counted),
-        "counts": [{by: name, "refused": count, "inconclusive": undecided} for name, count, undecided in counted],
-        "newest": listed,
-    }

@@ -8,11 +8,11 @@ nowhere. To add one: a module with `TYPES` and `take`, its tables, and its line 
 from collections.abc import Callable
 
 from forge.ledger.replay import Line
-from forge.projections import claims, history, recent, registry, run_lines, trail
+from forge.projections import claims, experiment_lines, history, recent, registry, run_lines, trail
 from forge.projections.fold import Source
 from forge.projections.state import State
 
-PROJECTOR_VERSION = 2
+PROJECTOR_VERSION = 3
 """Of the folds' meaning; another number means: rebuild."""
 
 Take = Callable[[State, Line, Source], None]
@@ -21,6 +21,7 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (history.TYPES, history.take),
     (claims.TYPES, claims.take),
     (run_lines.TYPES, run_lines.take),
+    (experiment_lines.TYPES, experiment_lines.take),
     (registry.TYPES, registry.take),
     (trail.TYPES, trail.take),
     (recent.TYPES, recent.take),

@@ -16,7 +16,7 @@ from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
 from forge.ledger.failures import storage_errors
 from forge.ledger.replay import Line
-from forge.projections import PROJECTOR_VERSION, TAKERS, recent
+from forge.projections import PROJECTOR_VERSION, TAKERS, latest, recent
 from forge.projections.fold import Head, Position, Source
 from forge.projections.sqlite_file import (
     add_indexes,
@@ -134,6 +134,7 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
             add_indexes(connection, TABLES.metadata)
             connection.execute("BEGIN")
             recent.derive(connection, None)
+            latest.derive(connection, None)
             connection.execute("COMMIT")
             finish(connection, VIEWS)
         finally:
@@ -177,6 +178,7 @@ def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: C
     state.flush()
     if after is not None:
         recent.derive(connection, state.remeasured)
+        latest.derive(connection, state.remeasured)
     event_hash = last.event_hash.hex() if last else event_hash or head.event_hash
     if (seq, event_hash) != (head.seq, head.event_hash):
         raise LedgerCorrupt(

@@ -6,7 +6,7 @@ A changed table is a new SCHEMA_VERSION; the file is then built anew.
 from sqlalchemy.orm import registry
 from sqlmodel import SQLModel
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 TABLES = registry()
 CLUSTERED = {"sqlite_with_rowid": False}
 """Clustered by its key: the table's content says nothing of the order in which it was written."""

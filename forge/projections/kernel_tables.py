@@ -46,6 +46,7 @@ class KernelRow(HistoryTable, table=True):
     __table_args__ = (
         Index("kernels_by_slot", "op", "gpu", "dtype", "low"),
         Index("kernels_by_benchmark", "benchmark_seq"),
+        Index("kernels_by_run", "run_id"),
         CLUSTERED,
     )
     kernel_id: str = Field(primary_key=True)
@@ -133,6 +134,40 @@ class SpeedupRow(HistoryTable, table=True):
     log_sum: float
     """Of natural logarithms."""
     geomean: float | None
+
+
+class LatestSpeedupRow(HistoryTable, table=True):
+    """A candidate's newest measurement that counts, for each slot, baseline and kind of machine it was timed on."""
+
+    __tablename__ = "latest_speedups"
+    __table_args__ = (Index("latest_speedups_by_slot", "op", "gpu", "dtype", "shape", "baseline"), CLUSTERED)
+    candidate: str = Field(primary_key=True)
+    op: str = Field(primary_key=True)
+    gpu: str = Field(primary_key=True)
+    dtype: str = Field(primary_key=True)
+    shape: str = Field(primary_key=True)
+    """Canonical JSON."""
+    baseline: str = Field(primary_key=True)
+    perf_key: str = Field(primary_key=True)
+    """What timings may be compared under."""
+    driver: str | None
+    torch: str | None
+    triton: str | None
+    baseline_used: bool
+    """Whether this is the baseline that had to be beaten."""
+    verdict: str
+    """accepted, or rejected for being too slow: what was refused for another reason was no measurement of speed."""
+    measurements: int
+    """How many count; this row is the newest."""
+    seq: int
+    line: int
+    candidate_median_ns: float
+    baseline_median_ns: float
+    speedup: float
+    low: float
+    high: float
+    floor_fraction: float
+    recorded_at: str
 
 
 class RecentTimesRow(HistoryTable, table=True):

@@ -1,11 +1,13 @@
 """How far each run came: the fold behind the table `runs`. What a phase may build on, `runs` says in full."""
 
+import math
+
 from forge.domain.verdict import UNDECIDED
 from forge.ledger.replay import Line
 from forge.projections.fold import Source
-from forge.projections.rows import slot
+from forge.projections.rows import Document, slot, text
 from forge.projections.runs import PHASE_OF, STAGE_AFTER
-from forge.projections.state import Row, State
+from forge.projections.state import Cell, Row, State
 
 STAGES = {kind.TYPE: stage for kind, stage in STAGE_AFTER.items()}
 PHASES = {kind.TYPE: phase for kind, phase in PHASE_OF.items()}
@@ -40,12 +42,40 @@ def take(state: State, line: Line, _: Source) -> None:
         run[f"{phase}_attempts"] = attempts + 1
     if line.type in PLACES:
         run[PLACES[line.type]] = line.seq
+    run.update(_learnt(line, run))
     if line.type == "RunSealed":
         run["sealed"], run["outcome"] = True, line.event["outcome"]
     elif line.type == "RunAborted":
         run["outcome"] = line.event["reason"]
     run["last_seq"] = line.seq
     state.put("runs", run, run_id)
+
+
+def _learnt(line: Line, run: Row) -> Row:
+    """What else a run's row takes from an event: what its author was given, what passed, what timing it took."""
+    event = line.event
+    match line.type:
+        case "PlanAccepted":
+            return {"skills": text([{"id": one["id"], "sha256": one["sha256"]} for one in event["skills"]])}
+        case "PromptRendered":
+            return {name: event[name] for name in ("template", "template_version", "template_sha256")}
+        case "CandidateSubmitted":
+            return {"verified_seq": None, "simulated": None}
+        case "CandidateVerified":
+            return {"verified_seq": line.seq, "simulated": event["simulated"]}
+        case "BenchmarkRecorded" | "BenchmarkFailed":
+            return {"gpu_s": _added(run["gpu_s"], event["workloads"])}
+        case _:
+            return {}
+
+
+def _added(before: Cell, workloads: list[Document]) -> Cell:
+    """GPU seconds so far and those of one benchmark; None as long as none were recorded."""
+    spent = [one["replay"]["gpu_s"] for one in workloads if one.get("replay")]
+    if not spent:
+        return before
+    assert before is None or isinstance(before, float)
+    return math.fsum([*spent, before or 0.0])
 
 
 def _stage(line: Line) -> str | None:
@@ -70,6 +100,8 @@ def _started(line: Line, task: Row | None) -> Row:
         "verify_attempts": 0,
         "benchmark_attempts": 0,
         "promote_attempts": 0,
+        "skills": "[]",
+        **dict.fromkeys(("template", "template_version", "template_sha256", "verified_seq", "simulated", "gpu_s")),
         "started_seq": line.seq,
         "plan_seq": None,
         "prompt_seq": None,

@@ -27,6 +27,18 @@ class RunRow(HistoryTable, table=True):
     verify_attempts: int
     benchmark_attempts: int
     promote_attempts: int
+    skills: str
+    """Which its plan chose: a JSON list of `{"id", "sha256"}`."""
+    template: str | None
+    """Its prompt's, by name; the next two likewise."""
+    template_version: int | None
+    template_sha256: str | None
+    verified_seq: int | None
+    """Where every gate passed, for the candidate that was submitted last."""
+    simulated: bool | None
+    """Whether that ran on something that stands for the target."""
+    gpu_s: float | None
+    """Seconds that a GPU computed to time its candidates; None where none was recorded."""
     started_seq: int
     plan_seq: int | None
     prompt_seq: int | None

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import orjson
-from sqlalchemy import MetaData, Table, bindparam, insert, select, update
+from sqlalchemy import MetaData, Table, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
@@ -44,6 +44,13 @@ _DIALECT = sqlite.dialect(paramstyle="named")
 def upsert(table: Table) -> str:
     """The statement that writes a whole row, new or not; it takes the columns in order."""
     return str(insert(table).prefix_with("OR REPLACE").compile(dialect=sqlite.dialect(paramstyle="qmark")))
+
+
+@cache
+def removal(table: Table, column: str | None = None) -> str:
+    """The statement that removes a table's rows; where a column is named, those with one value in it."""
+    found = delete(table) if column is None else delete(table).where(table.c[column] == bindparam("value"))
+    return str(found.compile(dialect=sqlite.dialect(paramstyle="qmark")))
 
 
 @cache

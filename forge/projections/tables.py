@@ -2,7 +2,7 @@
 
 from sqlmodel import Field
 
-from forge.projections import kernel_tables, run_tables
+from forge.projections import audit_views, experiment_table, kernel_tables, run_tables
 from forge.projections.history_table import SCHEMA_VERSION, TABLES, HistoryTable
 
 
@@ -40,7 +40,9 @@ VIEWS = {
         SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
         FROM recent_times WHERE earlier_ns IS NOT NULL
     """,
+    "experiments": experiment_table.VIEW,
+    **audit_views.VIEWS,
 }
 """View -> its query."""
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "VIEWS", "CursorRow", "kernel_tables", "run_tables"]
+__all__ = ["SCHEMA_VERSION", "TABLES", "VIEWS", "CursorRow", "experiment_table", "kernel_tables", "run_tables"]

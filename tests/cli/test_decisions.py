@@ -229,20 +229,20 @@ def test_rejections_are_counted_and_listed_and_filtered(home: Path) -> None:
     task_id = history(home)[-2]["payload"].get("task_id") or next(
         one["payload"]["task_id"] for one in history(home) if one["type"] == "TaskCreated"
     )
-    found = ask("rejections", "--home", home, "--json").document
-    assert (found["refused"], found["counts"]) == (
+    found = ask("audit", "rejections", "--home", home, "--json").document
+    assert (found["refused"], found["rows"]) == (
         1,
         [{"code": "INCORRECT_NUMERICAL", "refused": 1, "inconclusive": 0}],
     )
     assert found["newest"][0]["message"] == "3.2 x the bound"
     for by, name in (("gate", None), ("task", task_id)):
-        counts = ask("rejections", "--by", by, "--home", home, "--json").document["counts"]
+        counts = ask("audit", "rejections", "--by", by, "--home", home, "--json").document["rows"]
         assert counts == [{by: name, "refused": 1, "inconclusive": 0}]
     for option, value in (("--code", "TOO_SLOW"), ("--gate", "numerics"), ("--task", "other")):
-        assert ask("rejections", option, value, "--home", home, "--json").document["refused"] == 0
-    assert ask("rejections", "--limit", 0, "--home", home, "--json").document["newest"] == []
-    assert ask("rejections", "--code", "NOPE", "--home", home).status == 2
-    assert "INCORRECT_NUMERICAL" in ask("rejections", "--home", home).out
+        assert ask("audit", "rejections", option, value, "--home", home, "--json").document["refused"] == 0
+    assert ask("audit", "rejections", "--limit", 0, "--home", home, "--json").document["newest"] == []
+    assert ask("audit", "rejections", "--code", "NOPE", "--home", home).status == 2
+    assert "INCORRECT_NUMERICAL" in ask("audit", "rejections", "--home", home).out
 
 
 def test_a_revocation_that_was_killed_ends_in_one_revocation_that_is_published(kept: Path, tmp_path: Path) -> None:

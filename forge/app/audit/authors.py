@@ -1,0 +1,190 @@
+"""Who handed in what, and what came of it: refusals, claims, experiments, and effect by author, prompt and skill."""
+
+from datetime import date
+from typing import Literal
+
+from forge.app.audit.answer import Answer, Cell, Filter, named, where
+from forge.app.workspace import Workspace
+from forge.domain.verdict import REASON_CODES
+from forge.errors import UnknownName, UsageError
+
+RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]
+EffectBy = Literal["author", "template", "skill", "op", "language"]
+CLAIM_VERDICTS = ("confirmed", "overstated", "refuted", "not_comparable", None)
+ENDS = ("improved", "no_change", "regressed", "incorrect", "build_failed")
+NAMES: dict[RefusedBy, str] = {
+    "code": "reason_code",
+    "gate": "gate",
+    "stage": "stage",
+    "task": "task_id",
+    "op": "op",
+    "author": "author",
+    "day": "substr(recorded_at, 1, 10)",
+    "month": "substr(recorded_at, 1, 7)",
+}
+"""What refusals are counted by -> the expression."""
+REFUSED = """
+    FROM refusals WHERE {condition} AND (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
+      AND (:task IS NULL OR task_id = :task) AND recorded_at >= :since AND recorded_at < :until
+"""
+CLAIMED = """
+    SELECT {name} AS name, metric, claimed_to_measured AS ratio, verdict FROM claimed WHERE {condition}
+    ORDER BY 1, 2, 3
+"""
+EXPERIMENTS = """
+    SELECT closed_seq, run_id, op, gpu, dtype, language, author, layer, axis, ended, reason, against, speedup, low,
+           high, hypothesis, candidate
+    FROM experiments WHERE {condition} AND (:axis IS NULL OR axis = :axis) AND (:layer IS NULL OR layer = :layer)
+      AND (:ended IS NULL OR ended = :ended)
+      AND (:text IS NULL OR instr(lower(coalesce(hypothesis, '')), lower(:text)) > 0)
+    ORDER BY closed_seq DESC LIMIT :limit
+"""
+EXPERIMENT_SHOWN = ("closed_seq", "op", "gpu", "dtype", "axis", "ended", "speedup", "low", "high", "hypothesis")
+ENDED = "SELECT ended, count(*) FROM experiments GROUP BY ended ORDER BY ended"
+EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
+    "author": ("coalesce(author, '(nothing taken in)')", ""),
+    "template": (
+        "coalesce(template || ' v' || template_version || ' ' || substr(template_sha256, 1, 12), '(none)')",
+        "",
+    ),
+    "skill": ("json_extract(skill.value, '$.id')", ", json_each(skills) AS skill"),
+    "op": ("op", ""),
+    "language": ("language", ""),
+}
+EFFECT = """
+    SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(offered) AS offered,
+           sum(submitted) AS submitted, sum(verified) AS verified, sum(measured) AS measured,
+           sum(ended = 'improved') AS improved, sum(kernel_id IS NOT NULL) AS promoted,
+           sum(kernel_status = 'active') AS standing, 1.0 * sum(kernel_id IS NOT NULL) / nullif(sum(offered), 0)
+               AS promoted_share,
+           sum(gpu_s) AS gpu_s, sum(gpu_s) / nullif(sum(kernel_id IS NOT NULL), 0) AS gpu_s_per_promoted
+    FROM outcomes{source} WHERE {condition} GROUP BY name ORDER BY promoted DESC, offered DESC, name
+"""
+LAST_DAY, FIRST_DAY = "9999-12-31", "0001-01-01"
+
+
+def rejections(
+    workspace: Workspace,
+    *,
+    by: RefusedBy,
+    code: str | None = None,
+    gate: str | None = None,
+    task: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    limit: int,
+    wanted: dict[Filter, str | None] | None = None,
+) -> Answer:
+    """How often candidates were refused, by `by`, and the newest `limit` refusals, of those that the filters leave.
+
+    `since` and `until` are days in UTC; `until` itself is left out.
+    """
+    if code is not None and code not in REASON_CODES:
+        raise UnknownName("reason code", code, list(REASON_CODES))
+    values: dict[str, Cell] = {"code": code, "gate": gate, "task": task, "limit": limit}
+    values |= {"since": _day(since or FIRST_DAY), "until": _day(until or LAST_DAY)}
+    with workspace.publication.tables() as connection:
+        condition, given = where(connection, wanted or {})
+        refused, values = REFUSED.format(condition=condition), values | given
+        counts = named(
+            connection,
+            f"SELECT {NAMES[by]} AS name, count(*) AS refused, sum(verdict = 'inconclusive') AS inconclusive"
+            f" {refused} GROUP BY 1 ORDER BY refused DESC, name",
+            values,
+        )
+        newest = named(connection, f"SELECT * {refused} ORDER BY seq DESC LIMIT :limit", values)
+    rows = tuple((one["name"], one["refused"], one["inconclusive"]) for one in counts)
+    total = sum(int(str(one["refused"])) for one in counts)
+    return Answer(
+        f"Refused: {total}",
+        (by, "refused", "inconclusive"),
+        rows,
+        notes=("inconclusive: of these without a verdict, by the machine's or the noise's fault",),
+        more={"by": by, "refused": total, "newest": newest},
+    )
+
+
+def _day(untrusted_text: str) -> str:
+    """A calendar day as the ledger writes it; raise UsageError."""
+    try:
+        return date.fromisoformat(untrusted_text).isoformat()
+    except ValueError as error:
+        raise UsageError(f"bad day {untrusted_text!r}: expected one like 2026-01-31") from error
+
+
+def claims(workspace: Workspace, *, by: Literal["claimant", "author"]) -> Answer:
+    """What was claimed over what was measured, per claimant or author and metric."""
+    with workspace.publication.tables() as connection:
+        name = "claimant" if by == "claimant" else "coalesce(author, '(unknown)')"
+        found = named(connection, CLAIMED.format(name=name, condition="1"))
+    groups: dict[tuple[Cell, Cell], list[dict[str, Cell]]] = {}
+    for one in found:
+        groups.setdefault((one["name"], one["metric"]), []).append(one)
+    rows = []
+    for (who, metric), said in groups.items():
+        verdicts = [one["verdict"] for one in said]
+        ratios = [one["ratio"] for one in said if one["ratio"] is not None]
+        counted = (verdicts.count(verdict) for verdict in CLAIM_VERDICTS)
+        figures = (ratios[len(ratios) // 2], ratios[-1]) if ratios else (None, None)
+        rows.append((who, metric, len(said), *counted, len(ratios), *figures))
+    return Answer(
+        f"Claims by {by}",
+        (
+            *(by, "metric", "claims", "confirmed", "overstated", "refuted", "not_comparable", "open", "compared"),
+            *("median_ratio", "largest_ratio"),
+        ),
+        tuple(rows),
+        notes=(
+            "compared: claims with a measurement of the same thing; the ratios, claimed over measured, are of these",
+            "an author that is a model is known by the name under which it hands in; no other is recorded",
+        ),
+    )
+
+
+def experiments(
+    workspace: Workspace,
+    *,
+    text: str | None = None,
+    axis: str | None = None,
+    layer: str | None = None,
+    ended: str | None = None,
+    limit: int,
+    wanted: dict[Filter, str | None] | None = None,
+) -> Answer:
+    """What was tried and what it showed, failures among them, newest first. `text` is sought in the hypothesis."""
+    if ended is not None and ended not in ENDS:
+        raise UnknownName("end of an experiment", ended, list(ENDS))
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, wanted or {})
+        filters: dict[str, Cell] = {"text": text, "axis": axis, "layer": layer, "ended": ended, "limit": limit}
+        found = named(connection, EXPERIMENTS.format(condition=condition), {**values, **filters})
+        ends = dict(connection.execute(ENDED).fetchall())
+    columns = tuple(found[0]) if found else ("closed_seq", "run_id", "ended", "hypothesis")
+    return Answer(
+        "Experiments",
+        columns,
+        tuple(tuple(row.values()) for row in found),
+        notes=("of all that came to an end: " + (", ".join(f"{n} {end}" for end, n in ends.items()) or "none"),),
+        more={"ended": ends},
+        shown=tuple(name for name in EXPERIMENT_SHOWN if name in columns),
+    )
+
+
+def effectiveness(workspace: Workspace, *, by: EffectBy, wanted: dict[Filter, str | None] | None = None) -> Answer:
+    """How far what was opened came, for each author, prompt template, skill, operation or language."""
+    name, source = EFFECT_NAMES[by]
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, wanted or {})
+        found = named(connection, EFFECT.format(name=name, source=source, condition=condition), values)
+    columns = (by, *tuple(found[0])[1:]) if found else (by, "tasks", "opened", "offered", "promoted")
+    notes = [
+        "opened: runs; offered: runs that a candidate was handed in for; promoted_share: promoted over offered, "
+        "with every refusal in the denominator",
+        "gpu_s: seconds that a GPU computed to time candidates, where they were recorded; "
+        "no money and no tokens are recorded, so no cost in either is given",
+    ]
+    if by == "skill":
+        notes.append("a run counts under each of its skills: rows overlap, and none shows a cause")
+    if by == "author":
+        notes.append("an author that is a model is known by the name under which it hands in; no other is recorded")
+    return Answer(f"Effectiveness by {by}", columns, tuple(tuple(row.values()) for row in found), notes=tuple(notes))

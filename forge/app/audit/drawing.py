@@ -1,0 +1,139 @@
+"""Answers as pictures: what of a row is drawn, and how a series is called."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from forge.app.audit.answer import Answer, Cell, Filter, named, where
+from forge.app.workspace import Workspace
+from forge.domain.device import Ceilings
+from forge.pictures.roofline import draw_roofline as roofline_picture
+from forge.pictures.speedups import draw_speedups as speedups_picture
+from forge.pictures.terminal import roofline_text, speedups_text, timeline_text
+from forge.pictures.timeline import draw_timeline
+from forge.pictures.values import Bar, Moment, Placed, Roofs, Standing
+
+STANDING = """
+    SELECT kernel_id, speedup, low, high, baseline FROM kernels WHERE status = 'active' AND {condition}
+    ORDER BY low DESC, kernel_id
+"""
+SPEEDUPS_TITLE = "Kernels on offer: speedup at their own shape"
+MACHINE = ("gpu", "driver", "torch", "triton")
+VECTOR_UNIT = "fp32"
+WIDTH = 100
+"""Of a terminal that nobody is looking at, in characters."""
+
+
+def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) -> list[Bar]:
+    """The kernels on offer, by the lower end of their speedup: each with the baseline that it had to beat."""
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, wanted)
+        rows = named(connection, STANDING.format(condition=condition), values)
+    return [
+        Bar(
+            name=str(row["kernel_id"]),
+            ratio=_number(row["speedup"]),
+            low=_number(row["low"]),
+            high=_number(row["high"]),
+            over=str(row["baseline"]),
+        )
+        for row in rows
+    ]
+
+
+def plot_speedups(bars: list[Bar], path: Path) -> None:
+    """Write the kernels' speedups with their intervals to a picture."""
+    speedups_picture(bars, path, title=SPEEDUPS_TITLE)
+
+
+def draw_speedups(bars: list[Bar]) -> None:
+    """Show them in the terminal."""
+    _show(speedups_text(bars, title=SPEEDUPS_TITLE))
+
+
+def plot_history(answer: Answer, path: Path) -> None:
+    """Write a history to a picture."""
+    title, over = _titled(answer)
+    draw_timeline(moments(answer), path, title=title, over=over)
+
+
+def draw_history(answer: Answer) -> None:
+    """Show it in the terminal."""
+    title, over = _titled(answer)
+    _show(timeline_text(moments(answer), title=title, over=over, width=_width()))
+
+
+def _titled(answer: Answer) -> tuple[str, str]:
+    title, _, over = answer.title.rpartition(": measurements over ")
+    return title, over
+
+
+def moments(answer: Answer) -> list[Moment]:
+    """The rows of a history as what is drawn."""
+    found = []
+    for row in answer.rows:
+        one = dict(zip(answer.columns, row, strict=True))
+        standing: Standing = "counted" if one["verdict"] == "accepted" else "refused"
+        found.append(
+            Moment(
+                recorded_at=str(one["recorded_at"]),
+                series=f"{str(one['candidate'])[:12]} at {one['shape']}",
+                time_us=_number(one["candidate_median_ns"]) / 1000,
+                ratio=_number(one["speedup"]),
+                low=_number(one["low"]),
+                high=_number(one["high"]),
+                standing="withdrawn" if one["invalidated_seq"] is not None else standing,
+                machine={name: None if one[name] is None else str(one[name]) for name in MACHINE},
+                machine_key=str(one["perf_key"]),
+            )
+        )
+    return found
+
+
+def plot_roofline(answer: Answer, path: Path) -> None:
+    """Write a roofline to a picture."""
+    roofline_picture(_placed(answer), _roofs(answer), path, title=answer.title)
+
+
+def draw_roofline(answer: Answer) -> None:
+    """Show it in the terminal."""
+    _show(roofline_text(_placed(answer), _roofs(answer), title=answer.title, width=_width()))
+
+
+def _placed(answer: Answer) -> list[Placed]:
+    """Operations without arithmetic have no place on a logarithmic axis."""
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    return [
+        Placed(
+            series=str(row["op"]),
+            flop_per_byte=_number(row["flop_per_byte"]),
+            flop_per_s=_number(row["gflop_per_s"]) * 1e9,
+            promoted=row["kernel_id"] is not None,
+        )
+        for row in rows
+        if _number(row["flop_per_byte"]) > 0
+    ]
+
+
+def _roofs(answer: Answer) -> Roofs:
+    """The memory's and the cache's slopes, and the units' levels for the element types that are shown."""
+    found = Ceilings.model_validate(answer.more["ceilings"])
+    slopes = {"memory": found.memory_bytes_per_s}
+    if found.cached_bytes_per_s is not None:
+        slopes["cache"] = found.cached_bytes_per_s
+    wanted = {*map(str, answer.column("dtype")), VECTOR_UNIT}
+    levels = {name: rate for name, rate in found.flop_per_s.items() if name in wanted}
+    return Roofs(name=str(answer.more["gpu"]), bytes_per_s=slopes, flop_per_s=levels)
+
+
+def _number(cell: Cell) -> float:
+    assert isinstance(cell, float | int)
+    return float(cell)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((WIDTH, 0)).columns if sys.stdout.isatty() else WIDTH
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

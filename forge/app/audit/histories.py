@@ -1,0 +1,71 @@
+"""How the measured speed of a kernel, a candidate or a slot went over time, and on which machines."""
+
+import orjson
+
+from forge.app.audit.answer import Answer, Cell, candidate_named, named, where
+from forge.app.kernels import require_kernel
+from forge.app.workspace import Workspace
+from forge.domain.tensors import shape_slug
+from forge.errors import UsageError
+
+COLUMNS = (
+    *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
+    *("verdict", "reason_code", "invalidated_seq", "gpu", "driver", "torch", "triton", "perf_key"),
+)
+SHOWN = (
+    *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
+    *("reason_code", "invalidated_seq", "driver"),
+)
+MEASURED = f"""
+    SELECT {", ".join(COLUMNS)} FROM benchmarks
+    WHERE speedup IS NOT NULL AND candidate IN ({{candidates}}) AND (:baseline IS NULL OR baseline = :baseline)
+      AND (:baseline IS NOT NULL OR baseline_used)
+      AND (:gpu IS NULL OR gpu = :gpu) AND (:dtype IS NULL OR dtype = :dtype)
+    ORDER BY seq DESC, line DESC LIMIT :limit
+"""  # noqa: S608 (names of our own columns)
+OF_KERNEL = "SELECT candidate FROM kernels WHERE kernel_id = :kernel"
+SLOT_OF_KERNEL = "SELECT gpu, dtype FROM kernels WHERE kernel_id = ?"
+OF_CANDIDATE = "SELECT :candidate"
+OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
+
+
+def history(
+    workspace: Workspace,
+    *,
+    kernel: str | None = None,
+    candidate: str | None = None,
+    op: str | None = None,
+    gpu: str | None = None,
+    dtype: str | None = None,
+    baseline: str | None = None,
+    limit: int,
+) -> Answer:
+    """The newest `limit` measurements, oldest first, over `baseline`: by default the one that had to be beaten."""
+    if sum(given is not None for given in (kernel, candidate, op)) != 1:
+        raise UsageError("a history is that of one thing: expected a kernel's id, or --candidate, or --op with --gpu")
+    if op is not None and gpu is None:
+        raise UsageError(f"operation {op!r} without a GPU: times of different GPUs are no history; expected --gpu")
+    with workspace.publication.tables() as connection:
+        values: dict[str, Cell] = {"baseline": baseline, "limit": limit, "gpu": gpu, "dtype": dtype}
+        if kernel is not None:
+            require_kernel(connection, kernel)
+            candidates, title = OF_KERNEL, kernel
+            values |= {"kernel": kernel, **named(connection, SLOT_OF_KERNEL, (kernel,))[0]}
+        elif candidate is not None:
+            values["candidate"] = title = candidate_named(connection, candidate)
+            candidates = OF_CANDIDATE
+        else:
+            condition, given = where(connection, {"op": op, "gpu": gpu, "dtype": dtype})
+            candidates, title = OF_SLOT.format(condition=condition), f"{op} on {gpu}"
+            values |= given
+        rows = named(connection, MEASURED.format(candidates=candidates), values)
+    for row in rows:
+        row["shape"] = shape_slug(orjson.loads(str(row["shape"])))
+    over = baseline or "the baseline that had to be beaten"
+    return Answer(
+        f"{title}: measurements over {over}",
+        COLUMNS,
+        tuple(tuple(row[name] for name in COLUMNS) for row in reversed(rows)),
+        notes=("withdrawn measurements are listed and say by which event; refused ones say why",),
+        shown=SHOWN,
+    )

@@ -1,0 +1,75 @@
+"""Candidates beside what their machine was seen to do: bytes and operations per second, from recorded times."""
+
+import orjson
+
+from forge.app.audit.answer import Answer, Cell, Filter, Named, named, where
+from forge.app.workspace import Workspace
+from forge.domain.tensors import parse_dtype, shape_slug
+from forge.errors import UsageError
+from forge.events import DeviceCalibrated, Recorded
+from forge.operations import OPERATIONS
+from forge.projections.fold import holds
+
+COLUMNS = (
+    *("op", "dtype", "shape", "flop_per_byte", "gflop_per_s", "gb_per_s", "floor_fraction", "median_ns", "verdict"),
+    *("kernel_id", "candidate", "benchmark_seq"),
+)
+TIMED = """
+    SELECT latest.op, latest.dtype, latest.shape, latest.candidate, max(latest.seq) AS seq,
+           latest.candidate_median_ns, latest.floor_fraction, latest.verdict, latest.perf_key,
+           (SELECT kernel_id FROM kernels WHERE candidate = latest.candidate AND shape = latest.shape
+            AND status = 'active' AND gpu = latest.gpu AND dtype = latest.dtype) AS kernel_id
+    FROM latest_speedups AS latest WHERE {condition}
+    GROUP BY latest.op, latest.dtype, latest.shape, latest.candidate ORDER BY 1, 2, 3, 4
+"""
+
+
+def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]) -> Answer:
+    """Every timed candidate of a processor at its arithmetic intensity, and the machine's newest measured ceilings.
+
+    Bytes are the least that must be moved and operations those of the catalogue, so a rate is what was achieved of
+    the work that had to be done. Candidates for operations that the catalogue doesn't have are left out and counted.
+    """
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, {"gpu": gpu, **wanted})
+        rows = named(connection, TIMED.format(condition=condition), values)
+    placed = [_placed(row) for row in rows if row["op"] in OPERATIONS]
+    keys = {str(row["perf_key"]) for row in rows}
+    calibrated = _newest_ceilings(workspace, keys)
+    if calibrated is None:
+        raise UsageError(
+            f"no measured ceilings of a machine on which {gpu!r} was timed: expected a recorded benchmark there",
+            hint="forge ledger log --type DeviceCalibrated",
+        )
+    ceilings = calibrated.event.ceilings
+    return Answer(
+        f"Roofline of {gpu}",
+        COLUMNS,
+        tuple(placed),
+        notes=(
+            f"ceilings as measured in event {calibrated.seq}; {len(rows) - len(placed)} candidates left out, "
+            "for their operation is in no catalogue",
+            "floor_fraction: the least time that this machine allows over the time that was measured",
+        ),
+        shown=tuple(name for name in COLUMNS if name not in ("kernel_id", "benchmark_seq")),
+        more={"gpu": gpu, "calibrated_seq": calibrated.seq, "ceilings": ceilings.model_dump(mode="json")},
+    )
+
+
+def _placed(row: Named) -> tuple[Cell, ...]:
+    operation, dtype = OPERATIONS[str(row["op"])], parse_dtype(str(row["dtype"]))
+    shape: dict[str, int] = orjson.loads(str(row["shape"]))
+    median_ns = float(str(row["candidate_median_ns"]))
+    moved, flops = operation.bytes_moved(shape, dtype), operation.flops(shape)
+    rates = (flops / moved, flops / median_ns, moved / median_ns)
+    rest = (row["floor_fraction"], median_ns, row["verdict"], row["kernel_id"], row["candidate"], row["seq"])
+    return (operation.name, dtype, shape_slug(shape), *rates, *rest)
+
+
+def _newest_ceilings(workspace: Workspace, perf_keys: set[str]) -> Recorded[DeviceCalibrated] | None:
+    """The last ceilings measured on a machine of one of these kinds."""
+    newest = None
+    for recorded in workspace.ledger.read(types=("DeviceCalibrated",)):
+        if holds(recorded, DeviceCalibrated) and recorded.event.perf_key in perf_keys:
+            newest = recorded
+    return newest

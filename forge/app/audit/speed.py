@@ -1,0 +1,199 @@
+"""How fast candidates are: typical, worst and best of a slot, what changed between machines, and fast_p."""
+
+import statistics
+from collections.abc import Iterable
+from itertools import groupby
+
+import orjson
+
+from forge.app.audit.answer import Answer, Cell, Filter, Named, named, where
+from forge.app.workspace import Workspace
+from forge.domain.tensors import shape_slug
+from forge.errors import UsageError
+
+LEADERBOARD_COLUMNS = (
+    *("op", "gpu", "dtype", "shape", "baseline", "offered", "n", "worst", "typical", "best", "best_low"),
+    *("best_high", "best_candidate", "standing"),
+)
+SLOT = ("op", "gpu", "dtype", "shape")
+MEASURED = """
+    SELECT op, gpu, dtype, shape, candidate, baseline, max(seq) AS seq, speedup, low, high FROM latest_speedups
+    WHERE {condition} AND (baseline = :baseline OR (:baseline IS NULL AND baseline_used))
+      AND candidate NOT IN (SELECT candidate FROM kernels WHERE status = 'revoked')
+    GROUP BY op, gpu, dtype, shape, candidate, baseline ORDER BY op, gpu, dtype, shape
+"""
+OFFERED = """
+    SELECT task.op, task.gpu, task.dtype, task.shape, count(*) AS offered FROM runs JOIN tasks AS task USING (task_id)
+    WHERE submit_attempts > 0 GROUP BY 1, 2, 3, 4
+"""
+STANDING = """
+    SELECT op, gpu, dtype, shape, count(*) AS standing FROM kernels WHERE status = 'active' GROUP BY 1, 2, 3, 4
+"""
+CHANGED = "SELECT * FROM changes WHERE change = 'lower' OR :all ORDER BY later_speedup / earlier_speedup"
+LATELY = """
+    SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower FROM regressions
+    WHERE slower > :slower ORDER BY slower DESC
+"""
+CHANGE_COLUMNS = (
+    *("kind", "what", "shape", "over", "changed", "earlier", "earlier_low", "earlier_high", "later", "later_low"),
+    *("later_high", "slower", "earlier_seq", "later_seq", "change"),
+)
+MACHINE = ("gpu", "driver", "torch", "triton")
+TASKS = """
+    SELECT task_id, max(offered) AS offered, max(verified) AS verified, max(simulated) AS simulated FROM (
+        SELECT run.task_id, run.submit_attempts > 0 AS offered,
+               run.verified_seq IS NOT NULL AND NOT run.simulated AND trial.candidate NOT IN (
+                   SELECT candidate FROM kernels WHERE status = 'revoked') AS verified,
+               coalesce(run.simulated, 0) AS simulated
+        FROM runs AS run LEFT JOIN trials AS trial USING (run_id)
+    ) JOIN tasks USING (task_id) WHERE {condition} GROUP BY task_id HAVING max(offered) ORDER BY task_id
+"""
+TASK_SPEEDUPS = """
+    SELECT trial.task_id, latest.candidate, max(latest.seq) AS seq, latest.speedup, latest.low, latest.high
+    FROM trials AS trial JOIN tasks AS task USING (task_id) JOIN latest_speedups AS latest
+      ON latest.candidate = trial.candidate AND latest.op = task.op AND latest.gpu = task.gpu
+     AND latest.dtype = task.dtype AND latest.shape = task.shape
+    WHERE (latest.baseline = :baseline OR (:baseline IS NULL AND latest.baseline_used))
+      AND latest.candidate NOT IN (SELECT candidate FROM kernels WHERE status = 'revoked')
+    GROUP BY trial.task_id, latest.candidate
+"""
+BEATEN = "the baseline that had to be beaten"
+
+
+def leaderboard(
+    workspace: Workspace, *, baseline: str | None = None, wanted: dict[Filter, str | None] | None = None
+) -> Answer:
+    """Per slot and baseline: worst, typical (the median) and best over every candidate that was timed, and how many.
+
+    Candidates that were timed and refused as too slow are among them; withdrawn and revoked ones aren't.
+    """
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, wanted or {})
+        measured = named(connection, MEASURED.format(condition=condition), {**values, "baseline": baseline})
+        offered = {_slot(row): row["offered"] for row in named(connection, OFFERED)}
+        standing = {_slot(row): row["standing"] for row in named(connection, STANDING)}
+    measured.sort(key=lambda row: (*_slot(row), str(row["baseline"])))
+    rows = []
+    for key, group in groupby(measured, key=lambda row: (*_slot(row), row["baseline"])):
+        found, slot = list(group), key[:4]
+        best = max(found, key=lambda row: (_number(row["low"]), str(row["candidate"])))
+        ratios = [_number(row["speedup"]) for row in found]
+        shape = shape_slug(orjson.loads(str(slot[3])))
+        figures = (len(found), min(ratios), statistics.median(ratios), best["speedup"], best["low"], best["high"])
+        rows.append(
+            (*slot[:3], shape, key[4], offered.get(slot, 0), *figures, best["candidate"], standing.get(slot, 0))
+        )
+    return Answer(
+        f"Speedup over {baseline or BEATEN}: typical, worst and best",
+        LEADERBOARD_COLUMNS,
+        tuple(rows),
+        notes=(
+            "n: candidates that were timed with a verdict, those refused as too slow among them; "
+            "best: the highest lower end; typical: the median",
+            "offered: runs that handed in a candidate for the slot, timed or not; best never stands for the rest",
+        ),
+        shown=tuple(name for name in LEADERBOARD_COLUMNS if name not in ("best_low", "best_high", "best_candidate")),
+    )
+
+
+def _slot(row: Named) -> tuple[Cell, ...]:
+    return tuple(row[name] for name in SLOT)
+
+
+def _number(cell: Cell) -> float:
+    assert isinstance(cell, float | int)
+    return float(cell)
+
+
+def regressions(workspace: Workspace, *, slower: float, everything: bool = False) -> Answer:
+    """Candidates whose speedup is lower on another kind of machine, and kernels that became slower on one."""
+    with workspace.publication.tables() as connection:
+        moved = named(connection, CHANGED, {"all": everything})
+        lately = named(connection, LATELY, {"slower": slower})
+    rows = [*map(_moved, moved), *map(_slowed, lately)]
+    return Answer(
+        "Regressions",
+        CHANGE_COLUMNS,
+        tuple(rows),
+        notes=(
+            "machine: the same candidate, shape and baseline on two kinds of machine, where the 95 % intervals of "
+            "the speedups have nothing in common; `slower` is later over earlier time",
+            f"lately: the mean of a kernel's newest ten times over that of those before, above {slower:g}",
+        ),
+    )
+
+
+def _moved(row: Named) -> tuple[Cell, ...]:
+    differ = [
+        f"{name} {row[f'earlier_{name}']} -> {row[f'later_{name}']}"
+        for name in MACHINE
+        if row[f"earlier_{name}"] != row[f"later_{name}"]
+    ]
+    shape = shape_slug(orjson.loads(str(row["shape"])))
+    figures = (row[f"{when}_{name}"] for when in ("earlier", "later") for name in ("speedup", "low", "high"))
+    what = f"{row['op']} {row['dtype']} {str(row['candidate'])[:12]}"
+    changed = ", ".join(differ) or "processor, compiler or CUDA"
+    return (
+        *("machine", what, shape, row["baseline"], changed, *figures),
+        *(row["slower"], row["earlier_seq"], row["later_seq"], row["change"]),
+    )
+
+
+def _slowed(row: Named) -> tuple[Cell, ...]:
+    shape = shape_slug(orjson.loads(str(row["shape"])))
+    absent = (None,) * 6
+    return "lately", row["kernel_id"], shape, None, "nothing", *absent, row["slower"], None, None, "slower"
+
+
+def fast_p(
+    workspace: Workspace,
+    *,
+    levels: Iterable[float],
+    baseline: str | None = None,
+    wanted: dict[Filter, str | None] | None = None,
+) -> Answer:
+    """The share of all tasks attempted that have a correct candidate more than p times as fast, for each p.
+
+    After Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?" (2025), section 3: correct and faster
+    than p, over all tasks. p = 0 asks for correctness alone.
+    """
+    thresholds = sorted(set(levels))
+    if not thresholds or not all(0 <= level < float("inf") for level in thresholds):
+        raise UsageError(f"bad levels {thresholds!r}: expected numbers of at least 0")
+    with workspace.publication.tables() as connection:
+        condition, values = where(connection, wanted or {})
+        tasks = named(connection, TASKS.format(condition=condition), values)
+        speedups = named(connection, TASK_SPEEDUPS, {"baseline": baseline})
+    verified = {row["task_id"] for row in tasks if row["verified"]}
+    timed = {name: best for name, best in _best(speedups).items() if name in verified}
+    rows = []
+    for level in thresholds:
+        faster = len(verified) if level == 0 else sum(ratio > level for ratio, _ in timed.values())
+        surely = len(verified) if level == 0 else sum(low > level for _, low in timed.values())
+        rows.append((level, faster, len(tasks), _share(faster, len(tasks)), _share(surely, len(tasks))))
+    simulated = sum(bool(row["simulated"]) and not row["verified"] for row in tasks)
+    return Answer(
+        f"fast_p over {baseline or BEATEN}",
+        ("p", "tasks_faster", "tasks_attempted", "fast_p", "fast_p_by_lower_end"),
+        tuple(rows),
+        notes=(
+            f"of {len(tasks)} tasks for which a candidate was offered: {len(verified)} have a correct one, "
+            f"{len(timed)} of these were timed; every other task counts as not faster",
+            "a task's best candidate counts, at the task's own shape; revoked kernels and withdrawn times don't; "
+            f"{simulated} tasks have only a simulated verification, which counts as none",
+        ),
+        more={"attempted": len(tasks), "verified": len(verified), "timed": len(timed), "simulated_only": simulated},
+    )
+
+
+def _best(speedups: list[Named]) -> dict[Cell, tuple[float, float]]:
+    """Each task's highest speedup, and its highest lower end."""
+    best: dict[Cell, tuple[float, float]] = {}
+    for row in speedups:
+        ratio, low = best.get(row["task_id"], (0.0, 0.0))
+        best[row["task_id"]] = max(ratio, _number(row["speedup"])), max(low, _number(row["low"]))
+    return best
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None

@@ -1,0 +1,98 @@
+"""How an audit's answer is given: a table with what it was counted over, or JSON, CSV, Parquet, a picture."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forge.cli.output import emit_json, emit_table, say
+from forge.errors import UsageError
+
+if TYPE_CHECKING:
+    from forge.app.audit.answer import Answer
+
+Csv = Annotated[bool, typer.Option("--csv", help="CSV on stdout instead of a table.")]
+Parquet = Annotated[
+    Path | None,
+    typer.Option("--parquet", metavar="FILE", help="Also write the rows to a Parquet file.", show_default=False),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Also draw it: FILE.svg or FILE.png.", show_default=False),
+]
+Draw = Annotated[bool, typer.Option("--draw", help="Draw it in the terminal instead of a table.")]
+Op = Annotated[str | None, typer.Option("--op", help="Only this operation.", show_default=False)]
+Gpu = Annotated[str | None, typer.Option("--gpu", help="Only tasks for this processor.", show_default=False)]
+DType = Annotated[str | None, typer.Option("--dtype", help="Only this element type.", show_default=False)]
+Author = Annotated[str | None, typer.Option("--author", help="Only candidates of this author.", show_default=False)]
+Language = Annotated[str | None, typer.Option("--language", help="Only this language.", show_default=False)]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline", help="Over eager, compile or vendor; by default what had to be beaten.", show_default=False
+    ),
+]
+BASELINES = ("eager", "compile", "vendor")
+
+
+def emit_answer(
+    answer: "Answer",
+    *,
+    as_json: bool,
+    as_csv: bool,
+    parquet: Path | None,
+    plot: tuple[Path | None, Callable[[Path], None]] | None = None,
+    draw: tuple[bool, Callable[[], None]] | None = None,
+) -> None:
+    """Give an answer in the one form that was asked for; files are written first.
+
+    `plot` and `draw` are what was asked for, and how it is done, where an answer can be drawn.
+    """
+    drawn = draw is not None and draw[0]
+    if as_json + as_csv + drawn > 1:
+        raise UsageError("--json, --csv and --draw exclude each other: expected one form on stdout")
+    if parquet is not None:
+        from forge.app.audit.files import write_parquet
+
+        write_parquet(answer, parquet)
+        say(f"wrote {parquet}")
+    if plot is not None and plot[0] is not None:
+        plot[1](plot[0])
+        say(f"drew {plot[0]}")
+    if draw is not None and drawn:
+        draw[1]()
+    elif as_json:
+        emit_json(answer.document())
+    elif as_csv:
+        from forge.app.audit.files import as_csv as written
+
+        sys.stdout.write(written(answer))
+    else:
+        shown = answer.shown or answer.columns
+        places = [answer.columns.index(name) for name in shown]
+        emit_table(answer.title, shown, [tuple(_visible(row[place]) for place in places) for row in answer.rows])
+    if not as_json:
+        for note in answer.notes:
+            say(note)
+
+
+def _visible(cell: object) -> object:
+    """Numbers in four digits, digests cut short, and no character that a terminal would obey."""
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    if not isinstance(cell, str):
+        return cell
+    plain = cell if cell.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in cell)
+    digest = len(plain) == 64 and all(one in "0123456789abcdef" for one in plain)
+    return plain[:12] if digest else plain
+
+
+def require_baseline(untrusted_name: str | None) -> str | None:
+    """One of the measured baselines, or none; raise UnknownName."""
+    from forge.errors import UnknownName
+
+    if untrusted_name is not None and untrusted_name not in BASELINES:
+        raise UnknownName("baseline", untrusted_name, list(BASELINES))
+    return untrusted_name

@@ -1,0 +1,118 @@
+"""audit: what a kernel stands on, how its speed went, and what no longer holds."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+import typer
+
+from forge.cli import audit_authors, audit_speed, audit_sql
+from forge.cli.answering import Baseline, Csv, Draw, DType, Gpu, Op, Parquet, Plot, emit_answer, require_baseline
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import say
+
+app = typer.Typer(
+    help="Questions about the recorded history; nothing is recorded.", no_args_is_help=True, rich_markup_mode=None
+)
+MaybeKernel = Annotated[str | None, typer.Argument(metavar="[KERNEL]", help="A kernel's id.", show_default=False)]
+MaybeCandidate = Annotated[
+    str | None,
+    typer.Option("--candidate", help="Instead: a digest, or how it begins.", show_default=False),
+]
+audit_speed.register(app)
+audit_authors.register(app)
+audit_sql.register(app)
+
+
+@app.command()
+def why(
+    kernel_id: Annotated[str, typer.Argument(metavar="KERNEL", help="A kernel's full id.")],
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show why a kernel was promoted: each gate with what it saw and allows, down to the raw samples.
+
+    Example: forge audit why triton_rmsnorm_h200_bf16_b16_h4096_v1
+    """
+    from forge.app.audit.evidence import why as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace, kernel_id)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    say(f"next: forge ledger prove {kernel_id}")
+
+
+@app.command()
+def history(
+    kernel_id: MaybeKernel = None,
+    candidate: MaybeCandidate = None,
+    op: Op = None,
+    gpu: Gpu = None,
+    dtype: DType = None,
+    baseline: Baseline = None,
+    limit: Annotated[int, typer.Option(help="So many of the newest measurements.", min=1)] = 1000,
+    plot: Plot = None,
+    draw: Draw = False,
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show how the measured speed of a kernel, a candidate or an operation on a GPU went, and on which machines.
+
+    Example: forge audit history --op rmsnorm --gpu h200 --plot history.svg
+    """
+    from forge.app.audit.drawing import draw_history, plot_history
+    from forge.app.audit.histories import history as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(
+            workspace,
+            kernel=kernel_id,
+            candidate=candidate,
+            op=op,
+            gpu=gpu,
+            dtype=dtype,
+            baseline=require_baseline(baseline),
+            limit=limit,
+        )
+    pictures = (plot, partial(plot_history, answer)), (draw, partial(draw_history, answer))
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet, plot=pictures[0], draw=pictures[1])
+
+
+@app.command()
+def invalidated(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+    """List benchmarks that were withdrawn, why, and which kernels and claims stood on them.
+
+    Example: forge audit invalidated
+    """
+    from forge.app.audit.standing import invalidated as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+
+
+@app.command()
+def stale(
+    days: Annotated[int, typer.Option(help="Evidence may be so old.")] = 90,
+    current: Annotated[
+        Literal["here", "ledger", "any"],
+        typer.Option(help="Compare with this machine, with the newest recorded of each GPU, or with none."),
+    ] = "here",
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """List kernels on offer whose evidence is old, or from another kind of machine than the current one.
+
+    Example: forge audit stale --days 30 --current ledger
+    """
+    from forge.app.audit.standing import stale as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace, days=days, current=current)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)

@@ -1,0 +1,150 @@
+"""audit: who handed in what, what they said of it, and what came of it."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from forge.cli.answering import Author, Csv, DType, Gpu, Language, Op, Parquet, emit_answer
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_table
+
+if TYPE_CHECKING:
+    from forge.app.audit.answer import Filter
+
+Limit = Annotated[int, typer.Option(help="List so many of the newest.", min=0)]
+Day = Annotated[str | None, typer.Option(metavar="DAY", help="A day in UTC: 2026-01-31.", show_default=False)]
+RefusedBy = Annotated[
+    Literal["code", "gate", "stage", "task", "op", "author", "day", "month"], typer.Option(help="What to count by.")
+]
+Code = Annotated[str | None, typer.Option(help="Only this reason code.", show_default=False)]
+Gate = Annotated[str | None, typer.Option(help="Only where this gate failed first.", show_default=False)]
+Task = Annotated[str | None, typer.Option(help="Only this task, by its full id.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the noun."""
+    app.command()(rejections)
+    app.command()(claims)
+    app.command()(experiments)
+    app.command()(effectiveness)
+
+
+def rejections(
+    by: RefusedBy = "code",
+    code: Code = None,
+    gate: Gate = None,
+    task: Task = None,
+    op: Op = None,
+    gpu: Gpu = None,
+    author: Author = None,
+    since: Day = None,
+    until: Day = None,
+    limit: Limit = 20,
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show why candidates were refused: how often, and the newest in full.
+
+    Example: forge audit rejections --by gate --code INCORRECT_NUMERICAL --since 2026-01-01
+    """
+    from forge.app.audit.authors import rejections as asked
+
+    wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "author": author}
+    with open_workspace(home) as workspace:
+        answer = asked(
+            workspace,
+            by=by,
+            code=code,
+            gate=gate,
+            task=task,
+            since=since,
+            until=until,
+            limit=limit,
+            wanted=wanted,
+        )
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    newest = answer.more["newest"]
+    if not (as_json or as_csv) and isinstance(newest, list):
+        columns = ("seq", "stage", "reason_code", "gate", "author", "message", "run_id")
+        emit_table("Newest", columns, [[one[name] for name in columns] for one in newest])
+
+
+def claims(
+    by: Annotated[
+        Literal["claimant", "author"], typer.Option(help="Who said it, or whose candidate it is about.")
+    ] = ("claimant"),
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show what was claimed beside what was measured, for each claimant or author, model or person.
+
+    Example: forge audit claims --by author
+    """
+    from forge.app.audit.authors import claims as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace, by=by)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+
+
+def experiments(
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="In the hypothesis.", show_default=False)
+    ] = None,
+    op: Op = None,
+    gpu: Gpu = None,
+    dtype: DType = None,
+    author: Author = None,
+    axis: Annotated[str | None, typer.Option(help="Only what changed this axis.", show_default=False)] = None,
+    layer: Annotated[str | None, typer.Option(help="Only what changed this layer.", show_default=False)] = None,
+    ended: Annotated[
+        str | None,
+        typer.Option(help="improved, no_change, regressed, incorrect or build_failed.", show_default=False),
+    ] = None,
+    limit: Limit = 50,
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """List what was tried and what it showed, failures among them: by words, operation, layer, axis or end.
+
+    Example: forge audit experiments "shared memory" --op softmax --ended regressed
+    """
+    from forge.app.audit.authors import experiments as asked
+
+    wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "author": author}
+    with open_workspace(home) as workspace:
+        answer = asked(workspace, text=text, axis=axis, layer=layer, ended=ended, limit=limit, wanted=wanted)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+
+
+def effectiveness(
+    by: Annotated[
+        Literal["author", "template", "skill", "op", "language"],
+        typer.Option(help="Whose effect: an author (model or person), a prompt template, a skill ..."),
+    ] = "author",
+    op: Op = None,
+    gpu: Gpu = None,
+    dtype: DType = None,
+    language: Language = None,
+    home: Home = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show how far runs came, from opened to promoted, for each author, prompt template or skill, and at what cost.
+
+    Example: forge audit effectiveness --by skill --op rmsnorm
+    """
+    from forge.app.audit.authors import effectiveness as asked
+
+    wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
+    with open_workspace(home) as workspace:
+        answer = asked(workspace, by=by, wanted=wanted)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)

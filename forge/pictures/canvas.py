@@ -1,0 +1,86 @@
+"""How every picture is set and written: one look, no clock, no random ids, and nothing read from text as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge.errors import EnvironmentUnfit, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+INK, FAINT, GRID, MARK = "#1f2328", "#6e7781", "#e4e7eb", "#b42318"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5fb3", "#8c6d31")
+"""Okabe and Ito's palette, told apart by colour-blind readers (jfly.uni-koeln.de/color, 2008), and two more."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+EXTRA = "pip install 'tensorpath-forge[audit]'"
+SETTINGS: dict[str, object] = {
+    "svg.hashsalt": "forge",
+    "svg.fonttype": "path",
+    "text.parse_math": False,
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 12.0,
+    "axes.axisbelow": True,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+}
+DPI = 144
+
+
+@contextmanager
+def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Panels one above the other to draw on, sizes in inches, written to `path` at the end.
+
+    Raises UsageError for a name that doesn't say which picture it is to be or a file that can't be written, and
+    EnvironmentUnfit where matplotlib isn't installed.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"can't draw {str(path)!r}: expected a name that ends in {' or '.join(FORMATS)}")
+    try:
+        from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise EnvironmentUnfit(
+            f"can't draw {str(path)!r}: matplotlib isn't installed; expected the extra `audit`: {EXTRA}", hint=EXTRA
+        ) from error
+    # its names are a closed list that differs by version
+    with rc_context(SETTINGS):  # type: ignore[arg-type]
+        figure = Figure(figsize=(width, sum(heights)), layout="constrained")
+        FigureCanvasAgg(figure)
+        grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=list(heights))
+        yield figure, [row[0] for row in grid]
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+        try:
+            figure.savefig(path, dpi=DPI, metadata=metadata, facecolor="white")
+        except OSError as error:
+            raise UsageError(
+                f"can't write {str(path)!r} ({error}): expected a file in a folder that is there"
+            ) from error
+
+
+def styles(series: list[str]) -> dict[str, tuple[str, str]]:
+    """A colour and a marker for each series, the same for the same list."""
+    return {
+        name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)])
+        for place, name in enumerate(series)
+    }

@@ -1,0 +1,79 @@
+"""The views that audits ask, and the names under which `history.db` may be asked freely.
+
+The names and columns of what is listed in `SURFACE` are stable: one that is taken away or changes its meaning is told
+in the changelog. Everything else in the file is the folds' memory and may change with any version.
+"""
+
+CHANGES = """
+    SELECT later.candidate, later.op, later.dtype, later.shape, later.baseline,
+           earlier.seq AS earlier_seq, later.seq AS later_seq,
+           earlier.gpu AS earlier_gpu, later.gpu AS later_gpu,
+           earlier.driver AS earlier_driver, later.driver AS later_driver,
+           earlier.torch AS earlier_torch, later.torch AS later_torch,
+           earlier.triton AS earlier_triton, later.triton AS later_triton,
+           earlier.perf_key AS earlier_perf_key, later.perf_key AS later_perf_key,
+           earlier.speedup AS earlier_speedup, earlier.low AS earlier_low, earlier.high AS earlier_high,
+           later.speedup AS later_speedup, later.low AS later_low, later.high AS later_high,
+           earlier.candidate_median_ns AS earlier_ns, later.candidate_median_ns AS later_ns,
+           later.candidate_median_ns / earlier.candidate_median_ns AS slower,
+           CASE WHEN later.high < earlier.low THEN 'lower' WHEN later.low > earlier.high THEN 'higher'
+                ELSE 'not told apart' END AS change
+    FROM latest_speedups AS earlier JOIN latest_speedups AS later
+      ON later.candidate = earlier.candidate AND later.op = earlier.op AND later.dtype = earlier.dtype
+     AND later.shape = earlier.shape AND later.baseline = earlier.baseline AND later.perf_key <> earlier.perf_key
+     AND later.seq > earlier.seq
+    WHERE NOT EXISTS (
+        SELECT 1 FROM latest_speedups AS newer
+        WHERE newer.candidate = later.candidate AND newer.op = later.op AND newer.gpu = later.gpu
+          AND newer.dtype = later.dtype AND newer.shape = later.shape AND newer.baseline = later.baseline
+          AND newer.seq > later.seq
+    )
+"""
+OUTCOMES = """
+    SELECT run.run_id, run.task_id, run.op, run.gpu, run.dtype, run.language, trial.shape, trial.candidate,
+           trial.author, run.template, run.template_version, run.template_sha256, run.skills,
+           run.submit_attempts > 0 AS offered, trial.candidate IS NOT NULL AS submitted,
+           run.verified_seq IS NOT NULL AND NOT run.simulated AS verified, coalesce(run.simulated, 0) AS simulated,
+           trial.ended, trial.reason, trial.speedup IS NOT NULL AS measured, kernel.kernel_id,
+           kernel.status AS kernel_status, run.gpu_s, run.started_seq, run.recorded_at
+    FROM runs AS run LEFT JOIN trials AS trial USING (run_id) LEFT JOIN kernels AS kernel USING (run_id)
+"""
+REFUSALS = """
+    SELECT refused.seq, refused.recorded_at, refused.stage, refused.verdict, refused.reason_code, refused.gate,
+           refused.message, refused.op, refused.gpu, refused.dtype, refused.task_id, refused.run_id,
+           refused.candidate, trial.author
+    FROM rejections AS refused LEFT JOIN trials AS trial
+      ON trial.run_id = refused.run_id AND trial.candidate = refused.candidate
+"""
+CLAIMED = """
+    SELECT claim.seq, claim.recorded_at, claim.claimant, trial.author, claim.metric, claim.unit, claim.workload,
+           claim.baseline, claim.claimed, claim.measured, claim.claimed / claim.measured AS claimed_to_measured,
+           claim.verdict, claim.assessed_seq, claim.measured_by_seq, claim.run_id, claim.candidate
+    FROM claims AS claim LEFT JOIN trials AS trial
+      ON trial.run_id = claim.run_id AND trial.candidate = claim.candidate
+"""
+VIEWS = {"changes": CHANGES, "outcomes": OUTCOMES, "refusals": REFUSALS, "claimed": CLAIMED}
+"""View -> its query."""
+
+SURFACE = {
+    "tasks": "What was asked for; one row a task.",
+    "runs": "How far each run came, what its author was given, and what timing it took.",
+    "candidates": "What was handed in; one row a submission.",
+    "environments": "The machines, as they were first described.",
+    "benchmarks": "Every measurement: one row for each workload and baseline.",
+    "latest_speedups": "The newest measurement that counts, for each candidate, slot, baseline and kind of machine.",
+    "speedups": "The geometric mean of a slot's accepted measurements that count.",
+    "rejections": "Every refusal, with the gate that failed first.",
+    "refusals": "The same with the author, where the candidate got past the door.",
+    "claims": "What was said about candidates, and what was measured.",
+    "claimed": "The same with the author, and the claim over the measurement.",
+    "claimants": "How often what each claimant said was confirmed, overstated or refuted.",
+    "experiments": "What each candidate showed, failures among them.",
+    "outcomes": "How each run ended: offered, submitted, verified, measured, promoted.",
+    "kernels": "Every promoted version, and what became of it.",
+    "leaderboard": "The kernels of a slot in the order of the lower end of their speedups.",
+    "regressions": "Kernels timed more than ten times: the mean of the newest ten over that of those before.",
+    "changes": "The same candidate on two kinds of machine, and whether the speedups can be told apart.",
+    "invalidations": "Benchmarks that were withdrawn, and by which event.",
+}
+"""Name -> what it answers: all that free SQL may read."""

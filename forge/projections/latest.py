@@ -1,0 +1,62 @@
+"""What holds now of each candidate's speed: its newest measurement that counts, on each kind of machine.
+
+It is derived from `benchmarks` once everything else is folded, for the candidates whose measurements changed, so that
+an audit over machines, tasks and authors reads a row for each of them and not the whole history.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from forge.projections.sqlite_file import removal, upsert
+from forge.projections.state import Cell
+from forge.projections.tables import TABLES
+
+KEY = ("candidate", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
+REST = (
+    *("driver", "torch", "triton", "baseline_used", "verdict", "seq", "line", "candidate_median_ns"),
+    *("baseline_median_ns", "speedup", "low", "high", "floor_fraction", "recorded_at"),
+)
+COUNTED = f"""
+    SELECT {", ".join((*KEY, *REST))} FROM benchmarks
+    WHERE invalidated_seq IS NULL AND speedup IS NOT NULL AND op IS NOT NULL AND perf_key IS NOT NULL
+      AND (verdict = 'accepted' OR reason_code = 'TOO_SLOW')
+"""  # noqa: S608 (names of our own columns)
+COUNTED_OF = f"{COUNTED} AND candidate = ? ORDER BY seq, line"
+ALL_COUNTED = f"{COUNTED} ORDER BY candidate, seq, line"
+
+
+def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
+    """Write the rows of `candidates` anew; of all for None. Wants the tables' indexes."""
+    table = TABLES.metadata.tables["latest_speedups"]
+    columns, statement = tuple(table.columns.keys()), upsert(table)
+    if candidates is None:
+        connection.execute(removal(table))
+    for candidate in sorted(candidates or ()):
+        connection.execute(removal(table, "candidate"), (candidate,))
+    for measured in _measured(connection, candidates):
+        found = ({**row, "measurements": count} for row, count in _newest(measured))
+        connection.executemany(statement, [tuple(row[name] for name in columns) for row in found])
+
+
+def _measured(connection: sqlite3.Connection, candidates: set[str] | None) -> Iterator[list[tuple[Cell, ...]]]:
+    """The measurements that count, candidate by candidate, oldest first."""
+    if candidates is None:
+        for _, group in groupby(connection.execute(ALL_COUNTED), key=itemgetter(0)):
+            yield list(group)
+        return
+    for candidate in sorted(candidates):
+        yield connection.execute(COUNTED_OF, (candidate,)).fetchall()
+
+
+def _newest(measured: list[tuple[Cell, ...]]) -> Iterator[tuple[dict[str, Cell], int]]:
+    """The last row of each key, and how many there were."""
+    last: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
+    counts: dict[tuple[Cell, ...], int] = {}
+    for row in measured:
+        key = row[: len(KEY)]
+        last[key] = row
+        counts[key] = counts.get(key, 0) + 1
+    for key, row in last.items():
+        yield dict(zip((*KEY, *REST), row, strict=True)), counts[key]

@@ -1,0 +1,250 @@
+"""`forge audit` over the shipped ledger: every question in every form, and nothing but questions."""
+
+import builtins
+import csv
+import io
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from forge.cli.answering import _visible
+from tests.cli.asking import ask, built_once, copied
+
+ROOT = Path(__file__).parents[2]
+KERNEL = "triton_rmsnorm_h200_bf16_b16_h4096_v1"
+QUESTIONS = (
+    ("why", KERNEL),
+    ("history", KERNEL),
+    ("history", "--op", "softmax", "--gpu", "h200", "--baseline", "eager"),
+    ("regressions", "--all"),
+    ("rejections", "--by", "author"),
+    ("claims",),
+    ("experiments", "--ended", "regressed"),
+    ("invalidated",),
+    ("stale", "--current", "any", "--days", "0"),
+    ("effectiveness", "--by", "skill"),
+    ("leaderboard", "--baseline", "eager"),
+    ("fast-p", "1", "2"),
+    ("roofline", "--gpu", "h200"),
+    ("sql", "SELECT op, count(*) AS kernels FROM kernels GROUP BY op"),
+    ("views",),
+)
+EMPTY = {"regressions", "invalidated"}
+"""The shipped ledger has one kind of machine, and nothing was withdrawn."""
+REFUSED_SQL = (
+    "DELETE FROM kernels",
+    "INSERT INTO tasks SELECT * FROM tasks",
+    "UPDATE kernels SET low = 9",
+    "DROP TABLE kernels",
+    "CREATE TABLE mine (x)",
+    "CREATE TEMP TABLE mine (x)",
+    "CREATE TEMP VIEW mine AS SELECT 1",
+    "ATTACH DATABASE 'other.db' AS other",
+    "ATTACH DATABASE ':memory:' AS other",
+    "DETACH DATABASE main",
+    "PRAGMA query_only = OFF",
+    "PRAGMA writable_schema = ON",
+    "PRAGMA journal_mode = DELETE",
+    "PRAGMA table_info(kernels)",
+    "SELECT * FROM pragma_table_info('kernels')",
+    "SELECT * FROM pragma_database_list",
+    "SELECT sql FROM sqlite_master",
+    "SELECT name FROM sqlite_schema",
+    "SELECT * FROM cursor",
+    "SELECT entry FROM kernel_documents",
+    "SELECT run_id FROM (SELECT * FROM trials)",
+    "SELECT load_extension('evil')",
+    "SELECT readfile('/etc/passwd')",
+    "VACUUM INTO 'copy.db'",
+    "VACUUM",
+    "REINDEX",
+    "ANALYZE",
+    "BEGIN IMMEDIATE",
+    "SELECT 1; DELETE FROM kernels",
+    "EXPLAIN SELECT * FROM cursor",
+    "/* SELECT */ DELETE FROM kernels",
+    "WITH x AS (SELECT 1) DELETE FROM kernels",
+    "SELECT zeroblob(2000000000)",
+    "SELECT group_concat(a.message || b.message) FROM rejections a, rejections b, rejections c, rejections d",
+    "SELECT nothing FROM kernels",
+    "SELECT",
+    "",
+    "/* nothing */",
+    "kernels",
+    "SELECT cast(x'ff' AS TEXT)",
+    "SELECT '\udcff'",
+    "SELECT 1\0",
+)
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the shipped workspace, published; to be asked, never changed."""
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "kernel_registry.db").write_bytes((ROOT / "kernel_registry.db").read_bytes())
+        copied(ROOT / "forge_runs", folder / "forge_runs")
+        assert ask("audit", "views", "--home", folder).status == 0
+
+    return built_once(tmp_path_factory, "shipped_to_audit", build)
+
+
+def digests(home: Path) -> dict[str, str]:
+    """Everything that a question must leave as it is."""
+    with sqlite3.connect(f"file:{home / 'kernel_registry.db'}?mode=ro", uri=True) as connection:
+        events = str(connection.execute("SELECT count(*), max(hex(event_hash)) FROM event").fetchone())
+    kept = [home / "kernel_registry" / "history.db", home / "kernel_registry" / "verified_kernels.json"]
+    return {"events": events} | {path.name: sha256(path.read_bytes()).hexdigest() for path in kept}
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
+def test_each_question_is_answered_in_every_form_and_changes_nothing(question, shipped, tmp_path):
+    before = digests(shipped)
+    table = ask("audit", *question, "--home", shipped)
+    document = ask("audit", *question, "--home", shipped, "--json").document
+    written = tmp_path / "rows.parquet"
+    as_csv = ask("audit", *question, "--home", shipped, "--csv", "--parquet", written)
+    header, *lines = csv.reader(io.StringIO(as_csv.out, newline=""))
+    assert (table.status, as_csv.status) == (0, 0)
+    assert len(lines) == len(document["rows"])
+    assert bool(lines) == (question[0] not in EMPTY)
+    assert all(list(row) == header for row in document["rows"])
+    assert written.stat().st_size > 0
+    assert digests(shipped) == before
+
+
+def test_why_goes_from_each_gate_down_to_raw_samples_that_are_hashed_again(shipped, tmp_path):
+    home = copied(shipped, tmp_path / "home")
+    asked = ("audit", "why", KERNEL, "--home", home, "--json")
+    document = ask(*asked).document
+    kinds = {row["kind"] for row in document["rows"]}
+    assert kinds >= {
+        "gate of verification",
+        "rule of promotion",
+        "speedup",
+        "baseline",
+        "samples",
+        "policy",
+        "source",
+    }
+    gates = [row for row in document["rows"] if row["kind"] == "gate of verification"]
+    assert [row["name"] for row in gates] == [gate["name"] for gate in document["verification"]["gates"]]
+    assert all(row["observed"] and row["threshold"] and row["event"] for row in gates)
+    assert document["checkpoint"]["size"] >= document["promotion"]["seq"]
+    (samples,) = [row for row in document["rows"] if row["kind"] == "samples"]
+    assert samples["verdict"] == "as recorded"
+    path = home / samples["path"]
+    assert sha256(path.read_bytes()).hexdigest() == samples["sha256"]
+    path.chmod(0o644)
+    path.write_bytes(b"[]")
+    assert "altered" in ask(*asked).out
+    path.unlink()
+    (samples,) = [row for row in ask(*asked).document["rows"] if row["kind"] == "samples"]
+    assert samples["verdict"] == "missing"
+
+
+@pytest.mark.parametrize("sql", REFUSED_SQL)
+def test_the_database_refuses_what_is_no_question(sql, shipped):
+    before = digests(shipped)
+    answer = ask("audit", "sql", sql, "--home", shipped, "--json", "--limit", 5)
+    assert (answer.status, answer.last) == (2, "try: forge audit views")
+    assert digests(shipped) == before
+    assert not Path("copy.db").exists()
+    assert not Path("other.db").exists()
+
+
+def test_a_question_without_end_is_stopped_and_says_so(shipped):
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    answer = ask("audit", "sql", endless, "--seconds", 0.2, "--home", shipped)
+    assert (answer.status, "took more than 0.2 s" in answer.error) == (2, True)
+
+
+def test_rows_beyond_the_limit_are_said_to_be_left_out(shipped):
+    asked = ("audit", "sql", "SELECT seq FROM benchmarks", "--home", shipped, "--json")
+    cut, whole = ask(*asked, "--limit", 3).document, ask(*asked).document
+    assert (len(cut["rows"]), cut["complete"]) == (3, False)
+    assert "only the first 3 rows" in cut["notes"][0]
+    assert (whole["complete"], whole["notes"]) == (True, [])
+
+
+def test_twin_columns_both_stand_in_a_row(shipped):
+    asked = ("audit", "sql", "SELECT 1 AS a, 2 AS a, x'00ff' AS b", "--home", shipped, "--json")
+    assert ask(*asked).document["rows"] == [{"a": 1, "a_2": 2, "b": "00ff"}]
+
+
+def test_a_formula_in_a_cell_is_no_formula_in_a_csv(shipped):
+    answer = ask("audit", "sql", "SELECT '=1+1' AS a, -5 AS b, ' @x' AS c", "--home", shipped, "--csv")
+    assert answer.out == "a,b,c\r\n'=1+1,-5,' @x\r\n"
+
+
+def test_no_text_commands_the_terminal():
+    assert _visible("\x1b[2Jgone\u202e") == "\\x1b[2Jgone\\u202e"
+
+
+@pytest.mark.parametrize(
+    ("question", "suffix"),
+    [
+        (("history", "--op", "rmsnorm", "--gpu", "h200"), ".svg"),
+        (("leaderboard",), ".png"),
+        (("roofline", "--gpu", "h200"), ".svg"),
+    ],
+)
+def test_a_picture_is_written_and_another_is_drawn_in_the_terminal(question, suffix, shipped, tmp_path):
+    path = tmp_path / f"picture{suffix}"
+    answer = ask("audit", *question, "--plot", path, "--draw", "--home", shipped)
+    assert answer.status == 0
+    assert path.stat().st_size > 1000
+    assert "\x1b" not in answer.out
+    assert len(answer.out.splitlines()) > 10
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("why", "nothing_v1"),
+        ("history",),
+        ("history", KERNEL, "--plot", "picture.pdf"),
+        ("history", KERNEL, "--baseline", "best"),
+        ("history", "--op", "rmsnorm"),
+        ("leaderboard", "--gpu", "h2oo"),
+        ("roofline", "--gpu", "rtx4070"),
+        ("rejections", "--since", "31.1.2026"),
+        ("experiments", "--ended", "won"),
+        ("fast-p", "--", "-1"),
+        ("stale", "--days", "-1"),
+        ("claims", "--json", "--csv"),
+        ("history", KERNEL, "--json", "--draw"),
+        ("claims", "--parquet", "/nowhere/rows.parquet"),
+    ],
+    ids=" ".join,
+)
+def test_a_question_that_makes_no_sense_is_bad_input(arguments, shipped):
+    assert ask("audit", *arguments, "--home", shipped).status == 2
+
+
+def test_without_the_extra_a_file_is_refused_by_its_name(shipped, tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def absent(name, *rest, **options):
+        if name.split(".")[0] in ("pyarrow", "matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    for option, name in (("--parquet", "rows.parquet"), ("--plot", "picture.svg")):
+        answer = ask("audit", "history", KERNEL, option, tmp_path / name, "--home", shipped)
+        assert (answer.status, answer.last) == (3, "try: pip install 'tensorpath-forge[audit]'")
+        assert "tensorpath-forge[audit]" in answer.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_workspace_has_empty_answers(empty):
+    for question in QUESTIONS:
+        if question[0] not in ("why", "history", "roofline", "views"):
+            answer = ask("audit", *question, "--home", empty, "--json")
+            assert (answer.status, [row for row in answer.document["rows"] if question[0] != "fast-p"]) == (0, [])
+    shares = [row["fast_p"] for row in ask("audit", "fast-p", "--home", empty, "--json").document["rows"]]
+    assert shares == [None] * 4
