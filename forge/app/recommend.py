@@ -1,0 +1,74 @@
+"""Deployment plans for the command line: reads the profiles, finds the registry, and answers as plain data."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from forge.app.workspace import REGISTRY_FOLDER, find_home
+from forge.errors import UsageError, WorkspaceNotFound
+from forge.recommend import (
+    Comparison,
+    Recommendation,
+    Recommender,
+    ServingProfile,
+    compare,
+    export_config,
+    parse_prices,
+    parse_request,
+    parse_serving_profiles,
+)
+
+Data = dict[str, object]
+
+
+def recommend(
+    home: Path | None,
+    *,
+    models: Sequence[str],
+    asked: Mapping[str, object],
+    prices: Sequence[str] = (),
+    profiles: Sequence[Path] = (),
+) -> Data:
+    """Plans for one model, or a comparison of several; the ledger isn't opened.
+
+    `asked` are the request's other fields, from outside. Without a workspace there are plans without kernels.
+    """
+    if not models:
+        raise UsageError("no model: expected at least one --model")
+    request = parse_request({**asked, "model": models[0], "prices": parse_prices(list(prices))})
+    measured = [profile for path in profiles for profile in _read(path)]
+    recommender = Recommender(profiles=measured, registry_path=_registry(home))
+    if len(models) == 1:
+        return _answer(recommender.recommend(request))
+    return _comparison(compare(recommender, request, models))
+
+
+def _registry(home: Path | None) -> Path | None:
+    """Where the published registry is; none if no workspace was named and none is here."""
+    try:
+        return find_home(home) / REGISTRY_FOLDER
+    except WorkspaceNotFound:
+        return None
+
+
+def _read(path: Path) -> tuple[ServingProfile, ...]:
+    try:
+        return parse_serving_profiles(path.read_bytes(), source=str(path))
+    except OSError as error:
+        raise UsageError(f"profiles {str(path)!r} can't be read: {error.strerror}; expected a JSON file") from error
+
+
+def _answer(found: Recommendation) -> Data:
+    best = found.recommended
+    return {
+        **found.model_dump(mode="json", exclude={"recommended", "alternatives"}),
+        "recommended": None if best is None else best.rank,
+        "plans": [plan.model_dump(mode="json") for plan in found.plans],
+        "config": None if best is None else export_config(best, workload=found.workload).model_dump(mode="json"),
+    }
+
+
+def _comparison(found: Comparison) -> Data:
+    return {
+        **found.model_dump(mode="json", exclude={"recommendations"}),
+        "models": [_answer(one) for one in found.recommendations],
+    }

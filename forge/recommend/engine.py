@@ -1,0 +1,174 @@
+"""The recommender: resolve the names, look at every deployment, score, explain, and only then let passes annotate."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from forge.errors import UsageError
+from forge.platforms import find_processor
+from forge.recommend.explain import explanation_of, summary_of
+from forge.recommend.kernels import KernelRegistryPass
+from forge.recommend.models import ModelShape, find_model
+from forge.recommend.options import Option, Search
+from forge.recommend.passes import OptimizationPass, run_passes
+from forge.recommend.plan import Figure, Plan, Recommendation
+from forge.recommend.quantization import STORAGE
+from forge.recommend.request import Request
+from forge.recommend.score import HOURS_PER_MONTH, Scored, score
+from forge.recommend.serving_profile import ServingProfile, check_distinct
+
+SHOWN = 4
+"""Plans in an answer: the recommended one and three alternatives."""
+OVER_PROVISIONED = 1.5
+"""From this many times the price of the cheapest plan that meets everything, a plan is called over-provisioned."""
+
+
+class Recommender:
+    """Ranks deployments. Safe to ask again and again: passes read what is newest each time."""
+
+    def __init__(
+        self,
+        *,
+        optimization_passes: Sequence[OptimizationPass] | None = None,
+        profiles: Sequence[ServingProfile] = (),
+        registry_path: Path | str | None = None,
+    ) -> None:
+        """Install `optimization_passes`, by default the one that reads the kernel registry at `registry_path`."""
+        default = (KernelRegistryPass(registry_path),)
+        self._passes = tuple(default if optimization_passes is None else optimization_passes)
+        self._profiles = check_distinct(profiles)
+
+    def recommend(self, request: Request) -> Recommendation:
+        """Plans for one model; raise UnknownName or UsageError for a request that can't be answered."""
+        model, request = find_model(request.model), _resolved(request)
+        _require_sense(model, request)
+        search = Search(request=request, model=model, prices=request.prices, profiles=self._profiles)
+        found = search.run()
+        scored = score(found.options, request)
+        plans = self._plans(scored, request)
+        best = plans[0] if plans and plans[0].meets_constraints else None
+        summary = summary_of(request, plan=best, nearest=plans[0] if plans else None, left_out=found.left_out)
+        return Recommendation(
+            model=model.name,
+            model_name=model.title,
+            workload=request.workload,
+            priority=request.priority,
+            request=request,
+            recommended=best,
+            alternatives=plans[1:] if best else plans,
+            considered=len(found.options),
+            left_out=found.left_out,
+            notes=(*found.notes, *_price_notes(found.options, request)),
+            summary=summary,
+        )
+
+    def _plans(self, scored: list[Scored], request: Request) -> tuple[Plan, ...]:
+        """The best few, or those that miss least; never a plan that misses next to one that doesn't."""
+        meeting = [one for one in scored if one.meets]
+        prices = [price for one in meeting if (price := one.option.price_per_hour) is not None]
+        cheapest = min(prices) if prices and len(prices) == len(meeting) else None
+        shown = (meeting or scored)[:SHOWN]
+        plans = tuple(_plan(one, rank=rank, cheapest=cheapest) for rank, one in enumerate(shown, start=1))
+        return run_passes(self._passes, request, plans)
+
+
+def _resolved(request: Request) -> Request:
+    """The request with every GPU by its slug."""
+    limits = request.constraints
+    prices: dict[str, float] = {}
+    for name, price in request.prices.items():
+        slug = find_processor(name).slug
+        if slug in prices:
+            raise UsageError(f"the price of {slug!r} is given twice, once as {name!r}: expected once")
+        prices[slug] = price
+    gpus = None if limits.gpus is None else tuple(find_processor(name).slug for name in limits.gpus)
+    return request.model_copy(
+        update={
+            "model": find_model(request.model).name,
+            "prices": prices,
+            "constraints": limits.model_copy(update={"gpus": gpus}),
+            "prefer_gpu": None if request.prefer_gpu is None else find_processor(request.prefer_gpu).slug,
+        }
+    )
+
+
+def _require_sense(model: ModelShape, request: Request) -> None:
+    """Raise UsageError where the parts of a request contradict each other."""
+    if (model.purpose == "embed") != (request.workload == "embedding"):
+        raise UsageError(
+            f"{model.name!r} is made to {model.purpose}: expected another model for the workload {request.workload!r}"
+        )
+    if request.constraints.gpus == ():
+        raise UsageError("no GPU is allowed: expected at least one, or no list")
+    limits = request.constraints
+    priced = (limits.max_price_per_hour, limits.max_price_per_month, limits.max_price_per_million_tokens)
+    if not request.prices and (request.priority == "cost" or any(limit is not None for limit in priced)):
+        raise UsageError(
+            "cost can't be weighed without prices, and none is assumed: expected the price of one GPU's hour, "
+            "for example --price h200=3.5"
+        )
+
+
+def _price_notes(options: Sequence[Option], request: Request) -> tuple[str, ...]:
+    without = sorted({one.processor.slug for one in options if one.price_per_hour is None})
+    if not without or not request.prices:
+        return () if request.prices else ("no prices were given: cost isn't weighed",)
+    return (f"cost isn't weighed: no price was given for {', '.join(without)}",)
+
+
+def _plan(scored: Scored, *, rank: int, cheapest: float | None) -> Plan:
+    one = scored.option
+    price = one.price_per_hour
+    over = None if price is None or cheapest is None else price > OVER_PROVISIONED * cheapest
+    memory = one.processor.memory_gb
+    return Plan(
+        rank=rank,
+        model=one.model.name,
+        gpu=one.processor.slug,
+        gpu_name=one.processor.name,
+        gpus=one.gpus,
+        tensor_parallel=one.gpus * one.processor.devices,
+        backend=one.backends[0],
+        other_backends=one.backends[1:],
+        quantization=one.quantization,
+        activation_dtypes=STORAGE[one.quantization].activations,
+        traffic=one.traffic,
+        context_tokens=one.context_tokens,
+        running_requests=one.running,
+        **_figures(one),
+        memory_available_gb=memory,
+        prefill_bound=one.first.bound if one.first else None,
+        decode_bound=one.step.bound if one.step else None,
+        price_per_hour=price,
+        price_per_month=None if price is None else price * HOURS_PER_MONTH,
+        price_per_million_tokens=one.price_per_million_tokens,
+        benchmark_source="measured" if one.profile else "estimated",
+        scores=scored.scores,
+        checks=scored.checks,
+        meets_constraints=scored.meets,
+        is_recommended=rank == 1 and scored.meets,
+        is_over_provisioned=over,
+        explanation=explanation_of(scored),
+    )
+
+
+def _figures(one: Option) -> dict[str, Figure | None]:
+    """Each number with what it rests on."""
+    profile = one.profile
+
+    def figure(value: float, formula: str, *, quantile: str = "", measured: bool = profile is not None) -> Figure:
+        if profile is None or not measured:
+            return Figure(value=value, basis="estimated", how=formula)
+        return Figure(value=value, basis="measured", how=f"{quantile}measured by {profile.measured_by}")
+
+    ttft = "p95, " if profile and profile.ttft_ms_p95 else "median, "
+    tpot = "p95, " if profile and profile.tpot_ms_p95 else "median, "
+    return {
+        "ttft_ms": figure(one.ttft_ms, "prefill_roofline", quantile=ttft),
+        "tpot_ms": None if one.tpot_ms is None else figure(one.tpot_ms, "decode_roofline", quantile=tpot),
+        # a sum, even where its parts were measured: quantiles don't add up
+        "latency_ms": figure(one.latency_ms, "ttft + (output tokens - 1) x tpot", measured=False),
+        "throughput_tok_s": figure(one.throughput_tok_s, "interleaved_throughput"),
+        "memory_gb": figure(
+            one.memory_gb, "weights + cache + activations", measured=profile is not None and bool(profile.memory_gb)
+        ),
+    }

@@ -1,0 +1,94 @@
+"""The pass that is installed by default: verified kernels from the published registry, for exactly the plan's GPU.
+
+What it attaches is evidence about one operation in a microbenchmark. It says that a kernel is there, never that it is
+used, and nothing about the model's speed follows from it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from forge.lookup import Policy, Registry, Result
+from forge.recommend.models import find_model
+from forge.recommend.passes import Annotation
+from forge.recommend.plan import KernelOptimizationMetadata, Plan
+from forge.recommend.request import Request
+from forge.recommend.slots import Slot, slots_of
+
+INSIDE = Policy(shape="nearest", gpu="exact")
+"""Only shapes that lie inside what a kernel was verified on, and only this very GPU."""
+
+
+class KernelRegistryPass:
+    """Reads the registry anew for each request, so that a promotion shows at once and a revoked kernel no more."""
+
+    name = "kernel_registry"
+
+    def __init__(self, registry_path: Path | str | None) -> None:
+        self._path = registry_path
+        self._registry: Registry | None = None
+
+    def annotate(self, request: Request, plans: Sequence[Plan]) -> Sequence[Annotation]:
+        """One annotation for each plan; raise WorkspaceNotFound or IntegrityError if no registry can be read."""
+        if self._path is None:
+            return [Annotation(rank=plan.rank, notes=("no kernel registry is here to look into",)) for plan in plans]
+        registry = self._opened(self._path)
+        health = registry.health()
+        notes = () if health.ok else (f"the registry in use is the last good one: {health.error}",)
+        model = find_model(request.model)
+        return [
+            Annotation(
+                rank=plan.rank,
+                kernel_optimizations=tuple(_found(registry, plan, slots_of(model, plan))),
+                notes=notes,
+            )
+            for plan in plans
+        ]
+
+    def _opened(self, path: Path | str) -> Registry:
+        """The newest that can be read."""
+        if self._registry is None:
+            self._registry = Registry.open(path)
+        else:
+            self._registry.refresh()
+        return self._registry
+
+
+def _found(registry: Registry, plan: Plan, slots: Sequence[Slot]) -> list[KernelOptimizationMetadata]:
+    """The best kernel for each slot and activation type, each kernel once, at the slot it lies nearest to."""
+    best: dict[str, KernelOptimizationMetadata] = {}
+    for op, shape in slots:
+        for dtype in plan.activation_dtypes:
+            answer = registry.lookup(op=op, gpu=plan.gpu, dtype=dtype, shape=shape, policy=INSIDE)
+            one = _metadata(answer, op=op, shape=dict(shape), plan=plan, dtype=dtype)
+            if one is not None and (one.kernel_id not in best or one.octaves < best[one.kernel_id].octaves):
+                best[one.kernel_id] = one
+    return [best[kernel_id] for kernel_id in sorted(best)]
+
+
+def _metadata(
+    answer: Result, *, op: str, shape: dict[str, int], plan: Plan, dtype: str
+) -> KernelOptimizationMetadata | None:
+    kernel, evidence = answer.kernel, answer.evidence
+    if kernel is None or evidence is None or kernel.gpu != plan.gpu:
+        return None
+    return KernelOptimizationMetadata.model_validate(
+        {
+            "kernel_id": kernel.kernel_id,
+            "op": op,
+            "language": kernel.language,
+            "gpu": kernel.gpu,
+            "dtype": dtype,
+            "speedup": evidence.speedup,
+            "speedup_low": evidence.low,
+            "speedup_high": evidence.high,
+            "baseline": evidence.baseline,
+            "shape": dict(evidence.shape),
+            "model_shape": shape,
+            "match": answer.match,
+            "octaves": evidence.distance,
+            "verified_seq": evidence.verified_seq,
+            "benchmark_seq": evidence.benchmark_seq,
+            "promoted_seq": evidence.promoted_seq,
+            "notes": "an opportunity: measured for this operation alone, at the shape given, and not applied",
+        }
+    )

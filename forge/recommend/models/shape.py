@@ -1,0 +1,146 @@
+"""What a language model's published configuration says of its size."""
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forge.domain.digest import Value
+
+Count = Annotated[int, Field(gt=0)]
+Activation = Literal["silu", "gelu"]
+
+
+class Experts(Value):
+    """A mixture of experts in place of the feed-forward block, in all layers but the first few."""
+
+    experts: Count
+    chosen: Count
+    """Experts that each token is sent to."""
+    intermediate: Count
+    shared: Annotated[int, Field(ge=0)] = 0
+    """Experts that every token passes through besides."""
+    dense_layers: Annotated[int, Field(ge=0)] = 0
+    """Layers at the beginning that have a feed-forward block of `ModelShape.intermediate` instead."""
+    sigmoid_gate: bool = False
+    """Whether experts are chosen by sigmoid scores within groups (DeepSeek-V3), not by a softmax."""
+
+
+class Latent(Value):
+    """Multi-head latent attention: keys and values are kept as one compressed vector per token.
+
+    Source: DeepSeek-V2, arXiv:2405.04434, section 2.1.
+    """
+
+    query_rank: Count
+    key_value_rank: Count
+    plain_dim: Count
+    """Per head, of queries and keys, without position."""
+    rotary_dim: Count
+    value_dim: Count
+
+
+class ModelShape(Value):
+    """One model's sizes, named as in its configuration; all of its numbers are published."""
+
+    name: str
+    title: str
+    repository: str
+    """On the Hugging Face hub; its config.json is the source of every size here."""
+    purpose: Literal["generate", "embed"] = "generate"
+    published_parameters: Annotated[float, Field(gt=0)]
+    """As its authors state them; `parameters` computes them from the sizes, and a test compares the two."""
+    layers: Count
+    hidden: Count
+    heads: Count
+    kv_heads: Count
+    head_dim: Count
+    intermediate: Count
+    vocabulary: Count
+    context_tokens: Count
+    """The longest context it was made for."""
+    tied: bool = False
+    """Whether the embedding is the output layer, too."""
+    activation: Activation = "silu"
+    gated: bool = True
+    """Whether the feed-forward block has a gate: three matrices, not two."""
+    norm: Literal["rms", "layer"] = "rms"
+    rotary: bool = True
+    window: Count | None = None
+    """Tokens that a layer with local attention looks back on."""
+    local_layers: Annotated[int, Field(ge=0)] = 0
+    experts: Experts | None = None
+    latent: Latent | None = None
+    native_bits: Literal[8, 16] = 16
+    """What the published weights are stored in."""
+
+    @cached_property
+    def dense_layers(self) -> int:
+        """Layers with a feed-forward block instead of experts."""
+        return self.layers if self.experts is None else self.experts.dense_layers
+
+    @cached_property
+    def attention_parameters(self) -> int:
+        """Weights of one layer's attention."""
+        if self.latent is None:
+            return self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
+        one, per_head = self.latent, self.latent.plain_dim + self.latent.rotary_dim
+        queries = self.hidden * one.query_rank + one.query_rank * self.heads * per_head
+        compressed = self.hidden * (one.key_value_rank + one.rotary_dim)
+        expanded = one.key_value_rank * self.heads * (one.plain_dim + one.value_dim)
+        return queries + compressed + expanded + self.heads * one.value_dim * self.hidden
+
+    @cached_property
+    def dense_parameters(self) -> int:
+        """Weights of one layer's feed-forward block."""
+        return (3 if self.gated else 2) * self.hidden * self.intermediate
+
+    @cached_property
+    def expert_parameters(self) -> int:
+        """Weights of one expert; 0 where there are none."""
+        return 0 if self.experts is None else 3 * self.hidden * self.experts.intermediate
+
+    @cached_property
+    def embedding_parameters(self) -> int:
+        """Weights of one embedding, or of one output layer."""
+        return self.vocabulary * self.hidden
+
+    @cached_property
+    def has_output_layer(self) -> bool:
+        """Whether logits over the vocabulary are computed."""
+        return self.purpose == "generate"
+
+    def block_parameters(self, experts_read: float) -> float:
+        """Weights of all layers, counting `experts_read` of each layer's experts and all shared ones."""
+        if self.experts is None:
+            return self._always_read
+        return self._always_read + (self.layers - self.dense_layers) * experts_read * self.expert_parameters
+
+    @cached_property
+    def _always_read(self) -> float:
+        """Weights that every token passes through: all but the experts that it chooses, routers included."""
+        total = float(self.layers * self.attention_parameters + self.dense_layers * self.dense_parameters)
+        if self.experts is None:
+            return total
+        each = self.experts.shared * self.expert_parameters + self.hidden * self.experts.experts
+        return total + (self.layers - self.dense_layers) * each
+
+    @cached_property
+    def parameters(self) -> float:
+        """All weights; norms and biases, below a thousandth of them, aren't counted."""
+        copies = 1 if self.tied or not self.has_output_layer else 2
+        return self.block_parameters(self.experts.experts if self.experts else 0) + copies * self.embedding_parameters
+
+    @cached_property
+    def kv_values_per_token(self) -> int:
+        """Numbers that one layer keeps for each token of context."""
+        if self.latent is not None:
+            return self.latent.key_value_rank + self.latent.rotary_dim
+        return 2 * self.kv_heads * self.head_dim
+
+    def attended(self, context_tokens: float) -> float:
+        """Tokens that all layers together look at, or keep, for a context of so many."""
+        if self.window is None:
+            return self.layers * context_tokens
+        near = min(context_tokens, self.window)
+        return self.local_layers * near + (self.layers - self.local_layers) * context_tokens

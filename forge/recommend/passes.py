@@ -1,0 +1,85 @@
+"""Optimization passes: they look at plans that are scored already, and may only annotate them.
+
+A pass is other people's code. It is handed copies, and what it answers is taken apart and built anew: whatever it
+does to the copies, raises or returns, the plans keep their figures, scores and ranks.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from forge.domain.digest import Value
+from forge.errors import UsageError
+from forge.recommend.plan import KernelOptimizationMetadata, Plan
+from forge.recommend.request import Request
+
+NOTE_LIMIT = 300
+"""Characters of one note."""
+
+
+class Annotation(Value):
+    """What a pass says of the plan at one rank."""
+
+    rank: int
+    kernel_optimizations: tuple[KernelOptimizationMetadata, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class OptimizationPass(Protocol):
+    """Something that knows of optimizations a plan could use."""
+
+    @property
+    def name(self) -> str:
+        """How notes call it."""
+
+    def annotate(self, request: Request, plans: Sequence[Plan]) -> Sequence[Annotation]:
+        """What there is to say of some of the plans; nothing it does to its arguments reaches the answer."""
+
+
+def run_passes(passes: Sequence[OptimizationPass], request: Request, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    """The same plans with what each pass had to say; a pass that fails is reported in the notes of each plan."""
+    for number, one in enumerate(passes, start=1):
+        # whatever a pass raises, the plans stand: it runs after them, and they owe it nothing
+        try:
+            plans = _annotated(one, request, plans)
+        except Exception as error:  # noqa: BLE001
+            note = f"optimization pass {number} failed and was left out: {_told(error)}"[:NOTE_LIMIT]
+            plans = tuple(plan.model_copy(update={"notes": (*plan.notes, note)}) for plan in plans)
+    return plans
+
+
+def _annotated(one: OptimizationPass, request: Request, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    copies = tuple(plan.model_copy(deep=True) for plan in plans)
+    said = [_rebuilt(entry) for entry in one.annotate(request.model_copy(deep=True), copies)]
+    unknown = {entry.rank for entry in said} - {plan.rank for plan in plans}
+    if unknown:
+        raise UsageError(f"it annotates ranks {sorted(unknown)}, which no plan has")
+    name = str(one.name)[:NOTE_LIMIT]
+    return tuple(_with(plan, [entry for entry in said if entry.rank == plan.rank], name) for plan in plans)
+
+
+def _with(plan: Plan, said: Sequence[Annotation], name: str) -> Plan:
+    kernels = tuple(kernel for entry in said for kernel in entry.kernel_optimizations)
+    notes = tuple(f"{name}: {note}"[:NOTE_LIMIT] for entry in said for note in entry.notes)
+    return plan.model_copy(
+        update={"kernel_optimizations": (*plan.kernel_optimizations, *kernels), "notes": (*plan.notes, *notes)}
+    )
+
+
+def _rebuilt(untrusted: object) -> Annotation:
+    """The annotation, validated anew: a value may have been made without validation, or by a subclass."""
+    if type(untrusted) is not Annotation:
+        raise UsageError(f"it returned {type(untrusted).__name__}, expected Annotation")
+    kernels = []
+    for kernel in untrusted.kernel_optimizations:
+        if type(kernel) is not KernelOptimizationMetadata:
+            raise UsageError(f"it attached {type(kernel).__name__}, expected KernelOptimizationMetadata")
+        kernels.append(KernelOptimizationMetadata.model_validate(dict(vars(kernel))))
+    return Annotation.model_validate(
+        {"rank": untrusted.rank, "kernel_optimizations": kernels, "notes": untrusted.notes}
+    )
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, without asking the error itself: that may be a pass's own class, and raise again."""
+    texts = [text for text in BaseException.__dict__["args"].__get__(error) if type(text) is str]
+    return " ".join(f"{type(error).__name__} {' '.join(texts)}".split())

@@ -1,0 +1,138 @@
+"""What a plan is asked for: the model, the workload, what matters most, and what must hold."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from forge.domain.digest import Value
+from forge.errors import UsageError
+from forge.recommend.quantization import Backend, Quantization
+
+Workload = Literal["chat", "codegen", "summarization", "batch", "embedding"]
+Priority = Literal["latency", "throughput", "cost", "balanced"]
+WORKLOADS: tuple[Workload, ...] = get_args(Workload)
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+
+Positive = Annotated[float, Field(gt=0, le=1e12)]
+Tokens = Annotated[int, Field(gt=0, le=10**9)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=80)]
+
+
+class Traffic(Value):
+    """What one request looks like, and how many are in the system at once."""
+
+    prompt_tokens: Tokens
+    output_tokens: Annotated[int, Field(ge=0, le=10**9)]
+    """0 where nothing is generated: embeddings."""
+    concurrency: Annotated[int, Field(gt=0, le=100_000)]
+
+
+TRAFFIC: dict[Workload, Traffic] = {
+    "chat": Traffic(prompt_tokens=1024, output_tokens=256, concurrency=16),
+    "codegen": Traffic(prompt_tokens=2048, output_tokens=512, concurrency=16),
+    "summarization": Traffic(prompt_tokens=4096, output_tokens=256, concurrency=16),
+    "batch": Traffic(prompt_tokens=1024, output_tokens=256, concurrency=128),
+    "embedding": Traffic(prompt_tokens=512, output_tokens=0, concurrency=32),
+}
+"""Assumed where the caller says nothing: round numbers, of no measured service."""
+
+
+class Constraints(Value):
+    """What a plan must hold to; None doesn't bind. Prices are in the caller's own currency."""
+
+    max_ttft_ms: Positive | None = None
+    """Until the first token of an unqueued request."""
+    max_tpot_ms: Positive | None = None
+    """Between two tokens of one request, at the asked concurrency."""
+    max_latency_ms: Positive | None = None
+    """Until the last token of an unqueued request."""
+    min_throughput_tok_s: Positive | None = None
+    """Of the whole plan: output tokens, or prompt tokens where nothing is generated."""
+    min_requests_per_minute: Positive | None = None
+    max_price_per_hour: Positive | None = None
+    max_price_per_month: Positive | None = None
+    max_price_per_million_tokens: Positive | None = None
+    max_memory_gb: Positive | None = None
+    """Of one GPU's memory that the plan fills."""
+    min_context_tokens: Tokens | None = None
+    concurrency: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    """Requests that must fit into memory together."""
+    gpus: tuple[Name, ...] | None = None
+    """Only these models of GPU."""
+    max_gpus: Annotated[int, Field(gt=0, le=1024)] = 8
+    quantizations: tuple[Quantization, ...] | None = None
+    backends: tuple[Backend, ...] | None = None
+
+
+class Request(Value):
+    """One question to the recommender."""
+
+    model: Name
+    workload: Workload = "chat"
+    priority: Priority = "balanced"
+    constraints: Constraints = Constraints()
+    prices: Mapping[Name, Positive] = Field(default_factory=dict)
+    """GPU -> price of one for an hour, in the caller's currency. None is assumed: without it there is no cost."""
+    prompt_tokens: Tokens | None = None
+    output_tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    prefer_gpu: Name | None = None
+    prefer_backend: Backend | None = None
+    """A preference decides between plans that are otherwise alike; it excludes nothing."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What the caller said of the traffic, and the workload's assumption for the rest."""
+        assumed = TRAFFIC[self.workload]
+        generates = self.workload != "embedding"
+        return Traffic(
+            prompt_tokens=self.prompt_tokens or assumed.prompt_tokens,
+            output_tokens=(self.output_tokens or assumed.output_tokens) if generates else 0,
+            concurrency=self.constraints.concurrency or assumed.concurrency,
+        )
+
+
+def parse_request(untrusted: Mapping[str, object]) -> Request:
+    """The request, validated; raise UsageError that names the field, what was given and what was expected."""
+    try:
+        return Request.model_validate(untrusted)
+    except ValidationError as error:
+        raise UsageError(told(error)) from error
+
+
+def told(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "the value"
+    wanted = re.sub(r"^(Input|String|List|Value) should (be |have )?", "expected ", first["msg"])
+    return f"{field} {repr(first['input'])[:80]}: {wanted}"
+
+
+def parse_prices(untrusted: Mapping[str, str] | list[str]) -> dict[str, float]:
+    """GPU -> price of an hour, from `h200=3.5` or the like; raise UsageError for anything else.
+
+    A price of 0 is refused: it would make every other plan look wasteful. What is owned has a price, too.
+    """
+    pairs = untrusted.items() if isinstance(untrusted, Mapping) else [_pair(text) for text in untrusted]
+    found: dict[str, float] = {}
+    for name, text in pairs:
+        try:
+            price = float(text)
+        except ValueError:
+            price = -1.0
+        if not 0 < price <= 1e6:
+            raise UsageError(
+                f"price {text!r} of {name!r}: expected more than 0 and at most 1000000, for one GPU's hour"
+            )
+        if name in found:
+            raise UsageError(f"the price of {name!r} is given twice: expected once")
+        found[name] = price
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, found, price = text.partition("=")
+    if not found or not name.strip():
+        raise UsageError(f"price {text!r}: expected GPU=PRICE, for example h200=3.5")
+    return name.strip(), price.strip()

@@ -1,0 +1,99 @@
+"""Measured serving profiles from outside: they replace estimates for exactly what they were measured on."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import orjson
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from forge.domain.digest import Value
+from forge.errors import UsageError
+from forge.platforms import find_processor
+from forge.recommend.models import find_model
+from forge.recommend.quantization import Backend, Quantization
+from forge.recommend.request import Name, Positive, Tokens, Traffic, told
+
+PROFILES_LIMIT = 100_000
+"""Profiles in one file."""
+Text = Annotated[str, StringConstraints(max_length=400)]
+
+
+class ServingProfile(Value):
+    """What somebody measured of one deployment, under one traffic."""
+
+    model: Name
+    gpu: Name
+    gpus: Annotated[int, Field(gt=0, le=1024)] = 1
+    backend: Backend
+    quantization: Quantization
+    prompt_tokens: Tokens
+    output_tokens: Annotated[int, Field(ge=0, le=10**9)]
+    concurrency: Annotated[int, Field(gt=0, le=100_000)]
+    ttft_ms_p50: Positive
+    ttft_ms_p95: Positive | None = None
+    tpot_ms_p50: Positive | None = None
+    """None where nothing is generated."""
+    tpot_ms_p95: Positive | None = None
+    throughput_tok_s: Positive
+    """Of all requests together: output tokens, or prompt tokens where nothing is generated."""
+    memory_gb: Positive | None = None
+    """Filled on each GPU."""
+    measured_by: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """Who measured, when, with what: goes wherever the numbers go."""
+    notes: Text = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "ServingProfile":
+        for name, low, high in (
+            ("ttft", self.ttft_ms_p50, self.ttft_ms_p95),
+            ("tpot", self.tpot_ms_p50, self.tpot_ms_p95),
+        ):
+            if high is not None and (low is None or high < low):
+                raise ValueError(f"{name}_ms_p95 {high!r} lies below the median {low!r}")
+        if (self.output_tokens > 0) != (self.tpot_ms_p50 is not None):
+            raise ValueError("tpot_ms_p50 is expected exactly where output_tokens is more than 0")
+        return self
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was served while it was measured."""
+        return Traffic(
+            prompt_tokens=self.prompt_tokens, output_tokens=self.output_tokens, concurrency=self.concurrency
+        )
+
+
+def parse_serving_profiles(untrusted: bytes, *, source: str) -> tuple[ServingProfile, ...]:
+    """A JSON list of profiles, with models and GPUs by their own names; raise UsageError for anything else."""
+    try:
+        document = orjson.loads(untrusted)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{source!r} isn't JSON: {error}; expected a list of profiles") from error
+    if not isinstance(document, list) or not document or len(document) > PROFILES_LIMIT:
+        raise UsageError(f"{source!r}: expected a list of 1 to {PROFILES_LIMIT} profiles")
+    return tuple(_parse(entry, f"{source}[{index}]") for index, entry in enumerate(document))
+
+
+def _parse(entry: object, where: str) -> ServingProfile:
+    try:
+        profile = ServingProfile.model_validate(entry)
+    except ValidationError as error:
+        raise UsageError(f"{where!r}: {told(error)}") from error
+    try:
+        model, processor = find_model(profile.model), find_processor(profile.gpu)
+    except UsageError as error:
+        raise UsageError(f"{where!r}: {error.message}") from error
+    return profile.model_copy(update={"model": model.name, "gpu": processor.slug})
+
+
+def check_distinct(profiles: Sequence[ServingProfile]) -> tuple[ServingProfile, ...]:
+    """The profiles, if no two say what the same deployment did under the same traffic; else raise UsageError."""
+    seen: set[tuple[object, ...]] = set()
+    for one in profiles:
+        key = (one.model, one.gpu, one.gpus, one.backend, one.quantization, one.traffic)
+        if key in seen:
+            raise UsageError(
+                f"two profiles of {one.model!r} on {one.gpus} {one.gpu!r} with {one.backend}, {one.quantization} and "
+                "the same traffic: expected one; leave out the older"
+            )
+        seen.add(key)
+    return tuple(profiles)

@@ -1,0 +1,100 @@
+"""`forge recommend`: a table or one document, the exit status that fits, and the next thing to try."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forge.projections.files import put
+from tests.cli.asking import ask
+from tests.projections.histories import LEDGER_ID, opened, promoted, rebuild
+
+MODEL = ("recommend", "--model", "llama3.1-8b", "--gpu", "h200")
+
+
+def test_plans_are_shown_with_what_they_rest_on_and_how_to_start_them(tmp_path: Path) -> None:
+    answer = ask(*MODEL, "--home", tmp_path)
+    assert answer.status == 0
+    assert "NVIDIA H200" in answer.out
+    assert "estimated" in answer.out
+    assert "note: no prices were given" in answer.err
+    assert "at best" in answer.last
+
+
+def test_one_document_holds_the_plans_the_request_and_the_settings(tmp_path: Path) -> None:
+    prices = ("--price", "h200=3.5", "--priority", "cost", "--max-ttft-ms", "500")
+    document = ask(*MODEL, *prices, "--home", tmp_path, "--json").document
+    assert document["recommended"] == 1
+    first = document["plans"][0]
+    assert first["price_per_hour"] == 3.5 * first["gpus"]
+    assert first["scores"]["meets_latency"] is True
+    assert document["request"]["constraints"]["max_ttft_ms"] == 500
+    assert document["config"]["tensor_parallel_size"] == first["tensor_parallel"]
+
+
+def test_where_no_plan_meets_the_limits_the_nearest_is_shown_and_the_status_is_1(tmp_path: Path) -> None:
+    answer = ask(*MODEL, "--max-ttft-ms", "0.1", "--home", tmp_path)
+    assert answer.status == 1
+    assert "1 misses" in answer.out
+    assert "No plan for llama3.1-8b meets the constraints. The nearest is" in answer.err
+    assert answer.last == "try: forge recommend --help"
+    document = ask(*MODEL, "--max-ttft-ms", "0.1", "--home", tmp_path, "--json").document
+    assert (document["recommended"], document["config"]) == (None, None)
+    assert document["plans"][0]["checks"][0]["met"] is False
+
+
+def test_several_models_are_compared(tmp_path: Path) -> None:
+    document = ask(*MODEL, "--model", "qwen2.5-7b", "--home", tmp_path, "--json").document
+    assert [one["model"] for one in document["models"]] == ["llama3.1-8b", "qwen2.5-7b"]
+    assert document["fastest"]["basis"] == "estimated"
+
+
+def test_measured_profiles_are_read_from_a_file(tmp_path: Path) -> None:
+    measured = {"model": "llama3.1-8b", "gpu": "h200", "backend": "vllm", "quantization": "bf16"}
+    measured |= {"prompt_tokens": 1024, "output_tokens": 256, "concurrency": 16, "measured_by": "us"}
+    measured |= {"ttft_ms_p50": 20.0, "tpot_ms_p50": 5.0, "throughput_tok_s": 3000.0}
+    path = tmp_path / "profiles.json"
+    path.write_text(json.dumps([measured]), encoding="utf-8")
+    only = ("--max-gpus", "1", "--quantization", "bf16", "--backend", "vllm", "--profile", path)
+    (plan,) = ask(*MODEL, *only, "--home", tmp_path, "--json").document["plans"]
+    assert (plan["benchmark_source"], plan["throughput_tok_s"]["value"]) == ("measured", 3000.0)
+
+
+BAD = {
+    "unknown model": (("--model", "llama4-999b"), "unknown model"),
+    "unknown gpu": (("--gpu", "h2000"), "unknown gpu 'h2000'"),
+    "unknown workload": (("--workload", "talk"), "workload 'talk': expected"),
+    "unknown priority": (("--priority", "beauty"), "priority 'beauty': expected"),
+    "unknown backend": (("--backend", "magic"), "'magic': expected"),
+    "negative limit": (("--max-ttft-ms", "-1"), "constraints.max_ttft_ms -1.0: expected"),
+    "no number": (("--max-tpot-ms", "nan"), "expected"),
+    "no gpus": (("--max-gpus", "0"), "constraints.max_gpus 0: expected"),
+    "price of nothing": (("--price", "h200=0"), "price '0'"),
+    "price of an unknown gpu": (("--price", "voodoo2=1"), "unknown gpu 'voodoo2'"),
+    "cost without prices": (("--priority", "cost"), "--price"),
+    "profiles that aren't there": (("--profile", "/nowhere/p.json"), "can't be read"),
+    "the same model twice": (("--model", "llama3.1-8b"), "different"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_can_not_be_answered_is_bad_input(case: str, tmp_path: Path) -> None:
+    arguments, said = BAD[case]
+    answer = ask(*MODEL, *arguments, "--home", tmp_path, "--json")
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.error
+    assert "expected" in answer.error
+    assert answer.last == "try: forge recommend --help"
+
+
+def test_kernels_of_the_workspaces_registry_are_shown_as_opportunities(tmp_path: Path) -> None:
+    history = opened()
+    kernel_id = promoted(history)
+    put(tmp_path / "kernel_registry", rebuild(history.events, history.head, LEDGER_ID))
+    answer = ask(*MODEL, "--home", tmp_path)
+    assert "measured alone, not applied, not counted above" in answer.out
+    assert kernel_id in answer.out
+    assert "1.50x [" in answer.out
+    first = ask(*MODEL, "--home", tmp_path, "--json").document["plans"][0]["kernel_optimizations"][0]
+    assert (first["kernel_id"], first["available"], first["applied"]) == (kernel_id, True, False)
+    assert (first["evidence_level"], first["benchmark_scope"]) == ("op_level", "microbenchmark")
