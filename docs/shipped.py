@@ -17,9 +17,10 @@ HEADER = (
     "shape",
     "kernel",
     "best other",
-    "ratio, 95 % interval",
+    "ratio on the H200, 95 % interval",
     "of the floor",
     "came to",
+    "event",
 )
 
 
@@ -33,22 +34,25 @@ def introduction() -> Iterator[str]:
     yield ""
     yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile and the"
     yield "vendor's operator. A promoted kernel's numbers are those of its confirmation, on fresh data."
-    yield "A baseline stands where the kernel isn't 1.10x faster: near the floor there is nothing to win."
+    yield "A baseline stands where the kernel doesn't reach the least speedup that its task asks for: near the floor"
+    yield "there is nothing to win."
     yield ""
 
 
 def rows() -> Iterator[tuple[str, ...]]:
     """One row for each candidate's last word."""
     with Workspace.open(HOME, read_only=True) as workspace:
-        events = [recorded.event for recorded in workspace.ledger.read()]
+        history = list(workspace.ledger.read())
+    events = [recorded.event for recorded in history]
     tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
     promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
-    last: dict[str, BenchmarkRecorded | BenchmarkFailed | CandidateRejected] = {}
-    for event in events:
-        if isinstance(event, BenchmarkRecorded | BenchmarkFailed | CandidateRejected):
-            last[event.task_id] = event
+    last: dict[str, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]] = {}
+    for recorded in history:
+        if isinstance(recorded.event, BenchmarkRecorded | BenchmarkFailed | CandidateRejected):
+            last[recorded.event.task_id] = (recorded.seq, recorded.event)
     for task_id in sorted(last, key=lambda one: (tasks[one].op, tasks[one].language, one)):
-        yield _row(tasks[task_id], last[task_id], promoted)
+        seq, event = last[task_id]
+        yield (*_row(tasks[task_id], event, promoted), f"event {seq}")
 
 
 def _row(

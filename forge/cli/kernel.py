@@ -69,6 +69,23 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
 
 
 @app.command()
+def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
+    """Write the sentences about a kernel that its evidence allows, each with the event it rests on.
+
+    Example: forge kernel claims cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
+    """
+    from forge.app.claims import kernel_claims
+    from forge.app.workspace import find_home
+
+    found: dict[str, Any] = kernel_claims(find_home(home), kernel_id)  # Any: a JSON document
+    if as_json:
+        emit_json(found)
+    else:
+        emit_table(kernel_id, ("about", "sentence"), [(one["about"], one["text"]) for one in found["sentences"]])
+    say("next: forge claims check FILE")
+
+
+@app.command()
 def export(
     kernel_id: KernelId,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder to make; it must not exist, or be empty.")],

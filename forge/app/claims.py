@@ -1,0 +1,85 @@
+"""What may be said: a kernel's sentences from its evidence, and pages held against the ledger."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from forge.app.workspace import Workspace
+from forge.claims import TYPES, Evidence, check_page, gather, kernel_sentences
+from forge.errors import UnknownName, UsageError
+
+Data = dict[str, object]
+PAGE_LIMIT_BYTES = 2**20
+"""Larger than any page; what a parser would take long for is refused before it is read."""
+FIGURES_LIMIT_BYTES = 2**24
+SUFFIXES = ("", ".md", ".markdown", ".txt")
+NEAR = 5
+
+
+def evidence_of(home: Path) -> Evidence:
+    """Everything in a workspace's ledger that a sentence about speed can cite. Nothing is written there."""
+    with Workspace.open(home, read_only=True) as workspace:
+        return gather(workspace.ledger.read(types=TYPES))
+
+
+def kernel_claims(home: Path, kernel_id: str) -> Data:
+    """The sentences that a kernel's evidence allows; raise UnknownName."""
+    evidence = evidence_of(home)
+    known = evidence.kernel_ids
+    if kernel_id not in known:
+        if not known:
+            raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
+        error = UnknownName("kernel", kernel_id, difflib.get_close_matches(kernel_id, known, n=NEAR) or known[:NEAR])
+        error.hint = "forge kernel list"
+        raise error
+    own = [one for one in evidence.by_kernel(kernel_id) if one.timing.shape == one.task.shape]
+    ended = own[0].ended
+    sentences = [sentence.model_dump(mode="json") for one in own for sentence in kernel_sentences(one)]
+    return {"kernel_id": kernel_id, "may_be_quoted": ended is None, "sentences": sentences}
+
+
+def check_files(home: Path, files: Sequence[Path], *, code: bool) -> Data:
+    """Hold pages against a workspace's ledger, which is only read; raise UsageError for a file that is no page."""
+    texts = [(file, _page(file)) for file in files]
+    evidence = evidence_of(home)
+    reports = [check_page(str(file), text, evidence, _beside(file), code=code) for file, text in texts]
+    return {
+        "ok": not any(report.flagged for report in reports),
+        "files": [report.model_dump(mode="json") for report in reports],
+    }
+
+
+def _page(file: Path) -> str:
+    """The text of a Markdown file."""
+    if file.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{str(file)!r} is no Markdown: expected a name in .md, .markdown or .txt")
+    text = _text(file, PAGE_LIMIT_BYTES)
+    if any(ord(sign) < ord(" ") and sign not in "\t\n\r\f" for sign in text):
+        raise UsageError(f"{str(file)!r} is no Markdown: it holds control characters; expected text")
+    return text
+
+
+def _text(file: Path, limit_bytes: int) -> str:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(limit_bytes + 1)
+    except OSError as error:
+        raise UsageError(f"can't read {str(file)!r} ({error.strerror}): expected a file of text") from error
+    if len(content) > limit_bytes:
+        raise UsageError(f"{str(file)!r} is too big: expected at most {limit_bytes} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(file)!r} is no text in UTF-8 (byte {error.start}): expected Markdown") from error
+
+
+def _beside(page: Path) -> Callable[[str], str | None]:
+    """Reads a file that a page names as a link would: relative to the page's own folder."""
+
+    def read(untrusted_name: str) -> str | None:
+        named = Path(untrusted_name)
+        if named.is_absolute() or not (page.parent / named).is_file():
+            return None
+        return _text(page.parent / named, FIGURES_LIMIT_BYTES)
+
+    return read

@@ -1,0 +1,29 @@
+"""What may be said about speed: sentences that evidence allows, and pages held against it.
+
+    evidence       what can be cited, and what became of it
+    sentence       the sentences it allows
+    prose          Markdown -> passages
+    spoken         passage -> sentences with figures (figure, number and patterns read them)
+    named          what a passage names beside its figures
+    judge          a sentence against its evidence (names: what it holds for; rates: what calibrations measured)
+    measured_file  a figure against the file that a page names
+    check          a page against a ledger
+
+CLAIMS.md states the rules that are enforced here.
+"""
+
+from forge.claims.check import check_page
+from forge.claims.evidence import TYPES, Evidence, Measurement, gather
+from forge.claims.sentence import ClaimSentence, kernel_sentences
+from forge.claims.verdict import PageReport
+
+__all__ = [
+    "TYPES",
+    "ClaimSentence",
+    "Evidence",
+    "Measurement",
+    "PageReport",
+    "check_page",
+    "gather",
+    "kernel_sentences",
+]

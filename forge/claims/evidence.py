@@ -1,0 +1,224 @@
+"""What a sentence about speed can rest on: recorded measurements, and what became of each."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from forge.domain.environment import Environment
+from forge.domain.evidence import Speedup, Timing, WorkloadTiming
+from forge.domain.policy import BaselineKind
+from forge.domain.task import Task
+from forge.domain.verdict import UNDECIDED
+from forge.events import (
+    BenchmarkFailed,
+    BenchmarkInvalidated,
+    BenchmarkRecorded,
+    CandidateVerified,
+    DeviceCalibrated,
+    EnvironmentCaptured,
+    Event,
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
+    Recorded,
+    TaskCreated,
+)
+
+TYPES = (
+    "BenchmarkFailed",
+    "BenchmarkInvalidated",
+    "BenchmarkRecorded",
+    "CandidateVerified",
+    "DeviceCalibrated",
+    "EnvironmentCaptured",
+    "KernelDeprecated",
+    "KernelPromoted",
+    "KernelRevoked",
+    "TaskCreated",
+)
+"""The events that are read for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """The event after which a measurement may no longer be quoted."""
+
+    seq: int
+    event_type: str
+    word: str
+    """What became of it: revoked, invalidated or deprecated."""
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One candidate at one shape, as one benchmark event has it."""
+
+    seq: int
+    event_type: str
+    task: Task
+    timing: WorkloadTiming
+    environment: Environment | None
+    environment_seq: int | None
+    verified: CandidateVerified | None
+    verified_seq: int
+    promoted: KernelPromoted | None
+    promoted_seq: int | None
+    ended: Ended | None
+    no_verdict: str | None
+    """The reason code of a measurement that allows no verdict."""
+
+    @property
+    def kernel_id(self) -> str | None:
+        """The kernel that was promoted on it."""
+        return self.promoted.kernel_id if self.promoted else None
+
+    @property
+    def candidate(self) -> Timing:
+        """The candidate's time: as confirmed, where it was."""
+        return (self.timing.confirmation or self.timing).candidate
+
+    @property
+    def speedups(self) -> tuple[Speedup, ...]:
+        """Over each baseline: as confirmed, where it was."""
+        return (self.timing.confirmation or self.timing).speedups
+
+    @property
+    def fastest(self) -> BaselineKind | None:
+        """The baseline that is hardest to beat."""
+        if not self.speedups:
+            return None
+        return min(self.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the candidate had only run on something that stands for its target."""
+        return self.verified is not None and self.verified.simulated
+
+    def over(self, baseline: str | None) -> Speedup | None:
+        """The speedup over a baseline; None if that wasn't measured."""
+        return next((one for one in self.speedups if one.baseline == baseline), None)
+
+    @property
+    def floor_share(self) -> float:
+        """Floor / median of the candidate."""
+        return self.timing.floor_ns / self.candidate.median_ns
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A processor's ceilings, as one event has them."""
+
+    event: DeviceCalibrated
+    gpu: str | None
+    """The processor's slug; None where the ledger doesn't say whose they are."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything in one ledger that a sentence about speed can cite."""
+
+    measurements: tuple[Measurement, ...]
+    calibrations: Mapping[int, Calibration]
+    known: frozenset[int]
+    """The place of every event that a claim could name, whether or not it holds a time."""
+
+    def by_event(self, seq: int) -> tuple[Measurement, ...]:
+        """What an event measured: a benchmark's own, or what a promotion stands on."""
+        return tuple(one for one in self.measurements if seq in (one.seq, one.promoted_seq))
+
+    def by_kernel(self, kernel_id: str) -> tuple[Measurement, ...]:
+        """What a kernel was promoted on."""
+        return tuple(one for one in self.measurements if one.kernel_id == kernel_id)
+
+    @property
+    def kernel_ids(self) -> list[str]:
+        """Every kernel, whatever became of it."""
+        return sorted({one.kernel_id for one in self.measurements if one.kernel_id})
+
+
+@dataclass
+class _Seen:
+    """The events of one ledger, by what others name them by."""
+
+    tasks: dict[str, Task] = field(default_factory=dict)
+    environments: dict[str, tuple[int, Environment]] = field(default_factory=dict)
+    verified: dict[int, CandidateVerified] = field(default_factory=dict)
+    benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
+    promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
+    """By the benchmark that it stands on, with its own place."""
+    invalidated: dict[int, Ended] = field(default_factory=dict)
+    revoked: dict[str, Ended] = field(default_factory=dict)
+    deprecated: dict[str, Ended] = field(default_factory=dict)
+    calibrations: dict[int, Calibration] = field(default_factory=dict)
+
+
+def gather(events: Iterable[Recorded[Event]]) -> Evidence:
+    """Fold a ledger's events, in order, to the measurements that may or may not be quoted now."""
+    seen, known = _Seen(), set[int]()
+    for recorded in events:
+        known.add(recorded.seq)
+        _take(seen, recorded)
+    measurements = tuple(one for seq, event in seen.benchmarks for one in _measured(seen, seq, event))
+    return Evidence(measurements, seen.calibrations, frozenset(known))
+
+
+def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
+    match recorded.event:
+        case TaskCreated() as event:
+            seen.tasks[event.task_id] = event.task
+        case EnvironmentCaptured() as event:
+            seen.environments.setdefault(event.env_sha256, (recorded.seq, event.environment))
+        case CandidateVerified() as event:
+            seen.verified[recorded.seq] = event
+        case BenchmarkRecorded() | BenchmarkFailed() as event:
+            seen.benchmarks.append((recorded.seq, event))
+        case KernelPromoted() as event:
+            seen.promoted[event.benchmark_seq] = (recorded.seq, event)
+        case DeviceCalibrated() as event:
+            _, environment = seen.environments.get(event.env_sha256, (None, None))
+            slug = (environment.gpu.slug if environment.gpu else "cpu") if environment else None
+            seen.calibrations[recorded.seq] = Calibration(event, slug)
+        case _:
+            _take_end(seen, recorded)
+
+
+def _take_end(seen: _Seen, recorded: Recorded[Event]) -> None:
+    match recorded.event:
+        case BenchmarkInvalidated(benchmark_seq=seq, why=why):
+            seen.invalidated.setdefault(seq, _ended(recorded, "invalidated", why))
+        case KernelRevoked(kernel_id=kernel_id, severity=severity, reason=reason):
+            seen.revoked.setdefault(kernel_id, _ended(recorded, "revoked", f"{severity}: {reason}"))
+        case KernelDeprecated(kernel_id=kernel_id, reason=reason):
+            seen.deprecated[kernel_id] = _ended(recorded, "deprecated", reason)
+        case _:
+            pass
+
+
+def _ended(recorded: Recorded[Event], word: str, why: str) -> Ended:
+    return Ended(seq=recorded.seq, event_type=recorded.event.TYPE, word=word, why=why)
+
+
+def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
+    """A measurement for each shape. A benchmark of a task that the ledger doesn't have says nothing."""
+    task = seen.tasks.get(event.task_id)
+    if task is None:
+        return
+    promoted_seq, promoted = seen.promoted.get(seq, (None, None))
+    environment_seq, environment = seen.environments.get(event.env_sha256, (None, None))
+    kernel_id = promoted.kernel_id if promoted else ""
+    code = event.reason.code if isinstance(event, BenchmarkFailed) else None
+    for timing in event.workloads:
+        yield Measurement(
+            seq=seq,
+            event_type=event.TYPE,
+            task=task,
+            timing=timing,
+            environment=environment,
+            environment_seq=environment_seq,
+            verified=seen.verified.get(event.verified_seq),
+            verified_seq=event.verified_seq,
+            promoted=promoted,
+            promoted_seq=promoted_seq,
+            ended=seen.revoked.get(kernel_id) or seen.invalidated.get(seq) or seen.deprecated.get(kernel_id),
+            no_verdict=code if code in UNDECIDED else None,
+        )

@@ -1,0 +1,246 @@
+"""What a passage names beside its figures: evidence, baselines, processors, shapes, types, operations, the level."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from forge.claims.number import value_of
+from forge.domain.policy import BaselineKind
+from forge.domain.tensors import shape_slug
+from forge.operations import OPERATIONS
+from forge.platforms import PROCESSORS, Processor
+
+KERNEL_ID = re.compile(r"\b(?:cpp|cuda|triton|torch|hip|metal)_[a-z0-9]+(?:_[a-z0-9]+)*_v[1-9]\d*\b")
+EVENT = re.compile(
+    r"\bevents?\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12}(?:(?:\s*,\s*|\s+and\s+)\d{1,12})*)\b",
+    re.IGNORECASE,
+)
+_BEYOND_OPERATION = re.compile(
+    r"\bend[- ]to[- ]end\b|\be2e\b|\bmodels?\b|\binference\b|\bserving\b|\bservers?\b|\brequests?\b|\bendpoints?\b"
+    r"|\bapplications?\b|\btraining\b|\btokens?\s*(?:/|per\b)|\bllama|\bqwen|\bmistral|\bmixtral|\bdeepseek|\bgemma"
+    r"|\bgpt\b|\bllms?\b|\bvllm\b|\bsglang\b|\bttft\b|\btpot\b|\btime[- ]to[- ]first\b|\bsteps?\s+times?\b"
+    r"|\blayers?\b|\bproduction\b|\btransformers?\b|\bdeployments?\b|\buser[- ]visible\b",
+    re.IGNORECASE,
+)
+"""Words for what is larger than one call of one operation."""
+ANY_SHAPE = re.compile(
+    r"\b(?:all|any|every|most|many|various|typical|common|realistic)\s+(?:\w+\s+)?(?:shapes?|sizes?)\b"
+    r"|\bacross\s+(?:the\s+)?(?:\w+\s+)?(?:shapes|sizes)\b|\bregardless of (?:shape|size)\b",
+    re.IGNORECASE,
+)
+ANY_PROCESSOR = re.compile(
+    r"\b(?:all|any|every|most|many|modern|recent|data-?\s?cent(?:er|re)|consumer|hopper|ampere|ada|blackwell|nvidia|amd|"
+    r"apple)\s+(?:\w+\s+)?(?:gpus?|cards?|processors?|accelerators?|hardware)\b",
+    re.IGNORECASE,
+)
+_OTHER_PROCESSOR = re.compile(
+    r"\b(?:(?:RTX|GTX|Quadro|Tesla|Radeon|Arc|TITAN)\s?[A-Z]{0,3}\s?\d{1,4}\w{0,3}|GH\d{3}|GB\d{3}|[ABHV]\d{2,3}[A-Z]?|MI\d{2,3}\w?"
+    r"|TPU\s?v\d\w?|Gaudi\s?\d)\b"
+)
+_HOST = re.compile(r"\b(?:CPUs?|EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.IGNORECASE)
+_DTYPES: Mapping[str, str] = {
+    "fp32": "fp32",
+    "float32": "fp32",
+    "fp16": "fp16",
+    "float16": "fp16",
+    "bf16": "bf16",
+    "bfloat16": "bf16",
+    "half precision": "fp16",
+    "single precision": "fp32",
+    "tf32": "tf32",
+    "fp64": "fp64",
+    "float64": "fp64",
+    "fp8": "fp8",
+    "fp4": "fp4",
+    "nvfp4": "fp4",
+    "mxfp4": "fp4",
+    "int8": "int8",
+    "int4": "int4",
+}
+_DTYPE = re.compile(rf"\b(?:{'|'.join(_DTYPES)})\b", re.IGNORECASE)
+_BASELINES: tuple[tuple[str, str], ...] = (
+    ("eager", r"\b(?:(?:py)?torch(?:'s)?\s+)?eager\b"),
+    ("compile", r"\btorch\.compile\b|\btorch compile\b|\bcompile\b|\binductor\b|\bthe compiler\b"),
+    ("library", r"\b(?:cublas\w*|cudnn|cutlass|tensorrt[\w-]*|flash[- ]?attention(?:[- ]?\d)?|flashinfer|xformers"
+                r"|onednn|mkl|apex|liger|rocblas|miopen|vllm|sglang)\b"),
+    ("vendor", r"\bvendor(?:'s)?\b"),
+    ("promoted", r"\b(?:kernel|version)\s+(?:that\s+(?:is|was)\s+)?promoted\s+(?:before|earlier|now)\b"
+                 r"|\bprevious(?:ly promoted)?\s+(?:version|kernel)\b"),
+    ("pytorch", r"\b(?:py)?torch\b"),
+)  # fmt: skip
+_BASELINE = re.compile("|".join(f"(?P<{kind}>{expression})" for kind, expression in _BASELINES), re.IGNORECASE)
+_SIZES = re.compile(r"(?<![\w.])\d{1,10}(?:\s?x\s?\d{1,10})+(?![\w.])|[(\[]\s*\d{1,10}(?:\s*,\s*\d{1,10})+\s*[)\]]")
+
+
+_REMEMBERED = 64
+"""Texts whose names are kept: a long passage is asked about once for each of its sentences."""
+
+
+@dataclass(frozen=True)
+class Cited:
+    """The evidence that a text names."""
+
+    kernels: tuple[str, ...]
+    events: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.kernels or self.events)
+
+
+@dataclass(frozen=True)
+class BaselineNamed:
+    """A baseline, or something that isn't one, where it is named."""
+
+    kind: str
+    """A `BaselineKind`, `library` or `pytorch`."""
+    start: int
+    said: str
+
+
+@lru_cache(_REMEMBERED)
+def cited(text: str) -> Cited:
+    """Kernels by their ids and events by their numbers."""
+    kernels = dict.fromkeys(KERNEL_ID.findall(text))
+    events = dict.fromkeys(int(number) for found in EVENT.findall(text) for number in re.findall(r"\d+", found))
+    return Cited(tuple(kernels), tuple(events))
+
+
+@lru_cache(_REMEMBERED)
+def beyond_operation(text: str) -> str | None:
+    """The first word for something larger than one call of one operation."""
+    match = _BEYOND_OPERATION.search(text)
+    return match[0] if match else None
+
+
+@lru_cache(_REMEMBERED)
+def without_ids(text: str) -> str:
+    """The text with kernel ids blanked, since they hold names of everything; places stay the same."""
+    return KERNEL_ID.sub(lambda match: " " * len(match[0]), text)
+
+
+@lru_cache(_REMEMBERED)
+def baselines(text: str) -> tuple[BaselineNamed, ...]:
+    """What a candidate is compared with, in order."""
+    return tuple(
+        BaselineNamed(match.lastgroup or "", match.start(), match[0])
+        for match in _BASELINE.finditer(without_ids(text))
+    )
+
+
+def baseline_name(kind: BaselineKind) -> str:
+    """A baseline as a sentence names it."""
+    names: dict[BaselineKind, str] = {
+        "eager": "PyTorch eager",
+        "compile": "`torch.compile`",
+        "vendor": "the vendor's operator",
+        "promoted": "the kernel promoted before",
+    }
+    return names[kind]
+
+
+@lru_cache(_REMEMBERED)
+def processors(text: str) -> Mapping[str, Processor | None]:
+    """Processors by what they are called there; None for one that isn't in the table."""
+    text = without_ids(text)
+    found: dict[str, Processor | None] = {}
+    for match in _PROCESSOR.finditer(text):
+        found[match[0]] = _BY_NAME[_squeezed(match[0])]
+    left = _PROCESSOR.sub(" ", text)
+    found |= dict.fromkeys(_OTHER_PROCESSOR.findall(left))
+    host = _HOST.search(left)
+    if host is not None:
+        found[host[0]] = PROCESSORS["cpu"]
+    return found
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _names() -> dict[str, Processor]:
+    every = PROCESSORS.values()
+    named = {_squeezed(name): one for one in every for name in (one.name, one.slug, *one.aliases)}
+    return {name: one for name, one in named.items() if one.slug != "cpu"}
+
+
+def _expression(names: Iterable[str]) -> re.Pattern[str]:
+    """Longest first; letters and digits of a name may be apart; a name of two signs counts in capitals only."""
+    parts = []
+    for name in sorted(names, key=len, reverse=True):
+        pieces = re.findall(r"[a-z]+|\d+", name)
+        spaced = r"[\s-]?".join(rf"(?i:{piece})" if len(name) > len("t4") else piece.upper() for piece in pieces)
+        parts.append(spaced)
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(parts)})(?!\w)")
+
+
+_BY_NAME = _names()
+_PROCESSOR = _expression(_BY_NAME)
+
+
+@lru_cache(_REMEMBERED)
+def dtypes(text: str) -> frozenset[str]:
+    """Element types, by the project's names for them."""
+    return frozenset(_DTYPES[found.lower()] for found in _DTYPE.findall(without_ids(text)))
+
+
+@lru_cache(_REMEMBERED)
+def operations(text: str) -> frozenset[str]:
+    """Operations of the catalogue, however their words are joined."""
+    return frozenset(_OPERATIONS[_squeezed(found)] for found in _OPERATION.findall(without_ids(text)))
+
+
+_OPERATIONS = {_squeezed(name): name for name in OPERATIONS}
+_OPERATION = re.compile(
+    r"(?<![\w])(?:"
+    + "|".join(
+        r"[\s_-]?".join(name.split("_")).replace("topk", r"top[\s-]?k")
+        for name in sorted(OPERATIONS, key=len, reverse=True)
+    )
+    + r")(?![\w])",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ShapeNamed:
+    """How far a text names one shape."""
+
+    missing: tuple[str, ...]
+    """Axes that it gives no size."""
+    other: str | None
+    """What it names instead."""
+
+
+def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
+    """Whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
+    text = without_ids(text)
+    if ANY_SHAPE.search(text):
+        return ShapeNamed((), ANY_SHAPE.findall(text)[0])
+    if re.search(rf"\b{re.escape(shape_slug(wanted))}\b", text):
+        return ShapeNamed((), None)
+    given = {axis: _sizes_of(axis, text) for axis in wanted}
+    wrong = next((f"{axis} {size}" for axis, found in given.items() for size in found if size != wanted[axis]), None)
+    if any(given.values()):
+        return ShapeNamed(tuple(axis for axis, found in given.items() if not found), wrong)
+    order = OPERATIONS[op].axes if op in OPERATIONS else tuple(wanted)
+    sizes = tuple(wanted[axis] for axis in order if axis in wanted)
+    listed = {match[0]: tuple(map(int, re.findall(r"\d+", match[0]))) for match in _SIZES.finditer(text)}
+    if sizes in listed.values():
+        return ShapeNamed((), None)
+    return ShapeNamed(tuple(wanted), next(iter(listed), None))
+
+
+def _sizes_of(axis: str, text: str) -> list[int]:
+    """The sizes that a text gives an axis: `hidden size 4096`, `hidden_size=4096`, else `16 heads`."""
+    words = axis.replace("_", r"[\s_-]?")
+    if not words.endswith("s"):
+        words += "s?"
+    after = (
+        rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*[=:]?\s*(\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,12}})(?![\w%]|\.\d)"
+    )
+    found = re.findall(after, text, re.IGNORECASE)
+    found = found or re.findall(
+        rf"(?<![\w.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,12}})[\s-]{words}\b", text, re.IGNORECASE
+    )
+    return [int(value_of(one)) for one in found]

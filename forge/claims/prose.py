@@ -1,0 +1,172 @@
+"""Markdown taken apart into what a reader sees, with the line that each piece stands on.
+
+Who is distrusted: whoever wrote the page. Comments are no prose, and are read for two marks only:
+
+    <!-- measured: figures.json -->     from here to the end of the section
+    <!-- not a claim: why -->           the next block
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from forge.errors import UsageError
+
+Kind = Literal["paragraph", "heading", "row", "html", "code"]
+NESTING_LIMIT = 60
+"""Deeper than any page means; the parser leaves out what is deeper, so such a page is refused."""
+LENGTH_LIMIT = 20_000
+"""Characters of one passage; longer ones are no prose."""
+_MARK = re.compile(r"<!--\s*(measured|not a claim)\s*:\s*(.*?)\s*-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A paragraph, a heading, a row of a table, or another piece that is read as one."""
+
+    kind: Kind
+    line: int
+    """Where it begins, from 1."""
+    text: str
+    """As it is read, without markup; the cells of a row are apart by ` | `."""
+    cells: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    """Of a row: what its columns are called."""
+    measured: str | None = None
+    """The file that is said to hold its figures, as a link from the page would name it."""
+    aside: str | None = None
+    """Why it is said to be no claim."""
+
+
+def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
+    """What a page says, in order; fenced and indented code only with `code`. Raise UsageError if nested too deep."""
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
+    tokens = parser.parse(untrusted_text)
+    if any(token.level >= NESTING_LIMIT - 2 for token in tokens):
+        raise UsageError(f"a block is nested {NESTING_LIMIT - 2} deep: expected a page of fewer levels")
+    yield from _Reader(tokens, code=code).read()
+
+
+class _Reader:
+    """Goes through a page's tokens once, with the marks that hold where it stands."""
+
+    def __init__(self, tokens: Sequence[Token], *, code: bool) -> None:
+        self._tokens = tokens
+        self._code = code
+        self._heading = 0
+        self._measured: list[tuple[int, str]] = []
+        """Marks, each with the level of the heading whose section it holds for."""
+        self._aside: str | None = None
+        self._aside_until = -1
+        self._header: tuple[str, ...] = ()
+
+    def read(self) -> Iterator[Passage]:
+        """Every passage, in order."""
+        for index, token in enumerate(self._tokens):
+            if self._aside is not None and self._aside_until < 0 and token.nesting >= 0 and not _is_mark(token):
+                self._aside_until = self._end(index)
+            yield from self._passage(index, token)
+            if 0 <= self._aside_until <= index:
+                self._aside, self._aside_until = None, -1
+
+    def _passage(self, index: int, token: Token) -> Iterator[Passage]:
+        line = token.map[0] + 1 if token.map else 1
+        match token.type:
+            case "heading_open":
+                self._heading = int(token.tag[1:])
+                self._measured = [(level, path) for level, path in self._measured if level < self._heading]
+            case "html_block":
+                self._mark(token.content)
+                yield from self._made("html", line, _visible(token.content))
+            case "fence" | "code_block" if self._code:
+                first = line + (token.type == "fence")
+                for place, text in enumerate(token.content.splitlines()):
+                    yield from self._made("code", first + place, text)
+            case "inline" if self._tokens[index - 1].type in ("paragraph_open", "heading_open"):
+                kind: Kind = "heading" if self._tokens[index - 1].type == "heading_open" else "paragraph"
+                yield from self._made(kind, line, _read(token))
+            case "tr_open":
+                yield from self._row(index, line)
+
+    def _row(self, index: int, line: int) -> Iterator[Passage]:
+        within = self._tokens[index : self._end(index)]
+        cells = tuple(_read(token) for token in within if token.type == "inline")
+        if any(token.type == "th_open" for token in within):
+            self._header = cells
+            yield from self._made("row", line, " | ".join(cells))
+        else:
+            yield from self._made("row", line, " | ".join(cells), cells=cells, header=self._header)
+
+    def _made(
+        self, kind: Kind, line: int, text: str, *, cells: tuple[str, ...] = (), header: tuple[str, ...] = ()
+    ) -> Iterator[Passage]:
+        if not text.strip():
+            return
+        if len(text) > LENGTH_LIMIT:
+            raise UsageError(f"the {kind} at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
+        measured = self._measured[-1][1] if self._measured else None
+        yield Passage(
+            kind=kind, line=line, text=text, cells=cells, header=header, measured=measured, aside=self._aside
+        )
+
+    def _mark(self, content: str) -> None:
+        for word, said in _MARK.findall(content):
+            if word == "measured" and said:
+                self._measured.append((self._heading, said))
+            elif said:
+                self._aside, self._aside_until = said, -1
+
+    def _end(self, index: int) -> int:
+        """Where what opens at `index` closes."""
+        level, nesting = self._tokens[index].level, self._tokens[index].nesting
+        if nesting == 0:
+            return index
+        return next(
+            other
+            for other in range(index + 1, len(self._tokens))
+            if self._tokens[other].level == level and self._tokens[other].nesting < 0
+        )
+
+
+def _is_mark(token: Token) -> bool:
+    return token.type == "html_block" and not _visible(token.content).strip()
+
+
+def _read(inline: Token) -> str:
+    """The text of a paragraph: markup gone, line breaks kept."""
+    parts: list[str] = []
+    for child in inline.children or []:
+        match child.type:
+            case "softbreak" | "hardbreak":
+                parts.append("\n")
+            case "image":
+                parts.append(f" {_read(child)} ")
+            case "html_inline":
+                parts.append(" " if re.match(r"<br\b", child.content, re.IGNORECASE) else "")
+            case _:
+                parts.append(child.content)
+    return "".join(parts)
+
+
+class _Text(HTMLParser):
+    """What a browser would show of a piece of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+
+def _visible(content: str) -> str:
+    text = _Text()
+    text.feed(_COMMENT.sub("", content))
+    text.close()
+    return "".join(text.parts)

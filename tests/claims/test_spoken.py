@@ -1,0 +1,156 @@
+"""How people speak of speed, and how they hide it."""
+
+import pytest
+
+from forge.claims.number import plain, value_of
+from forge.claims.prose import passages
+from forge.claims.spoken import figures, sentences
+
+
+def found(text: str) -> list[tuple[str, float]]:
+    return [(one.kind, round(one.value, 3)) for one in figures(plain(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("it is 1.5x faster", 1.5),
+        ("it is 1.5\u00d7 faster", 1.5),
+        ("it is 1.5 \u2715 faster", 1.5),
+        ("it is 1.5\u0445 faster", 1.5),
+        ("it is 1,5x faster", 1.5),
+        ("it is 1\u00bdx faster", 1.5),
+        ("it is 1.5\u200bx faster", 1.5),
+        ("it is \U0001d7cf.\U0001d7d3x faster", 1.5),
+        ("it is \uff11.\uff15x faster", 1.5),
+        ("it is 1,500x faster", 1500.0),
+        ("a speedup of 1.5", 1.5),
+        ("a 1.5-fold speedup", 1.5),
+        ("faster by a factor of 1.5", 1.5),
+        ("1.2 to 1.5x faster", 1.5),
+        ("1.2\u20131.5\u00d7 faster", 1.5),
+        ("three times faster", 3.0),
+        ("a tenfold speedup", 10.0),
+        ("a hundred times faster", 100.0),
+        ("twice as fast as eager", 2.0),
+        ("double the throughput", 2.0),
+        ("it doubles the throughput", 2.0),
+        ("it halves the latency", 2.0),
+        ("it cuts latency in half", 2.0),
+        ("runs in half the time", 2.0),
+        ("takes a third of the time", 3.0),
+        ("thrice as fast", 3.0),
+        ("an order of magnitude faster", 10.0),
+        ("two orders of magnitude faster", 100.0),
+        ("50 % faster", 1.5),
+        ("fifty percent faster", 1.5),
+        ("improves performance by 50%", 1.5),
+        ("50 percent higher throughput", 1.5),
+        ("50 % less latency", 2.0),
+        ("reduces latency by 50 %", 2.0),
+        ("a latency reduction of 50 %", 2.0),
+        ("it runs in 50 % of the time", 2.0),
+        ("95 % interval 1.2 to 1.5x faster", 1.5),
+        ("1.5 (1.4 to 1.6) over eager", 1.5),
+    ],
+)
+def test_a_ratio_is_found_however_it_is_said(text: str, value: float) -> None:
+    assert found(text) == [("ratio", value)]
+
+
+def test_a_drop_from_one_time_to_another_is_a_ratio() -> None:
+    (one,) = figures("the call went from 3.0 us to 2.0 us")
+    assert one.value < 1.5 < one.reach
+    (other,) = figures("it takes 2.0 us instead of 3.0 us")
+    assert other.value < 1.5 < other.reach
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "faster than cuBLAS",
+        "it outperforms torch.compile",
+        "much faster",
+        "on par with FlashAttention-3",
+        "zero overhead",
+        "overhead-free",
+        "the fastest softmax kernel",
+        "state-of-the-art performance",
+        "blazingly fast",
+        "reaches 90 % of peak bandwidth",
+    ],
+)
+def test_a_comparison_without_a_number_is_found(text: str) -> None:
+    assert [kind for kind, _ in found(text)] in (["compared"], ["absolute"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("4.26 TB/s", 4.26e12), ("803 TFLOPS", 803e12), ("803 TFLOP/s", 803e12), ("120 tokens per second", 120.0)],
+)
+def test_a_rate_is_found(text: str, value: float) -> None:
+    assert found(text) == [("rate", value)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a shape of 16 x 4096",
+        "16x4096 is the shape",
+        "8x H100",
+        "2 x x86_64",
+        "0x1f",
+        "4x more memory",
+        "0.0526 x the bound",
+        "counted three times",
+        "the same event twice",
+        "half of the rows",
+        "in 5 % of all draws",
+        "a file of 1.5 GB",
+        "it can't be faster than the baselines",
+        "the lower end of the two-sided 95 % interval of baseline / candidate decides what is faster",
+    ],
+)
+def test_other_numbers_are_left_alone(text: str) -> None:
+    assert found(text) == []
+
+
+def test_up_to_is_said_of_the_best() -> None:
+    assert [one.best_case for text in ("up to 2x faster", "by up to 20 % faster") for one in figures(text)] == [
+        True
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# 2x faster",
+        "- 2x faster",
+        "> 2x faster",
+        "| a |\n|---|\n| 2x |",
+        "![2x faster](a.png)",
+        "<p>2<b>x</b> faster</p>",
+        "**2**x faster",
+        "2&times; faster",
+        "`2x` faster",
+        "[2x faster](a.md)",
+        "1. text\n\n   2x faster",
+    ],
+)
+def test_a_figure_is_found_wherever_a_reader_sees_it(page: str) -> None:
+    assert [
+        one.value for passage in passages(page) for sentence in sentences(passage) for one in sentence.figures
+    ] == [2]
+
+
+@pytest.mark.parametrize("page", ["```\n2x faster\n```", "    2x faster", "<!-- 2x faster -->", "[a]: b '2x faster'"])
+def test_what_a_reader_does_not_see_as_prose_is_left_alone(page: str) -> None:
+    assert [one for passage in passages(page) for sentence in sentences(passage) for one in sentence.figures] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.5", 1.5), ("1,5", 1.5), ("1,500", 1500.0), ("12,035.5", 12035.5), ("two and a half", 2.5), (".5", 0.5)],
+)
+def test_a_number_is_worth_what_it_says(text: str, value: float) -> None:
+    assert value_of(text) == value
