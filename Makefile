@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check docs performance measurement registry clean setup
+.PHONY: demo test check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -28,12 +28,17 @@ performance: $(READY)  ## measure the ledger beside others, and write its page a
 	@$(BIN)/python benchmarks/ledger.py --json > docs/performance.json
 	@$(BIN)/python benchmarks/projections.py audit --into docs/performance.json
 	@$(BIN)/python benchmarks/projections.py rebuild --events 100000 --rounds 3 --into docs/performance.json
+	@$(BIN)/python benchmarks/read_side.py --into docs/performance.json
 	@$(BIN)/python benchmarks/page.py docs/performance.json
 
 measurement: $(READY)  ## on a GPU: hold the clock against itself and against the field's, and write its section anew (minutes)
 	@$(BIN)/python benchmarks/measurement.py --json > docs/measurement-gpu.found.json
 	@$(BIN)/python benchmarks/measurement_page.py docs/measurement-gpu.found.json
 	@rm docs/measurement-gpu.found.json
+
+scores: $(READY)  ## try every operation on known wrong answers, and write down what came of it (a minute)
+	@$(BIN)/python benchmarks/mutant_scores.py
+	@$(BIN)/python docs/generate.py
 
 registry: $(READY)  ## on an H200: take every shipped GPU kernel through the pipeline, in the shipped workspace
 	@$(BIN)/python benchmarks/registry.py .

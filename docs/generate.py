@@ -18,14 +18,17 @@ from typing import Any
 import typer
 
 from forge.cli import app
-from forge.domain import candidate, digest, environment, evidence, policy, target, task, tensors, verdict
+from forge.domain import candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict
 from forge.domain.operation import Operation
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
 from forge.ledger.actors import GROUPS, MAY_WRITE
 from forge.operations import OPERATIONS, reference_source
+from forge.operations.scores import MutantScore, mutant_scores
+from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
+from forge.pipeline.prompt import environment as templates
 from forge.platforms import PROCESSORS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package
@@ -34,7 +37,7 @@ from tests.evil.described import CANDIDATES, CATALOGUE, Described, described
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
-NOUNS = (candidate, digest, environment, evidence, policy, target, task, tensors, verdict)
+NOUNS = (candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict)
 
 
 def main() -> int:
@@ -260,12 +263,20 @@ def _is_value(one: object) -> bool:
 def _operations() -> Iterator[str]:
     yield "What a task can ask for. How to add one: [how-to/add-an-operation](../how-to/add-an-operation.md)."
     yield ""
-    yield from _table(
-        ("operation", "signature", "what it is"),
-        ((f"[`{one.name}`](#{one.name})", f"`{one.signature}`", one.summary) for one in OPERATIONS.values()),
+    yield "The mutant score: known wrong answers that are refused in every element type, of those that are tried."
+    yield "`make scores` measures it at small shapes; a task tries them again at its own."
+    yield ""
+    rows = (
+        (f"[`{one.name}`](#{one.name})", f"`{one.signature}`", one.summary, _score(mutant_scores()[one.name]))
+        for one in OPERATIONS.values()
     )
+    yield from _table(("operation", "signature", "what it is", "mutant score"), rows)
     for operation in OPERATIONS.values():
         yield from _operation(operation)
+
+
+def _score(score: MutantScore) -> str:
+    return f"{score.killed} of {len(score.mutants)}"
 
 
 def _operation(one: Operation) -> Iterator[str]:
@@ -275,10 +286,20 @@ def _operation(one: Operation) -> Iterator[str]:
     operands += [(f"`{spec.name}`", "output", ", ".join(spec.axes)) for spec in one.outputs]
     yield from _table(("operand", "is", "axes"), operands)
     yield f"Element types: {', '.join(f'`{dtype}`' for dtype in one.dtypes)}."
-    yield f"Rows are along `{one.row_axis}`; `{one.reduced_axis}` is summed over."
+    summed = "is as wide as a row" if one.updates else "is summed over"
+    yield f"Rows are along `{one.row_axis}`; `{one.reduced_axis}` {summed}."
+    if one.updates:
+        yield f"Updated in place and not returned: {', '.join(f'`{name}`' for name in one.updates)}."
     yield ""
     yield from ("### Reference", "", "```py", reference_source(one).rstrip(), "```", "")
     yield from ("### Error bound", "", one.numerics, "")
+    score = mutant_scores()[one.name]
+    yield from ("### Mutants", "", f"{_score(score)} known wrong answers are refused in every element type:", "")
+    for name in score.mutants:
+        accepted = f" (accepted in {', '.join(score.survivors[name])})" if name in score.survivors else ""
+        yield f"- {name}{accepted}"
+    right = f"{score.accepted} of {len(score.honest)} right ones are accepted: {'; '.join(score.honest)}."
+    yield from ("", right, "")
     yield from ("### Least work", "", "At the standard shapes, in fp32:", "")
     rows = (
         (
@@ -381,9 +402,10 @@ def _languages() -> Iterator[str]:
     yield "What ran simulated is recorded as simulated and is never promoted."
     yield ""
     for language in LANGUAGES.values():
-        yield from (f"## {language.name}", "", "What an author is told:", "")
-        guide = language.guide_file.read_text(encoding="utf-8").strip()
-        yield from (f"> {line}".rstrip() for line in guide.splitlines())
+        yield from (f"## {language.name}", "", "What an author is told, for an H200 where it matters:", "")
+        guide = templates().from_string(language.guide_file.read_text(encoding="utf-8"))
+        told = guide.render(hardware=described_processor(PROCESSORS["h200"], "bf16")).strip()
+        yield from (f"> {line}".rstrip() for line in told.splitlines())
         yield ""
     yield from ("# Processors", "", "What `--gpu` takes; spaces and case don't matter (`RTX 4070` is `rtx4070`).")
     yield from ("Bandwidths are the vendors' figures, for orientation; a floor is computed from a measurement.", "")
@@ -391,7 +413,7 @@ def _languages() -> Iterator[str]:
         (f"`{one.slug}`", one.name, one.platform, one.arch, _bandwidth(one.peak_bandwidth_gb_s))
         for one in PROCESSORS.values()
     )
-    yield from _table(("`--gpu`", "processor", "platform", "architecture", "peak bandwidth, GB/s"), rows)
+    yield from _table(("`--gpu`", "processor", "platform", "architecture", "by data sheet, GB/s"), rows)
 
 
 def _bandwidth(value: float | None) -> str:

@@ -8,6 +8,7 @@ The map of the package, from the top down. A module imports only what stands bel
 - `cli`, `app`: the commands, and the one place that reads the environment and the clock
 - `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; state in, events out
 - `executor`: where lab jobs run
+- `claims`: what may be said about speed, and pages held against the evidence
 - `projections`: rebuildable folds over the ledger: registry, versions, lookup snapshot, history
 - `lab`: judges candidates; cannot write history
 - `ledger`: the append-only store, run directories and content-addressed blobs

@@ -1,10 +1,15 @@
 """`python -m forge` and the command `forge`: errors become one line, a hint, and an exit status."""
 
+import gc
 import sys
+
+QUIET_ALLOCATIONS = 100_000
+"""So many objects between two looks for garbage: importing makes many and drops none, so looking is for nothing."""
 
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 refused, 2 bad input, 3 this machine can't."""
+    gc.set_threshold(QUIET_ALLOCATIONS)
     from forge.cli import app, command_of
     from forge.errors import EnvironmentUnfit, ForgeError, UsageError
 

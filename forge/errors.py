@@ -4,10 +4,13 @@
     |- UsageError             exit 2: the caller's input is wrong; says what was expected and what to do next
     |  |- UnknownName           a name that isn't in a catalogue
     |  |- WorkspaceNotFound     no ledger here
+    |  |- ReferenceRefused      a reference file that no task can be judged against
     |  |- RunNotFound           no run, or more than one, under that name
     |  '- PhaseOutOfOrder       the run isn't in the state this phase needs
     |- EnvironmentUnfit       exit 3: this machine can't (no compiler, no GPU, no sandbox)
     |- AlreadyDecided         exit 1: that was decided before, and saying it again would add nothing
+    |- LessonRefused          exit 1: the evidence that a lesson names isn't there, or speaks against it
+    |- LoadRefused            exit 1: promoted code was withdrawn since it answered, or can't be loaded here
     |- WeakTask               exit 1: the task's own inputs and bound can't tell wrong answers from right ones
     '- IntegrityError         exit 1: recorded history or a blob isn't what it was, or can't be added to
        |- LedgerCorrupt         the database isn't a ledger, or its chain, schema or settings are broken
@@ -50,14 +53,21 @@ class UnknownName(UsageError):
 
     code = "UNKNOWN_NAME"
 
-    def __init__(self, kind: str, value: str, known: list[str]) -> None:
-        super().__init__(f"unknown {kind} {value!r}: expected one of {', '.join(sorted(known))}")
+    def __init__(self, kind: str, value: str, known: list[str], *, near: tuple[str, ...] = ()) -> None:
+        nearest = f"; nearest: {', '.join(near)}" if near else ""
+        super().__init__(f"unknown {kind} {value!r}: expected one of {', '.join(sorted(known))}{nearest}")
 
 
 class WorkspaceNotFound(UsageError):
     """There is no workspace here."""
 
     code = "WORKSPACE_NOT_FOUND"
+
+
+class ReferenceRefused(UsageError):
+    """A reference file that no task can be judged against; the message says why."""
+
+    code = "REFERENCE_REFUSED"
 
 
 class RunNotFound(UsageError):
@@ -83,6 +93,18 @@ class AlreadyDecided(ForgeError):
     """What is asked for was decided and recorded before; nothing is recorded twice."""
 
     code = "ALREADY_DECIDED"
+
+
+class LessonRefused(ForgeError):
+    """The evidence that a lesson names isn't there, or speaks against it."""
+
+    code = "LESSON_REFUSED"
+
+
+class LoadRefused(ForgeError):
+    """Promoted code was withdrawn since it answered, or isn't what this machine may load."""
+
+    code = "LOAD_REFUSED"
 
 
 class WeakTask(ForgeError):

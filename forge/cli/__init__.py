@@ -6,15 +6,19 @@ Nothing heavier than Typer is imported before a command runs, so that `forge --h
 import typer
 
 from forge.cli import (
+    audit,
     benchmark,
+    claims,
     kernel,
     ledger,
+    lesson,
     lookup,
+    notes,
     operation,
     phases,
     profile,
     proof,
-    rejections,
+    recommend,
     run,
     skill,
     start,
@@ -33,17 +37,21 @@ app = typer.Typer(
 start.register(app)
 phases.register(app)
 lookup.register(app)
-rejections.register(app)
+notes.register(app)
 proof.register(app)
 profile.register(app)
+recommend.register(app)
 NOUNS = {
     "task": task.app,
     "run": run.app,
     "kernel": kernel.app,
     "benchmark": benchmark.app,
+    "claims": claims.app,
     "ledger": ledger.app,
     "op": operation.app,
     "skill": skill.app,
+    "audit": audit.app,
+    "lesson": lesson.app,
 }
 for name, commands in NOUNS.items():
     app.add_typer(commands, name=name)
