@@ -239,8 +239,9 @@ def test_promote_answers_with_the_kernel_and_lookup_finds_it(home: Path) -> None
 def test_a_lookup_that_finds_nothing_exits_with_one(empty: Path) -> None:
     answer = ask("lookup", *SLOT, "--home", empty, "--json")
     assert answer.status == 1
-    assert answer.document.pop("generation")
-    assert answer.document == {
+    document = answer.document
+    assert document.pop("generation")
+    assert document == {
         **dict.fromkeys(("kernel_id", "entry_point", "source", "sha256", "evidence")),
         "match": "none",
         "rejected": [],
