@@ -100,7 +100,7 @@ def _split(untrusted_content: bytes, *, origin: str) -> tuple[str, str]:
 def read_skills(folder: Path) -> tuple[Skill, ...]:
     """Every skill of a folder, by id; raise UsageError at a file that isn't one, or leads out of the folder."""
     root = folder.resolve()
-    found = sorted(folder.glob("*.md"))
+    found = sorted(folder.glob("*.md"), key=lambda path: path.stem)
     if not found:
         raise UsageError(f"no skills in {str(folder)!r}: expected Markdown files")
     for path in found:

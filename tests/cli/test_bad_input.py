@@ -121,6 +121,7 @@ PHASES: dict[str, tuple[object, ...]] = {
 
 
 def _only(allowed: set[str], home: Path, state: str, following: str) -> None:
+    ask("run", "show", "last", "--home", home)  # what an experiment came to is recorded by whoever looks first
     events = history(home)
     for name, command in PHASES.items():
         if name not in allowed:
@@ -162,7 +163,7 @@ def test_an_abort_needs_a_reason_of_one_line(reason: str, home: Path) -> None:
     events = history(home)
     answer = ask("run", "abort", "last", "--reason", reason, "--home", home)
     assert answer.status == 2
-    assert "bad reason" in answer.error
+    assert ("bad argument" if reason == "\udcff" else "bad reason") in answer.error
     assert history(home) == events
 
 
@@ -206,7 +207,7 @@ def test_a_workspace_is_not_made_where_it_can_not_be(tmp_path: Path, home: Path)
     for origin in ("", "\udcff", "x" * 10_000):
         answer = ask("init", tmp_path / "new", "--origin", origin)
         assert answer.status == 2
-        assert "bad origin" in answer.error
+        assert ("bad argument" if origin == "\udcff" else "bad origin") in answer.error
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "policy.toml").write_text("rounds = ")

@@ -31,7 +31,7 @@ def content(text: str = "# One\n", **changes: str | None) -> bytes:
 
 def test_every_skill_parses_and_is_named_by_its_files_bytes() -> None:
     skills = embedded_skills()
-    files = sorted(FOLDER.iterdir())
+    files = sorted(FOLDER.iterdir(), key=lambda path: path.stem)
     assert [one.id for one in skills] == [path.stem for path in files]
     assert [one.sha256 for one in skills] == [sha256(path.read_bytes()) for path in files]
     assert len({one.id for one in skills}) == len(skills)
