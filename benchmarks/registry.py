@@ -34,6 +34,10 @@ SHAPES: dict[str, dict[str, str]] = {
     "gated_rmsnorm_quant": ROWS,
     "topk_softmax": {"decode": "tokens=16,experts=128", "prefill": "tokens=4096,experts=128"},
     "cross_entropy": {"decode": "tokens=16,vocab_size=128256", "prefill": "tokens=1024,vocab_size=32000"},
+    "kv_cache_append": {
+        "decode": "tokens=64,slots=4096,kv_heads=8,head_dim=128",
+        "prefill": "tokens=2048,slots=4096,kv_heads=8,head_dim=128",
+    },
     "dequant_int8": ROWS,
     "dequant_int4": {"decode": "batch=16,pairs=2048", "prefill": "batch=4096,pairs=2048"},
 }

@@ -20,7 +20,7 @@ from tests.candidates import EXAMPLES, isolation
 
 FOLDERS = (
     *("rmsnorm", "fused_add_rmsnorm", "softmax", "layernorm"),
-    *("silu_mul", "gelu_mul", "rope"),
+    *("silu_mul", "gelu_mul", "rope", "kv_cache_append"),
 )
 OTHER_AXES = 3
 pytestmark = [pytest.mark.usefixtures("walls"), pytest.mark.slow]
