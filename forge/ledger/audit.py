@@ -50,7 +50,7 @@ def audit(
                 of_file += imported.problems(connection, reading.imports)
             of_file += page_problems(connection)
     except (sqlite3.Error, LedgerCorrupt, UnicodeDecodeError) as error:  # the last: SQLite's message quotes damage
-        of_file.append(Problem(None, "database", "a readable ledger", str(error)))
+        of_file.append(_unreadable(error))
     if reading.events == 0 and not of_file:
         of_file.append(Problem(None, "events", "LedgerOpened as the first event", "no event"))
     of_file += evidence.unnamed() if full and evidence else []
@@ -67,6 +67,13 @@ def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[
         if len(problems) >= PROBLEM_LIMIT and not full:
             return False
     return True
+
+
+def _unreadable(error: Exception) -> Problem:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
+        undo = "a crash left a journal beside it, which only a writer may play back: forge ledger recover"
+        return Problem(None, "database", "a ledger at rest", undo)
+    return Problem(None, "database", "a readable ledger", str(error))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -102,3 +102,20 @@ def test_an_upgrade_that_is_killed_is_made_again(version: int, old: Path, tmp_pa
     assert report["boundaries"] > 50
     assert report["kills"] >= 4
     assert version_of(old) == version
+
+
+def test_an_audit_of_what_a_killed_upgrade_left_says_how_to_go_on(tmp_path: Path) -> None:
+    path = Path(shutil.copy(FILES[2], tmp_path / "kernel_registry.db"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")  # changed pages go to the file before the end
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("CREATE TABLE half (bytes)")
+        connection.executemany("INSERT INTO half VALUES (?)", [(bytes(4096),) for _ in range(64)])
+        for name in ("kernel_registry.db", "kernel_registry.db-journal"):
+            (tmp_path / f"left-{name}").write_bytes((tmp_path / name).read_bytes())
+    left = tmp_path / "left-kernel_registry.db"
+    (problem,) = audit(left).problems
+    assert "forge ledger recover" in problem.found
+    opened(left).close()
+    assert audit(left).ok
