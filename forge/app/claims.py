@@ -78,7 +78,10 @@ def _beside(page: Path) -> Callable[[str], str | None]:
 
     def read(untrusted_name: str) -> str | None:
         named = Path(untrusted_name)
-        if named.is_absolute() or not (page.parent / named).is_file():
+        try:
+            if named.is_absolute() or not (page.parent / named).is_file():
+                return None
+        except OSError:  # no file has such a name
             return None
         return _text(page.parent / named, FIGURES_LIMIT_BYTES)
 

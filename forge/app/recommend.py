@@ -18,6 +18,7 @@ from forge.recommend import (
 )
 
 Data = dict[str, object]
+PROFILES_BYTES = 2**26
 
 
 def recommend(
@@ -52,9 +53,15 @@ def _registry(home: Path | None) -> Path | None:
 
 def _read(path: Path) -> tuple[ServingProfile, ...]:
     try:
-        return parse_serving_profiles(path.read_bytes(), source=str(path))
+        if path.exists() and not path.is_file():
+            raise UsageError(f"profiles {str(path)!r} are no plain file: expected a JSON file")
+        with path.open("rb") as file:
+            content = file.read(PROFILES_BYTES + 1)
     except OSError as error:
         raise UsageError(f"profiles {str(path)!r} can't be read: {error.strerror}; expected a JSON file") from error
+    if len(content) > PROFILES_BYTES:
+        raise UsageError(f"profiles {str(path)!r} are too long: expected at most {PROFILES_BYTES} bytes")
+    return parse_serving_profiles(content, source=str(path))
 
 
 def _answer(found: Recommendation) -> Data:

@@ -11,7 +11,7 @@ from forge.app.tasks import Opened, open_run
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.task import Task
-from forge.errors import ReferenceRefused, UsageError, WeakTask
+from forge.errors import UsageError, WeakTask
 from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
 from forge.lab.reference.describe import Question
@@ -95,9 +95,14 @@ def _imported(workspace: Workspace, file: Path, request: Request) -> Imported:
     try:
         found = infer_reference(workspace, file, request, progress=lambda _: None)
         task = _frozen(workspace, found)
-    except (ReferenceRefused, WeakTask) as error:
-        return Imported(file.name, refusal=error.message)
-    return Imported(file.name, task.task_id, task.op)
+    except (UsageError, WeakTask) as error:  # the terms were parsed: what is wrong is the file
+        return Imported(_shown(file), refusal=error.message)
+    return Imported(_shown(file), task.task_id, task.op)
+
+
+def _shown(file: Path) -> str:
+    """A file's name as a document can hold it, whatever bytes the disk has."""
+    return os.fsencode(file.name).decode("utf-8", "backslashreplace")
 
 
 def _frozen(workspace: Workspace, confirmed: Confirmable) -> Task:

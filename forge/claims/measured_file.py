@@ -2,19 +2,24 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 import orjson
 
 from forge.claims import named
 from forge.claims.figure import Figure
-from forge.claims.number import decimals_of, rounds_to, value_of
+from forge.claims.number import decimals_of, value_of
 from forge.claims.verdict import Fault
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt")
 """Files of measurements: prose can't vouch for prose."""
 LEAST_DIGITS = 2
 """With fewer, nearly every file of figures holds the number by chance."""
+MOST_DECIMALS = 15
+"""More than a double has (IEEE 754)."""
+_REMEMBERED = 8
+"""Files, each with a number of digits, whose figures are kept."""
 ReadFile = Callable[[str], str | None]
 """The text of a file that a page names as a link would; None if there is none that may be read."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
@@ -35,15 +40,27 @@ def faults_in_file(figure: Figure, path: str, read: ReadFile) -> Iterator[Fault]
         return
     if not figure.number or sum(sign.isdigit() for sign in figure.number.lstrip("0.")) < LEAST_DIGITS:
         yield Fault(problem="not_in_file", why=f"{figure.said!r} has too few digits to be found in a file: give two")
-    elif not any(rounds_to(one, figure.number) for one in _numbers(text, path)):
+        return
+    decimals = decimals_of(figure.number)
+    if decimals > MOST_DECIMALS:
         yield Fault(
-            problem="not_in_file", why=f"{path} holds no {value_of(figure.number):.{decimals_of(figure.number)}f}"
+            problem="not_in_file", why=f"{decimals} digits behind the point: expected {MOST_DECIMALS} at most"
         )
+        return
+    wanted = f"{value_of(figure.number):.{decimals}f}"
+    if wanted not in _written(text, path, decimals):
+        yield Fault(problem="not_in_file", why=f"{path} holds no {wanted}")
 
 
 def is_about_kernels(text: str) -> bool:
     """Whether a sentence needs the ledger whatever file is named: it cites it, or names a baseline of kernels."""
     return bool(named.cited(text)) or any(one.kind != "pytorch" for one in named.baselines(text))
+
+
+@lru_cache(_REMEMBERED)
+def _written(text: str, path: str, decimals: int) -> frozenset[str]:
+    """Every number of a file with so many digits behind the point: a page asks about one file for each figure."""
+    return frozenset(f"{one:.{decimals}f}" for one in _numbers(text, path))
 
 
 def _numbers(text: str, path: str) -> Iterator[float]:
@@ -59,11 +76,15 @@ def _numbers(text: str, path: str) -> Iterator[float]:
 
 
 def _values(document: object) -> Iterator[float]:
-    if isinstance(document, dict):
-        for value in document.values():
-            yield from _values(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _values(value)
-    elif isinstance(document, int | float) and not isinstance(document, bool):
-        yield float(document)
+    """In no order; however deep they stand, and whoever nested them."""
+    left = [document]
+    while left:
+        match left.pop():
+            case dict() as one:
+                left += one.values()
+            case list() as one:
+                left += one
+            case bool():
+                continue
+            case int() | float() as number:
+                yield float(number)

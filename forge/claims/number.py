@@ -8,16 +8,26 @@ _TIMES = "\u00d7\u2715\u2716\u2a2f\u0445\u0425\u2573"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _APOSTROPHES = "\u2018\u2019\u02bc"
 _FRACTIONS = {"\u00bd": ".5", "\u00bc": ".25", "\u00be": ".75"}
+_LOOKALIKES = (
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0406\u0408\u0405"
+    "\u03bf\u039f\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u03a1\u03a4\u03a5\u03a7"
+)
+_LATIN = "aeopcyijshdqwABEKMHOPCTYIJSoOABEZHIKMNPTYX"
+"""Cyrillic and Greek letters that look like Latin ones, and those (unicode.org/Public/security, confusables)."""
 _SIGNS = {
     **dict.fromkeys(_TIMES, "x"),
     **dict.fromkeys(_DASHES, "-"),
     **dict.fromkeys(_APOSTROPHES, "'"),
     **dict.fromkeys("\u00b5\u03bc", "u"),
     **_FRACTIONS,
+    **dict(zip(_LOOKALIKES, _LATIN, strict=True)),
     "\u066b": ".",
     "\u066a": "%",
 }
 _TABLE = str.maketrans(_SIGNS)
+_TEX_TIMES = re.compile(r"(?:(?<=\d)\})?\s?\{?\\times\b\s?\}?")
+"""How a formula writes the sign; a page's host may draw it."""
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[+-]?\d+)?"
 """A number in figures; not the tail of a word or of another number."""
@@ -60,6 +70,7 @@ WORD = "|".join(sorted(WORDS, key=len, reverse=True))
 
 def plain(text: str) -> str:
     """The text with one sign for each thing; line breaks stay where they are."""
+    text = _TEX_TIMES.sub("x", text)
     if text.isascii() and not _CONTROL.search(text):
         return text
     marked = "".join(_FRACTIONS.get(sign, sign) for sign in text)

@@ -23,7 +23,48 @@ NESTING_LIMIT = 60
 LENGTH_LIMIT = 20_000
 """Characters of one passage; longer ones are no prose."""
 _MARK = re.compile(r"<!--\s*(measured|not a claim)\s*:\s*(.*?)\s*-->", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[[^>]*>", re.DOTALL)
+"""As browsers end it (WHATWG HTML, 13.2.5): `<!-->` and `<!--->` are whole comments, `--!>` closes one, `>` closes
+what begins as CDATA."""
+_JOINED = frozenset(
+    {
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "q",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    }
+)
+"""Tags that don't part what stands on their two sides; all others do."""
+_SHOWN = ("alt", "title", "aria-label", "placeholder", "value")
+"""Attributes that a reader gets to see or hear."""
+_DRAWN = ("mermaid", "math")
+"""Blocks of code that are shown as pictures or formulas, so that their text is read whatever is asked of code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +88,22 @@ class Passage:
 def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
     """What a page says, in order; fenced and indented code only with `code`. Raise UsageError if nested too deep."""
     parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
+    _require_readable(parser, untrusted_text)
     tokens = parser.parse(untrusted_text)
-    if any(token.level >= NESTING_LIMIT - 2 for token in tokens):
-        raise UsageError(f"a block is nested {NESTING_LIMIT - 2} deep: expected a page of fewer levels")
     yield from _Reader(tokens, code=code).read()
+
+
+def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
+    """Raise UsageError for blocks too deep or too long, before their text is taken apart: that takes its square."""
+    with parser.reset_rules():
+        parser.core.ruler.disable("inline")
+        blocks = parser.parse(untrusted_text)
+    for token in blocks:
+        if token.level >= NESTING_LIMIT - 2:
+            raise UsageError(f"a block is nested {NESTING_LIMIT - 2} deep: expected a page of fewer levels")
+        if token.type == "inline" and len(token.content) > LENGTH_LIMIT:
+            line = token.map[0] + 1 if token.map else 1
+            raise UsageError(f"the paragraph at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
 
 
 class _Reader:
@@ -84,7 +137,7 @@ class _Reader:
             case "html_block":
                 self._mark(token.content)
                 yield from self._made("html", line, _visible(token.content))
-            case "fence" | "code_block" if self._code:
+            case "fence" | "code_block" if self._code or token.info.partition(" ")[0] in _DRAWN:
                 first = line + (token.type == "fence")
                 for place, text in enumerate(token.content.splitlines()):
                     yield from self._made("code", first + place, text)
@@ -146,9 +199,11 @@ def _read(inline: Token) -> str:
             case "softbreak" | "hardbreak":
                 parts.append("\n")
             case "image":
-                parts.append(f" {_read(child)} ")
+                parts.append(f" {_read(child)} {child.attrGet('title') or ''} ")
+            case "link_open" if title := child.attrGet("title"):
+                parts.append(f" {title} ")
             case "html_inline":
-                parts.append(" " if re.match(r"<br\b", child.content, re.IGNORECASE) else "")
+                parts.append(_visible(child.content))
             case _:
                 parts.append(child.content)
     return "".join(parts)
@@ -163,6 +218,13 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.parts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.parts += ["" if tag in _JOINED else " "]
+        self.parts += [f" {value} " for name, value in attrs if name in _SHOWN and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.parts += ["" if tag in _JOINED else " "]
 
 
 def _visible(content: str) -> str:

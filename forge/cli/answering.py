@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table, say, visible
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _visible(cell: object) -> object:
         return f"{cell:.4g}"
     if not isinstance(cell, str):
         return cell
-    plain = cell if cell.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in cell)
+    plain = visible(cell).replace("\n", r"\n")
     digest = len(plain) == 64 and all(one in "0123456789abcdef" for one in plain)
     return plain[:12] if digest else plain
 

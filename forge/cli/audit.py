@@ -52,7 +52,7 @@ def history(
     gpu: Gpu = None,
     dtype: DType = None,
     baseline: Baseline = None,
-    limit: Annotated[int, typer.Option(help="So many of the newest measurements.", min=1)] = 1000,
+    limit: Annotated[int, typer.Option(help="So many of the newest measurements.", min=1, max=1_000_000)] = 1000,
     plot: Plot = None,
     draw: Draw = False,
     home: Home = None,

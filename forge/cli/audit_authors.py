@@ -12,7 +12,7 @@ from forge.cli.output import emit_table
 if TYPE_CHECKING:
     from forge.app.audit.answer import Filter
 
-Limit = Annotated[int, typer.Option(help="List so many of the newest.", min=0)]
+Limit = Annotated[int, typer.Option(help="List so many of the newest.", min=0, max=1_000_000)]
 Day = Annotated[str | None, typer.Option(metavar="DAY", help="A day in UTC: 2026-01-31.", show_default=False)]
 RefusedBy = Annotated[
     Literal["code", "gate", "stage", "task", "op", "author", "day", "month"], typer.Option(help="What to count by.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
 
 app = typer.Typer(help="Benchmarks: what was measured.", no_args_is_help=True, rich_markup_mode=None)
@@ -18,7 +18,7 @@ def benchmarks() -> None:
 
 @app.command()
 def invalidate(
-    seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1)],
+    seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1, max=MOST_EVENTS)],
     reason: Annotated[str, typer.Option(help="Why; it is recorded, with who says so.")],
     home: Home = None,
     as_json: Json = False,

@@ -44,8 +44,6 @@ def check(
 
 
 def _show(report: dict[str, Any]) -> None:  # Any: a JSON document
-    from rich.markup import escape
-
     counts = f"{len(report['supported'])} supported, {len(report['set_aside'])} set aside"
     rows = [
         (one["line"], f"{one['sentence']}\n\nwrong: {_told(one['faults'])}\n\ninstead: {one['instead']}\n")
@@ -54,7 +52,7 @@ def _show(report: dict[str, Any]) -> None:  # Any: a JSON document
     if not rows:
         say(f"{report['file']}: nothing flagged, {counts}")
         return
-    emit_table(f"{escape(report['file'])}: {len(rows)} flagged, {counts}", ("line", "sentence"), rows)
+    emit_table(f"{report['file']}: {len(rows)} flagged, {counts}", ("line", "sentence"), rows)
 
 
 def _told(faults: list[dict[str, str]]) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from forge.cli import ledger_copies
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
 
 app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
@@ -16,8 +16,10 @@ ledger_copies.register(app)
 
 @app.command()
 def log(
-    after: Annotated[int, typer.Option(help="Start behind this sequence number.", min=0)] = 0,
-    limit: Annotated[int | None, typer.Option(help="At most so many events.", min=1, show_default=False)] = None,
+    after: Annotated[int, typer.Option(help="Start behind this sequence number.", min=0, max=MOST_EVENTS)] = 0,
+    limit: Annotated[
+        int | None, typer.Option(help="At most so many events.", min=1, max=MOST_EVENTS, show_default=False)
+    ] = None,
     of_type: Annotated[
         list[str] | None,
         typer.Option("--type", help="Only events of this type; may be repeated.", show_default=False),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace, told
-from forge.cli.options import Home, Json
+from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, reporting, say
 
 
@@ -98,7 +98,7 @@ def restore(
 
 def export(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle to write; replaced if it exists.")],
-    since: Annotated[int, typer.Option(help="Only events behind this sequence number.", min=0)] = 0,
+    since: Annotated[int, typer.Option(help="Only events behind this sequence number.", min=0, max=MOST_EVENTS)] = 0,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

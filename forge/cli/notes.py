@@ -6,7 +6,7 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json
+from forge.cli.output import emit_json, emit_text
 
 
 def register(app: typer.Typer) -> None:
@@ -30,4 +30,4 @@ def notes(
         if as_json:
             emit_json(told.gather(workspace, op=op, gpu=gpu))
         else:
-            typer.echo(told.notes(workspace, op=op, gpu=gpu), nl=False)
+            emit_text(told.notes(workspace, op=op, gpu=gpu))

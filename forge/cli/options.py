@@ -13,6 +13,8 @@ Home = Annotated[
         show_default=False,
     ),
 ]
+MOST_EVENTS = 2**63 - 1
+"""The highest number that an event can have (sqlite.org/datatype3.html)."""
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of it, or `last`.")]
 DeviceName = Annotated[

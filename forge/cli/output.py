@@ -21,17 +21,31 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = Table(
+        title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
+    )
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(visible(column)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def emit_text(text: str) -> None:
+    """A document on stdout as it is, but on a terminal without what that would obey."""
+    sys.stdout.write("\t".join(map(visible, text.split("\t"))) if sys.stdout.isatty() else text)
 
 
 def say(message: str) -> None:
     """One line of talk."""
-    sys.stderr.write(message + "\n")
+    sys.stderr.write(visible(message).replace("\n", r"\n") + "\n")
+
+
+def visible(text: str) -> str:
+    """The text with no character that a terminal would obey, save the ends of lines."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import emit_json, emit_table, reporting, say, short
+from forge.cli.output import emit_json, emit_table, emit_text, reporting, say, short
 from forge.cli.timed import show_workloads
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def prompt(
         int | None,
         typer.Option(
             min=1000,
+            max=10_000_000,
             help="Render it anew to fit so many tokens, by 3.5 bytes each; it says what it leaves out.",
             show_default=False,
         ),
@@ -77,7 +78,7 @@ def prompt(
     if as_json:
         emit_json({"prompt_path": str(path), "prompt": text})
     else:
-        typer.echo(text, nl=False)
+        emit_text(text)
 
 
 def submit(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:

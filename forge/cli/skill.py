@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import emit_json, emit_table, emit_text
 
 if TYPE_CHECKING:
     from forge.pipeline.skills import Skill
@@ -50,7 +50,7 @@ def show_skill(
     if as_json:
         emit_json({**_described(found), "text": found.text})
     else:
-        typer.echo(found.text, nl=False)
+        emit_text(found.text)
 
 
 @app.command("search")

@@ -1,11 +1,13 @@
 """Many draws from one row, counted: do they come as often as the weights say?
 
-Each draw is judged by itself as well; here they are taken together, over numbers that the host drew anew.
+Each draw is judged by itself as well; here they are taken together, over numbers that the host drew anew. And what
+chance hardly ever draws is asked: the smallest and the largest number, where sums that end below one run out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from forge.domain.operation import Drawn
 from forge.domain.tensors import Chance
@@ -15,12 +17,18 @@ from forge.lab.judge import chance_of
 from forge.lab.observed import Case
 from forge.lab.probe import Probe
 
+if TYPE_CHECKING:
+    import torch
+
 DRAWS = 16384
 POSITIONS = 128
 """At most, so that most are expected often enough to be counted by themselves."""
 FALSE_ALARM = 1e-9
 """An honest kernel is refused with this chance, at every row that is asked."""
 ROWS_ASKED = 2
+ROWS_AT_THE_ENDS = 64
+LARGEST_CHANCE = 1 - 2.0**-24
+"""In fp32, of the numbers below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"
 
 
@@ -31,6 +39,9 @@ def is_drawn(probe: Probe) -> bool:
 
 def examine_distribution(probe: Probe) -> str | Failed:
     """Draw many times from each of a few rows; in words what came of it."""
+    ends = probe.check([_at_the_ends(probe)])
+    if isinstance(ends, Failed):
+        return ends
     least = 1.0
     for _ in range(ROWS_ASKED):
         case = _one_row_again_and_again(probe)
@@ -46,6 +57,22 @@ def examine_distribution(probe: Probe) -> str | Failed:
     if not least >= FALSE_ALARM:
         return _beyond(least)
     return f"{ROWS_ASKED} x {DRAWS} draws counted, G-test's smallest p {least:.2g}"
+
+
+def _at_the_ends(probe: Probe) -> Case:
+    """Different rows, drawn by the largest number and by zero in turn."""
+    case = probe.case({**probe.shape, probe.operation.row_axis: ROWS_AT_THE_ENDS})
+    inputs = tuple(
+        _ends(tensor) if isinstance(spec.values, Chance) else tensor
+        for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True)
+    )
+    return dataclasses.replace(case, inputs=inputs)
+
+
+def _ends(tensor: torch.Tensor) -> torch.Tensor:
+    ends = tensor.clone().reshape(-1)
+    ends[::2], ends[1::2] = LARGEST_CHANCE, 0.0
+    return ends.reshape(tensor.shape)
 
 
 def _one_row_again_and_again(probe: Probe) -> Case:

@@ -107,7 +107,9 @@ def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:
 
 
 def other_strides(operation: Operation, case: Case, answer: Returned) -> Failed | None:
-    """The refusal of a returned tensor that isn't contiguous."""
+    """The refusal of a returned tensor that isn't contiguous; a reference file says nothing of how results lie."""
+    if operation.own is not None:
+        return None
     for spec, form in zip(operation.returned, answer.outputs, strict=False):
         sizes = spec.sizes(case.shape)
         expected = contiguous_strides(sizes)

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from forge.errors import UsageError
 
 FITS = ("exact", "covered", "nearest")
+MOST_OCTAVES = 1_000_000
 
 
 class Policy(Frozen):
@@ -53,8 +54,10 @@ class Policy(Frozen):
             raise _unknown("gpu policy", gpu, ["exact", "family"])
         if type(deprecated) is not bool:
             raise _bad(f"deprecated policy {deprecated!r}: expected True or False")
-        if max_octaves is not None and not (type(max_octaves) in {int, float} and 0 <= max_octaves < float("inf")):
-            raise _bad(f"max_octaves {max_octaves!r}: expected a finite number from 0")
+        if max_octaves is not None and not (type(max_octaves) in {int, float} and 0 <= max_octaves <= MOST_OCTAVES):
+            huge = type(max_octaves) is int and max_octaves.bit_length() > 64
+            shown = "with so many digits" if huge else repr(max_octaves)
+            raise _bad(f"max_octaves {shown}: expected a number from 0 to {MOST_OCTAVES}")
         for name, text in (("gpu_arch", gpu_arch), ("abi_key", abi_key)):
             if text is not None and type(text) is not str:
                 raise _bad(f"{name} {text!r}: expected text")

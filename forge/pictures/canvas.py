@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge.errors import EnvironmentUnfit, UsageError
+from forge.errors import EnvironmentUnfit
+from forge.pictures.replace import replace_file, require_suffix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +55,7 @@ def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator
     Raises UsageError for a name that doesn't say which picture it is to be or a file that can't be written, and
     EnvironmentUnfit where matplotlib isn't installed.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"can't draw {str(path)!r}: expected a name that ends in {' or '.join(FORMATS)}")
+    require_suffix(path, FORMATS)
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -70,12 +71,9 @@ def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator
         grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=list(heights))
         yield figure, [row[0] for row in grid]
         metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
-        try:
-            figure.savefig(path, dpi=DPI, metadata=metadata, facecolor="white")
-        except OSError as error:
-            raise UsageError(
-                f"can't write {str(path)!r} ({error}): expected a file in a folder that is there"
-            ) from error
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=DPI, metadata=metadata, facecolor="white")
+        replace_file(path, drawn.getvalue(), suffixes=FORMATS)
 
 
 def styles(series: list[str]) -> dict[str, tuple[str, str]]:

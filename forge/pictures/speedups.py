@@ -16,6 +16,8 @@ ROW_INCHES = 0.3
 FRAME_INCHES = 1.5
 ROOM_FOR_FIGURES = 0.36
 """Of the axis' length, beyond the longest bar."""
+MOST_BARS = 200
+"""More make a picture that takes minutes, and that no PNG can hold: it has at most 2**16 pixels a side."""
 OVER = ("eager", "compile", "vendor")
 WIDE = 4.0
 WIDE_STEPS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -23,7 +25,10 @@ NARROW_STEPS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5
 
 
 def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
-    """Draw `bars` from above, in their order."""
+    """Draw `bars` from above, in their order, and at most `MOST_BARS` of them: the title says so."""
+    if len(bars) > MOST_BARS:
+        title = f"{title} (the first {MOST_BARS} of {len(bars)})"
+        bars = bars[:MOST_BARS]
     highest = max((bar.high for bar in bars), default=2.0)
     lowest = min(0.92, *(bar.low / 1.05 for bar in bars), 0.92)
     height = FRAME_INCHES + ROW_INCHES * max(1, len(bars))

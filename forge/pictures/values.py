@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+LONGEST_NAME = 64
+"""Characters; more leave no room for what is drawn."""
 Standing = Literal["counted", "refused", "withdrawn"]
 
 
@@ -58,6 +60,12 @@ class Roofs:
     """A way to memory -> its rate: each is a slope."""
     flop_per_s: Mapping[str, float] = field(default_factory=dict)
     """An element type -> the rate of its matrix products: each is a level."""
+
+
+def legible(text: str) -> str:
+    """A name as a picture or a terminal can show it: one line of printable characters, cut short."""
+    plain = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: LONGEST_NAME + 1])
+    return plain if len(plain) <= LONGEST_NAME else f"{plain[: LONGEST_NAME - 3]}..."
 
 
 def machine_changes(moments: Sequence[Moment]) -> list[tuple[int, str]]:

@@ -41,7 +41,7 @@ def run_passes(passes: Sequence[OptimizationPass], request: Request, plans: tupl
         # whatever a pass raises, the plans stand: it runs after them, and they owe it nothing
         try:
             plans = _annotated(one, request, plans)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             note = f"optimization pass {number} failed and was left out: {_told(error)}"[:NOTE_LIMIT]
             plans = tuple(plan.model_copy(update={"notes": (*plan.notes, note)}) for plan in plans)
     return plans
@@ -79,7 +79,7 @@ def _rebuilt(untrusted: object) -> Annotation:
     )
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """What went wrong, without asking the error itself: that may be a pass's own class, and raise again."""
     texts = [text for text in BaseException.__dict__["args"].__get__(error) if type(text) is str]
     return " ".join(f"{type(error).__name__} {' '.join(texts)}".split())

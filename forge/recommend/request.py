@@ -15,7 +15,9 @@ Priority = Literal["latency", "throughput", "cost", "balanced"]
 WORKLOADS: tuple[Workload, ...] = get_args(Workload)
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
-Positive = Annotated[float, Field(gt=0, le=1e12)]
+Positive = Annotated[float, Field(ge=1e-9, le=1e12)]
+"""What is smaller is no time, rate or price of anything, and quotients of it are beyond a float."""
+LEAST_PRICE = 1e-6
 Tokens = Annotated[int, Field(gt=0, le=10**9)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 
@@ -121,10 +123,8 @@ def parse_prices(untrusted: Mapping[str, str] | list[str]) -> dict[str, float]:
             price = float(text)
         except ValueError:
             price = -1.0
-        if not 0 < price <= 1e6:
-            raise UsageError(
-                f"price {text!r} of {name!r}: expected more than 0 and at most 1000000, for one GPU's hour"
-            )
+        if not LEAST_PRICE <= price <= 1e6:
+            raise UsageError(f"price {text!r} of {name!r}: expected {LEAST_PRICE:f} to 1000000, for one GPU's hour")
         if name in found:
             raise UsageError(f"the price of {name!r} is given twice: expected once")
         found[name] = price

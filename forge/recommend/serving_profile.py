@@ -1,5 +1,7 @@
 """Measured serving profiles from outside: they replace estimates for exactly what they were measured on."""
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -52,6 +54,8 @@ class ServingProfile(Value):
                 raise ValueError(f"{name}_ms_p95 {high!r} lies below the median {low!r}")
         if (self.output_tokens > 0) != (self.tpot_ms_p50 is not None):
             raise ValueError("tpot_ms_p50 is expected exactly where output_tokens is more than 0")
+        if not (self.measured_by + self.notes).isprintable():
+            raise ValueError("measured_by and notes are expected on one line each, of printable characters")
         return self
 
     @property
@@ -65,12 +69,22 @@ class ServingProfile(Value):
 def parse_serving_profiles(untrusted: bytes, *, source: str) -> tuple[ServingProfile, ...]:
     """A JSON list of profiles, with models and GPUs by their own names; raise UsageError for anything else."""
     try:
-        document = orjson.loads(untrusted)
-    except orjson.JSONDecodeError as error:
+        orjson.loads(untrusted)  # refuses what the other parser lets pass: infinity, deep nesting
+        document = json.loads(untrusted, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{source!r} isn't JSON: {error}; expected a list of profiles") from error
     if not isinstance(document, list) or not document or len(document) > PROFILES_LIMIT:
         raise UsageError(f"{source!r}: expected a list of 1 to {PROFILES_LIMIT} profiles")
     return tuple(_parse(entry, f"{source}[{index}]") for index, entry in enumerate(document))
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names are all different: of two equal ones, a reader sees the first and a parser the last."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"{twice[:80]!r} stands twice in one object")
+    return found
 
 
 def _parse(entry: object, where: str) -> ServingProfile:

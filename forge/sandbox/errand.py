@@ -49,8 +49,8 @@ def run_errand(
             untrusted = os.read(replies, wire.RECORD_BYTES + 1) if readable else b""
             if not untrusted:
                 ended = guest.wait(1.0)
-                timeout = Reason(code="TIMEOUT", message=f"{what} took longer than {limits.wall_s:g} s")
-                return Refused(exit_reason(ended) if ended else timeout, guest.log())
+                late = f"{what} took longer than {limits.wall_s:g} s"
+                return Refused(exit_reason(ended) if ended else _silent(late, closed=bool(readable)), guest.log())
             answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
             if isinstance(answer, Refused):
                 return replace(answer, log=guest.log())
@@ -62,3 +62,10 @@ def run_errand(
             if descriptor >= 0:
                 os.close(descriptor)
         arena.close()
+
+
+def _silent(late: str, *, closed: bool) -> Reason:
+    """Why a guest that still runs has said nothing."""
+    if closed:
+        return Reason(code="TAMPERING", message="the guest closed the reply channel")
+    return Reason(code="TIMEOUT", message=late)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -253,10 +254,19 @@ def test_no_text_in_a_csv_begins_as_a_formula_and_the_rest_is_kept(cells):
     _, written = csv.reader(io.StringIO(as_csv(answer), newline=""))
     for cell, given_back in zip(cells, written, strict=True):
         if isinstance(cell, str):
-            assert not given_back.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-            assert given_back in (cell, f"'{cell}")
+            seen = unicodedata.normalize("NFKC", given_back).lstrip(" ")
+            assert not seen.startswith(("=", "+", "-", "@", "\t", "\n"))
+            assert not any(unicodedata.category(one) in ("Cc", "Cf") and one not in "\t\n" for one in given_back)
+            if not any(unicodedata.category(one) in ("Cc", "Cf") for one in cell):
+                assert given_back in (cell, f"'{cell}")
         else:
             assert given_back == ("" if cell is None else str(cell))
+
+
+def test_no_text_in_a_csv_commands_a_terminal_or_hides_a_formula_behind_a_wide_sign():
+    cells = ("a\x1b[2Jb\rc", "\uff1d1+1", "\u00a0=1", "\u200b=1", "two\nlines")
+    *_, written = csv.reader(io.StringIO(as_csv(Answer("t", tuple("abcde"), (cells,))), newline=""))
+    assert written == ["a\\x1b[2Jb\\rc", "'\uff1d1+1", "'\u00a0=1", "\\u200b=1", "two\nlines"]
 
 
 def test_a_parquet_file_gives_the_rows_back(tmp_path):

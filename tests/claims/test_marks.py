@@ -36,6 +36,16 @@ def test_a_table_of_text_vouches_too() -> None:
     assert problems("<!-- measured: found.csv -->\n\n4.25x faster", files=FILES) == set()
 
 
+def test_a_figure_has_no_more_digits_than_a_number_in_a_file_can_have() -> None:
+    (flagged,) = checked(f"{MEASURED}1.{'7' * 9000}x faster", files=FILES).flagged
+    assert "9000 digits" in flagged.faults[0].why
+
+
+def test_figures_are_found_however_deep_the_file_is_nested() -> None:
+    deep = {"found.json": "[" * 1000 + "1.73" + "]" * 1000}
+    assert problems(f"{MEASURED}1.73x faster", files=deep) == set()
+
+
 def test_the_mark_ends_with_its_section() -> None:
     page = "## A\n\n" + MEASURED + "1.73x faster\n\n### B\n\n1.73x faster\n\n## C\n\n1.73x faster\n"
     report = checked(page, files=FILES)

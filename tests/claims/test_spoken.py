@@ -135,12 +135,30 @@ def test_up_to_is_said_of_the_best() -> None:
         "`2x` faster",
         "[2x faster](a.md)",
         "1. text\n\n   2x faster",
+        "[see](a.md '2x faster')",
+        "![see](a.png '2x faster')",
+        "[see][a]\n\n[a]: b '2x faster'",
+        '<img src="a" alt="2x faster">',
+        'Look <abbr title="2x faster">here</abbr>.',
+        "<table><tr><td>2x</td><td>faster</td></tr></table>",
+        "<!--> 2x faster -->",
+        "<!---> 2x faster -->",
+        "<!-- a --!> 2x faster",
+        "<![CDATA[ > 2x faster ]]>",
+        "```mermaid\ngraph TD; A[2x faster]\n```",
+        "a $2\\times$ speedup",
+        "a ${2}{\\times}$ speedup",
+        "2\u0445 f\u0430st\u0435r",
     ],
 )
 def test_a_figure_is_found_wherever_a_reader_sees_it(page: str) -> None:
     assert [
         one.value for passage in passages(page) for sentence in sentences(passage) for one in sentence.figures
     ] == [2]
+
+
+def test_a_word_in_letters_that_only_look_right_is_read_as_it_looks() -> None:
+    assert found("30 % f\u0430ster") == found("30 % faster")
 
 
 @pytest.mark.parametrize("page", ["```\n2x faster\n```", "    2x faster", "<!-- 2x faster -->", "[a]: b '2x faster'"])

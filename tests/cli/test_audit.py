@@ -3,13 +3,16 @@
 import builtins
 import csv
 import io
+import os
 import sqlite3
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from forge.app.audit import free_sql
 from forge.cli.answering import _visible
+from forge.cli.output import visible
 from tests.cli.asking import ask, built_once, copied
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +77,6 @@ REFUSED_SQL = (
     "/* nothing */",
     "kernels",
     "SELECT cast(x'ff' AS TEXT)",
-    "SELECT '\udcff'",
     "SELECT 1\0",
 )
 
@@ -162,6 +164,18 @@ def test_a_question_without_end_is_stopped_and_says_so(shipped):
     assert (answer.status, "took more than 0.2 s" in answer.error) == (2, True)
 
 
+def test_one_step_that_takes_too_long_is_stopped_as_well(shipped, monkeypatch):
+    monkeypatch.setattr(free_sql, "GRACE_S", 0.4)
+    slow = "SELECT instr(printf('%.*c', 900000, 'a'), printf('%.*c', 400000, 'a') || 'b')"
+    answer = ask("audit", "sql", slow, "--seconds", 0.1, "--home", shipped)
+    assert (answer.status, "took more than 0.1 s" in answer.error) == (2, True)
+
+
+def test_an_answer_has_a_size_that_it_may_not_exceed(shipped):
+    answer = ask("audit", "sql", "SELECT zeroblob(900000) FROM benchmarks a, benchmarks b", "--home", shipped)
+    assert (answer.status, "answers more than 128 MiB" in answer.error) == (2, True)
+
+
 def test_rows_beyond_the_limit_are_said_to_be_left_out(shipped):
     asked = ("audit", "sql", "SELECT seq FROM benchmarks", "--home", shipped, "--json")
     cut, whole = ask(*asked, "--limit", 3).document, ask(*asked).document
@@ -173,6 +187,46 @@ def test_rows_beyond_the_limit_are_said_to_be_left_out(shipped):
 def test_twin_columns_both_stand_in_a_row(shipped):
     asked = ("audit", "sql", "SELECT 1 AS a, 2 AS a, x'00ff' AS b", "--home", shipped, "--json")
     assert ask(*asked).document["rows"] == [{"a": 1, "a_2": 2, "b": "00ff"}]
+    asked = ("audit", "sql", "SELECT 1 AS a, 2 AS a_3, 3 AS a, 4 AS a", "--home", shipped, "--json")
+    assert list(ask(*asked).document["rows"][0].values()) == [1, 2, 3, 4]
+
+
+def test_what_a_column_or_a_title_is_called_is_no_markup(shipped, empty):
+    answer = ask("audit", "sql", "SELECT 1 AS '[/x]', 2 AS 'a\x1b[31m'", "--home", shipped)
+    assert (answer.status, "[/x]" in answer.out, "\\x1b[31m" in answer.out, "\x1b" in answer.out) == (
+        0,
+        True,
+        True,
+        False,
+    )
+    assert "[/x]" in ask("audit", "history", "--op", "[/x]", "--gpu", "[red]", "--home", empty, "--draw").out
+
+
+def test_a_file_is_never_written_over_a_ledger_or_through_a_link(shipped, tmp_path):
+    home = copied(shipped, tmp_path / "home")
+    ledger = home / "kernel_registry.db"
+    before = ledger.read_bytes()
+    (tmp_path / "rows.parquet").symlink_to(ledger)
+    (tmp_path / "picture.svg").symlink_to(ledger)
+    (tmp_path / "folder.svg").mkdir()
+    os.mkfifo(tmp_path / "pipe.png")
+    for option, path in (
+        ("--parquet", ledger),
+        ("--parquet", tmp_path / "rows.parquet"),
+        ("--plot", ledger),
+        *(("--plot", tmp_path / name) for name in ("picture.svg", "folder.svg", "pipe.png")),
+    ):
+        answer = ask("audit", "leaderboard", option, path, "--home", home)
+        assert (answer.status, "can't write" in answer.error) == (2, True)
+    assert ledger.read_bytes() == before
+
+
+def test_a_file_that_is_there_is_replaced_whole(shipped, tmp_path):
+    written = tmp_path / "rows.parquet"
+    written.write_text("before")
+    assert ask("audit", "claims", "--parquet", written, "--home", shipped).status == 0
+    assert written.read_bytes()[:4] == b"PAR1"
+    assert list(tmp_path.iterdir()) == [written]
 
 
 def test_a_formula_in_a_cell_is_no_formula_in_a_csv(shipped):
@@ -181,7 +235,8 @@ def test_a_formula_in_a_cell_is_no_formula_in_a_csv(shipped):
 
 
 def test_no_text_commands_the_terminal():
-    assert _visible("\x1b[2Jgone\u202e") == "\\x1b[2Jgone\\u202e"
+    assert _visible("\x1b[2Jgone\u202e\n") == "\\x1b[2Jgone\\u202e\\n"
+    assert visible("\x1b[2Jgone\u202e\n") == "\\x1b[2Jgone\\u202e\n"
 
 
 @pytest.mark.parametrize(
@@ -218,6 +273,13 @@ def test_a_picture_is_written_and_another_is_drawn_in_the_terminal(question, suf
         ("claims", "--json", "--csv"),
         ("history", KERNEL, "--json", "--draw"),
         ("claims", "--parquet", "/nowhere/rows.parquet"),
+        ("claims", "--parquet", "rows.db"),
+        ("history", KERNEL, "--limit", str(10**30)),
+        ("rejections", "--limit", str(10**30)),
+        ("experiments", "--limit", str(10**30)),
+        ("experiments", "\udcff"),
+        ("sql", "SELECT '\udcff'"),
+        ("sql", "SELECT 1", "--seconds", "nan"),
     ],
     ids=" ".join,
 )

@@ -70,6 +70,7 @@ def test_a_kernel_that_is_not_there_is_named_with_those_near_it(shipped: Path) -
         ("kernel.py", b"x = 1", "no Markdown"),
         ("deep.md", b">" * 200 + b" 2x", "nested"),
         ("long.md", b"word " * 5000, "too long"),
+        ("brackets.md", b"![" * 400_000, "too long"),
     ],
 )
 def test_what_is_no_page_is_refused(name: str, content: bytes, complaint: str, shipped: Path, tmp_path: Path) -> None:
@@ -77,6 +78,13 @@ def test_what_is_no_page_is_refused(name: str, content: bytes, complaint: str, s
     answer = ask("claims", "check", tmp_path / name, "--home", shipped)
     assert answer.status == 2
     assert complaint in answer.error
+
+
+def test_a_file_that_no_disk_could_hold_vouches_for_nothing(shipped: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"<!-- measured: {'a' * 300}.json -->\n\nStartup is 1.25x faster.\n")
+    answer = ask("claims", "check", page, "--home", shipped, "--json")
+    assert (answer.status, answer.document["ok"]) == (1, False)
 
 
 def test_a_missing_file_and_a_folder_are_refused(shipped: Path, tmp_path: Path) -> None:

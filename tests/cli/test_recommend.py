@@ -70,6 +70,8 @@ BAD = {
     "no number": (("--max-tpot-ms", "nan"), "expected"),
     "no gpus": (("--max-gpus", "0"), "constraints.max_gpus 0: expected"),
     "price of nothing": (("--price", "h200=0"), "price '0'"),
+    "price of next to nothing": (("--price", "h200=1e-320"), "price '1e-320'"),
+    "profiles without end": (("--profile", "/dev/zero"), "no plain file"),
     "price of an unknown gpu": (("--price", "voodoo2=1"), "unknown gpu 'voodoo2'"),
     "cost without prices": (("--priority", "cost"), "--price"),
     "profiles that aren't there": (("--profile", "/nowhere/p.json"), "can't be read"),

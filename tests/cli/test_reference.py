@@ -70,6 +70,20 @@ def test_a_level_is_imported_with_a_reason_for_what_isnt_and_a_solution_is_judge
     assert ask("lookup", *slot, "--home", home, "--json").document["match"] == "none"
 
 
+def test_one_bad_file_of_a_level_is_told_and_the_others_are_still_looked_at(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "level").mkdir()
+    (tmp_path / "level" / "1_latin.py").write_bytes(b"# \xff\n")
+    (tmp_path / "level" / "2_large.py").write_text("#" * 600_000)
+    (tmp_path / "level" / os.fsdecode(b"3_name\xff\x1b.py")).write_text(" ")
+    (tmp_path / "level" / "4_loop.py").symlink_to("4_loop.py")
+    os.mkfifo(tmp_path / "level" / "5_pipe.py")
+    asked = ("task", "import", "kernelbench", tmp_path / "level", *TERMS, "--home", home)
+    document = ask(*asked, "--json").document
+    assert (document["imported"], document["refused"]) == (0, 3)
+    assert [one["problem"] for one in document["problems"]] == ["1_latin.py", "2_large.py", "3_name\\xff\x1b.py"]
+    assert "\x1b" not in ask(*asked).out
+
+
 def test_what_was_inferred_is_shown_and_frozen_only_with_a_yes(home: Path, level: Path, walls: Isolation) -> None:
     file = level / "10_a_model.py"
     shown = ask("task", "create", "--reference", file, *TERMS, "--home", home, "--json")

@@ -1,18 +1,26 @@
 """Positions drawn by a given number: right where the number falls, and as often as the weights say."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forge.domain.candidate import Metadata
 from forge.domain.operation import Drawn
 from forge.domain.policy import Policy
-from forge.lab.distribution import DRAWS, FALSE_ALARM
+from forge.lab.artifact import staged_files
+from forge.lab.distribution import DRAWS, FALSE_ALARM, LARGEST_CHANCE, examine_distribution
+from forge.lab.finding import Failed
 from forge.lab.inputs import draw
 from forge.lab.judge import chance_of, judge
-from forge.operations.sampling import SAMPLING, oracle, sampling
+from forge.lab.probe import Probe
+from forge.lab.subject import loaded, staged
+from forge.operations import reference_source
+from forge.operations.sampling import SAMPLING, VARIANTS, oracle, sampling
+from tests.candidates import job_for
 
 NEAR = 1e-6
 weights = st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]), min_size=2, max_size=12).filter(any)
@@ -139,3 +147,49 @@ def test_equal_logits_are_kept_or_dropped_together() -> None:
     (expected,) = oracle(logits, torch.ones(1), torch.tensor([2]), torch.ones(1) * 2, torch.zeros(1))
     assert isinstance(expected, Drawn)
     assert expected.allowed.tolist() == [[True, True, True, False]]
+
+
+@pytest.mark.parametrize("honest", [sampling, *VARIANTS.values()], ids=["the reference", *VARIANTS])
+@pytest.mark.parametrize("u", [0.0, LARGEST_CHANCE])
+def test_honest_kernels_are_right_at_the_smallest_and_at_the_largest_number(honest, u: float) -> None:
+    for seed in range(4):
+        logits, heat, k, p, drawn_by = question(rows=32, size=1001, seed=seed)
+        operands = logits, heat, k, p, torch.full_like(drawn_by, u)
+        (expected,) = oracle(*operands)
+        got = honest(*operands)
+        assert judge(got, expected, got, dtype="fp32", policy=Policy()).within
+
+
+def found_of(kernel: str) -> str | Failed:
+    """What counting many draws of a kernel comes to, asked in its guest."""
+    made = job_for(kernel, language="torch", shape={"batch": 4, "vocab_size": 64})
+    described = {**json.loads(made.files["metadata.json"]), "op": "sampling"}
+    job = dataclasses.replace(
+        made, operation=SAMPLING, entry_point="sampling", metadata=Metadata.model_validate(described)
+    )
+    with staged(job, staged_files(job, ()), {}) as stage, loaded(job, stage, job.limits(60.0)) as probe:
+        assert isinstance(probe, Probe)
+        return examine_distribution(probe)
+
+
+RIGHT = reference_source(SAMPLING).replace("def sampling", "def right")
+HARDLY_EVER_WRONG = {
+    "at zero": "    return torch.where(u == 0, -1, right(logits, temperature, top_k, top_p, u)).int()\n",
+    "just below one": (
+        "    token = right(logits, temperature, top_k, top_p, u)\n"
+        "    return torch.where(u > 0.9999999, token.new_tensor(logits.shape[-1]), token)\n"
+    ),
+    "by a lot of its own": ("    return right(logits, temperature, top_k, top_p, torch.rand_like(u))\n"),
+}
+
+
+@pytest.mark.parametrize("wrong", HARDLY_EVER_WRONG)
+def test_tokens_that_are_wrong_are_found(wrong: str) -> None:
+    kernel = f"{RIGHT}\n\ndef sampling(logits, temperature, top_k, top_p, u):\n    import torch\n\n"
+    found = found_of(kernel + HARDLY_EVER_WRONG[wrong])
+    assert isinstance(found, Failed)
+    assert found.reason.code == "INCORRECT_NUMERICAL"
+
+
+def test_an_honest_kernels_draws_are_counted_and_right() -> None:
+    assert "draws counted" in str(found_of(reference_source(SAMPLING)))

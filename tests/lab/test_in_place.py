@@ -91,6 +91,39 @@ def test_a_wrong_one_is_refused_at_its_first_call_because(wrong: str) -> None:
     assert says in found.reason.message
 
 
+BEHIND = {
+    "it writes what it wrote before once more": (
+        "replay",
+        f"{HONEST}\n    for slot, old in kept:\n        key_cache[slot] = old\n"
+        "    written = enumerate(slot_mapping.tolist())\n"
+        "    kept[:] = [(slot, key[token].clone()) for token, slot in written if slot >= 0]\n\n\nkept = []\n",
+        "INCORRECT_NUMERICAL",
+    ),
+    "it updates memory of its own and calls it the cache": (
+        "signature",
+        f"{HONEST}\nright = kv_cache_append\n\n\ndef kv_cache_append(key, value, key_cache, value_cache, slots):\n"
+        "    own = key_cache.clone(), value_cache.clone()\n    right(key, value, *own, slots)\n"
+        "    key_cache.set_(own[0])\n    value_cache.set_(own[1])\n",
+        "INCORRECT_NUMERICAL",
+    ),
+    "it takes minus zero for zero": ("scales", f"{HONEST}\n    key_cache.add_(0.0)\n", "INCORRECT_NUMERICAL"),
+    "an input is scratch and put back": (
+        "mutation",
+        f"{HONEST}\n    before = key.clone()\n    key.zero_()\n    key.copy_(before)\n",
+        "INPUT_MUTATED",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", BEHIND)
+def test_one_that_is_right_at_a_glance_is_refused_because(wrong: str) -> None:
+    gate, kernel, code = BEHIND[wrong]
+    with asked(kernel) as probe:
+        found = GATE[gate].examine(probe)
+    assert isinstance(found, Failed)
+    assert found.reason.code == code
+
+
 def test_a_counterexample_names_the_updated_input_as_what_it_got() -> None:
     with asked(WRONG["it does nothing"][0]) as probe:
         found = GATE["signature"].examine(probe)

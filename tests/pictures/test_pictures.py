@@ -4,16 +4,19 @@ import builtins
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from forge.errors import EnvironmentUnfit, UsageError
+from forge.pictures import speedups
 from forge.pictures.roofline import draw_roofline
 from forge.pictures.speedups import draw_speedups
 from forge.pictures.terminal import roofline_text, speedups_text, timeline_text
 from forge.pictures.timeline import draw_timeline
-from forge.pictures.values import Bar, Moment, Placed, Roofs, machine_changes
+from forge.pictures.values import LONGEST_NAME, Bar, Moment, Placed, Roofs, legible, machine_changes
 
 BARS = (
     Bar(name="a_v1", ratio=2.0, low=1.9, high=2.1, over="eager"),
@@ -77,6 +80,25 @@ def test_a_picture_that_cannot_be_written_is_bad_input(name, tmp_path):
     with pytest.raises(UsageError, match="expected"):
         draw_speedups(BARS, tmp_path / name, title="speedups")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_bars_the_first_are_drawn_and_the_title_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(speedups, "MOST_BARS", 2)
+    bars = [Bar(name=f"bar {place}", ratio=2.0, low=1.9, high=2.1, over="none") for place in range(3)]
+    draw_speedups(bars, tmp_path / "many.svg", title="kernels")
+    text = (tmp_path / "many.svg").read_text()
+    assert "<!-- kernels (the first 2 of 3) -->" in text
+    assert "<!-- bar 1 -->" in text
+    assert "<!-- bar 2 -->" not in text
+
+
+def test_a_name_is_neither_markup_nor_a_command(tmp_path):
+    evil = legible("</svg><script>--> $x^2$ \x1b[2J\x00\u202e\ud800" + "a" * 9000)
+    assert len(evil) == LONGEST_NAME
+    assert evil.isprintable()
+    draw_speedups([replace(BARS[0], name=evil)], tmp_path / "a.svg", title=evil)
+    ElementTree.parse(tmp_path / "a.svg")
+    assert "<script" not in (tmp_path / "a.svg").read_text()
 
 
 def test_a_change_of_machine_names_what_differs():

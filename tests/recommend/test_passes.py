@@ -83,6 +83,7 @@ def raising(error):
 FAILING = {
     "raises": raising(ValueError("no")),
     "raises what can't be told": raising(Unspeakable()),
+    "ends the program": raising(SystemExit(0)),
     "recurses for ever": lambda request, plans: FAILING["recurses for ever"](request, plans),
     "sets a frozen field": lambda _, plans: setattr(plans[0], "rank", 7),
     "returns nothing": lambda *_: None,

@@ -99,6 +99,18 @@ def test_what_no_profile_says_is_refused_with_its_place(changes, said) -> None:
     assert said in refused.value.message
 
 
+def test_a_name_that_stands_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="'gpu' stands twice"):
+        parse_serving_profiles(b'[{"gpu": "h200", "gpu": "h100"}]', source="profiles.json")
+
+
+@pytest.mark.parametrize("text", ["a\nnote: b", "\x1b[2J", "\u202e"])
+def test_who_measured_is_one_line_that_can_be_printed(text) -> None:
+    for name in ("measured_by", "notes"):
+        with pytest.raises(UsageError, match="one line"):
+            read({name: text})
+
+
 @pytest.mark.parametrize("text", [b"", b"{", b"{}", b"[]", b"[1]", b"null", b"\xff", b"[NaN]", b"[" * 10_000])
 def test_what_is_no_list_of_profiles_is_refused(text) -> None:
     with pytest.raises(UsageError, match=r"profiles\.json"):

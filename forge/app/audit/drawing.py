@@ -11,7 +11,7 @@ from forge.pictures.roofline import draw_roofline as roofline_picture
 from forge.pictures.speedups import draw_speedups as speedups_picture
 from forge.pictures.terminal import roofline_text, speedups_text, timeline_text
 from forge.pictures.timeline import draw_timeline
-from forge.pictures.values import Bar, Moment, Placed, Roofs, Standing
+from forge.pictures.values import Bar, Moment, Placed, Roofs, Standing, legible
 
 STANDING = """
     SELECT kernel_id, speedup, low, high, baseline FROM kernels WHERE status = 'active' AND {condition}
@@ -31,7 +31,7 @@ def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) 
         rows = named(connection, STANDING.format(condition=condition), values)
     return [
         Bar(
-            name=str(row["kernel_id"]),
+            name=legible(str(row["kernel_id"])),
             ratio=_number(row["speedup"]),
             low=_number(row["low"]),
             high=_number(row["high"]),
@@ -65,7 +65,7 @@ def draw_history(answer: Answer) -> None:
 
 def _titled(answer: Answer) -> tuple[str, str]:
     title, _, over = answer.title.rpartition(": measurements over ")
-    return title, over
+    return legible(title), over
 
 
 def moments(answer: Answer) -> list[Moment]:
@@ -77,13 +77,13 @@ def moments(answer: Answer) -> list[Moment]:
         found.append(
             Moment(
                 recorded_at=str(one["recorded_at"]),
-                series=f"{str(one['candidate'])[:12]} at {one['shape']}",
+                series=legible(f"{str(one['candidate'])[:12]} at {one['shape']}"),
                 time_us=_number(one["candidate_median_ns"]) / 1000,
                 ratio=_number(one["speedup"]),
                 low=_number(one["low"]),
                 high=_number(one["high"]),
                 standing="withdrawn" if one["invalidated_seq"] is not None else standing,
-                machine={name: None if one[name] is None else str(one[name]) for name in MACHINE},
+                machine={name: None if one[name] is None else legible(str(one[name])) for name in MACHINE},
                 machine_key=str(one["perf_key"]),
             )
         )
@@ -105,7 +105,7 @@ def _placed(answer: Answer) -> list[Placed]:
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     return [
         Placed(
-            series=str(row["op"]),
+            series=legible(str(row["op"])),
             flop_per_byte=_number(row["flop_per_byte"]),
             flop_per_s=_number(row["gflop_per_s"]) * 1e9,
             promoted=row["kernel_id"] is not None,
@@ -122,7 +122,7 @@ def _roofs(answer: Answer) -> Roofs:
     if found.cached_bytes_per_s is not None:
         slopes["cache"] = found.cached_bytes_per_s
     wanted = {*map(str, answer.column("dtype")), VECTOR_UNIT}
-    levels = {name: rate for name, rate in found.flop_per_s.items() if name in wanted}
+    levels = {legible(name): rate for name, rate in found.flop_per_s.items() if name in wanted}
     return Roofs(name=str(answer.more["gpu"]), bytes_per_s=slopes, flop_per_s=levels)
 
 

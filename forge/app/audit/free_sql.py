@@ -1,39 +1,31 @@
 """SQL in the asker's own words, over the names that `SURFACE` lists, and nothing else.
 
-Nobody reads the text to decide what it may do: the file is opened for reading alone, the connection refuses writes,
-and SQLite asks `_allow` about every table, function and action while it compiles a statement
-(https://www.sqlite.org/c3ref/set_authorizer.html). Time, rows and the size of a cell have limits of their own.
+`sql_child` asks SQLite, which decides what a statement may do; here a process that answers too late is killed.
 """
 
-import sqlite3
-import time
-from contextlib import closing
+import json
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
 
+from forge.app.audit import sql_child
 from forge.app.audit.answer import Answer, Cell
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
 from forge.projections.audit_views import SURFACE
 from forge.projections.catch_up import FILE
-from forge.projections.sqlite_file import connect
 
-ACTIONS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
-FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "zipfile"})
-TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
-CELL_BYTES = 1_000_000
-"""The longest text that one cell, or a step on the way to it, may have."""
-STATEMENT_BYTES = 100_000
-STEPS_BETWEEN_LOOKS = 10_000
-"""Steps of SQLite's machine between two looks at the clock: about a millisecond."""
-LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: CELL_BYTES,
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: STATEMENT_BYTES,
-    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
-    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-}
-"""https://www.sqlite.org/limits.html"""
+CHILD = Path(sql_child.__file__)
+GRACE_S = 2.0
+"""What a process gets beyond its own limit to start, and to stop by itself."""
 NEXT = "forge audit views"
+MIB = 2**20
+LIMITS = {
+    "memory": f"took more than {sql_child.MEMORY_BYTES // MIB} MiB of memory: expected fewer or smaller rows",
+    "too_much": f"answers more than {sql_child.ANSWER_BYTES // MIB} MiB: expected fewer or smaller rows",
+    "nothing": "answers nothing: expected a SELECT",
+}
 
 
 def views(workspace: Workspace) -> Answer:
@@ -55,60 +47,52 @@ def ask(workspace: Workspace, untrusted_sql: str, *, limit: int, seconds: float)
     """The first `limit` rows of one statement, within `seconds`; raise UsageError for anything but reading."""
     with workspace.publication.tables():  # the file is at the ledger's head from here on
         pass
-    with closing(connect(workspace.registry_root / FILE, read_only=True)) as connection:
-        confine(connection, deadline=time.monotonic() + seconds)
-        try:
-            cursor = connection.execute(untrusted_sql)
-            if cursor.description is None:
-                raise UsageError(f"{_shown(untrusted_sql)} answers nothing: expected a SELECT", hint=NEXT)
-            columns = _distinct(column[0] for column in cursor.description)
-            rows: list[tuple[Cell, ...]] = cursor.fetchmany(limit + 1)
-        except (sqlite3.Error, sqlite3.Warning, UnicodeError, ValueError) as error:
-            raise _refusal(untrusted_sql, error, seconds) from error
+    file = workspace.registry_root / FILE
+    question: sql_child.Question = {
+        "uri": f"{file.absolute().as_uri()}?mode=ro",
+        "sql": untrusted_sql,
+        "rows": limit + 1,
+        "seconds": seconds,
+        "names": list(SURFACE),
+    }
+    lines = _run(question)
+    if isinstance(lines[-1], dict):
+        raise _refusal(untrusted_sql, str(lines[-1]["refused"]), str(lines[-1]["said"]), seconds)
+    columns, *rows = lines
     more = len(rows) > limit
     notes = (f"only the first {limit} rows: more with --limit",) if more else ()
-    found = tuple(tuple(cell.hex() if isinstance(cell, bytes) else cell for cell in row) for row in rows[:limit])
-    return Answer("", columns, found, notes=notes, more={"complete": not more})
+    found: tuple[tuple[Cell, ...], ...] = tuple(map(tuple, rows[:limit]))
+    return Answer("", _distinct(columns), found, notes=notes, more={"complete": not more})
 
 
-def confine(connection: sqlite3.Connection, *, deadline: float) -> None:
-    """Leave a connection nothing but reading what `SURFACE` names, until `deadline` on the monotonic clock."""
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    for category, most in LIMITS.items():
-        connection.setlimit(category, most)
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, STEPS_BETWEEN_LOOKS)
-    connection.set_authorizer(_allow)
-
-
-def _allow(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:
-    """What SQLite may compile. `inside` is the view through which a table is read.
-
-    A read of no column counts rows; SQLite asks it of the statement's own WITH tables as well, by their names.
-    """
-    match action:
-        case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
-            allowed = True
-        case sqlite3.SQLITE_READ:
-            allowed = first in SURFACE or inside in SURFACE or first in TABLE_FUNCTIONS or second == ""
-        case sqlite3.SQLITE_FUNCTION:
-            allowed = second is not None and second.lower() not in FORBIDDEN_FUNCTIONS
-        case _:
-            allowed = False
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
-
-
-def _refusal(untrusted_sql: str, error: Exception, seconds: float) -> UsageError:
-    """What to say of a statement that SQLite refused or that took too long."""
-    said = " ".join(str(error).split())
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-        return UsageError(
-            f"{_shown(untrusted_sql)} took more than {seconds:g} s: expected a narrower question, or --seconds",
-            hint=NEXT,
+def _run(question: sql_child.Question) -> list[list[Cell] | dict[str, str]]:
+    """The lines that a process of its own answers with; what it had no time or memory to say, it didn't answer."""
+    try:
+        done = subprocess.run(
+            (sys.executable, "-I", "-S", str(CHILD)),
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            timeout=question["seconds"] + GRACE_S,
+            check=False,
         )
-    forbidden = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
-    expected = "one statement that reads what `forge audit views` lists" if forbidden else "one SELECT"
-    return UsageError(f"{_shown(untrusted_sql)}: the database says: {said}; expected {expected}", hint=NEXT)
+    except subprocess.TimeoutExpired:
+        return [{"refused": "late", "said": ""}]
+    if done.returncode != 0 or not done.stdout:
+        return [{"refused": "memory", "said": ""}]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _refusal(untrusted_sql: str, why: str, said: str, seconds: float) -> UsageError:
+    """What to say of a statement that SQLite refused or that took too much."""
+    asked = _shown(untrusted_sql)
+    if why == "late":
+        return UsageError(
+            f"{asked} took more than {seconds:g} s: expected a narrower question, or --seconds", hint=NEXT
+        )
+    if why in LIMITS:
+        return UsageError(f"{asked} {LIMITS[why]}", hint=NEXT)
+    expected = "one statement that reads what `forge audit views` lists" if why == "forbidden" else "one SELECT"
+    return UsageError(f"{asked}: the database says: {' '.join(said.split())}; expected {expected}", hint=NEXT)
 
 
 def _shown(untrusted_sql: str) -> str:
@@ -120,6 +104,6 @@ def _distinct(names: object) -> tuple[str, ...]:
     """Column names with later twins numbered: a row is a document, and a name stands in it once."""
     found: list[str] = []
     for name in names:  # type: ignore[attr-defined]
-        twins = sum(one == name or one.startswith(f"{name}_") for one in found)
-        found.append(f"{name}_{twins + 1}" if name in found else name)
+        tried = (f"{name}_{number}" for number in count(2))
+        found.append(next(one for one in tried if one not in found) if name in found else name)
     return tuple(found)

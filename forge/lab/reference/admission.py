@@ -5,6 +5,7 @@ A wrong answer that equals the right one everywhere (one column, rolled) isn't w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 """Significand bits of the next smaller format: TF32's and fp16's, bf16's, fp8 e4m3's."""
+FEWEST = 8
+"""Values other than zero in what is left out: fewer may be small by chance."""
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -139,6 +142,35 @@ def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
     return right
 
 
+def _smaller_half_left_out(question: Question, place: int) -> torch.Tensor | None:
+    """Zeros for what isn't above the median size: where a few values are huge, a bound by theirs sees no other."""
+    right = question.reference[place].clone()
+    sizes = right[right != 0].double().abs()
+    if not right.is_floating_point() or sizes.numel() < 2 * FEWEST:
+        return None
+    right[right.double().abs() <= sizes.median()] = 0
+    return right
+
+
+def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | None:
+    """Zeros for the row, column or channel with the smallest values."""
+    right = question.reference[place].clone()
+    if not right.is_floating_point():
+        return None
+    smallest: tuple[float, int, int] | None = None
+    for axis in range(right.dim() if right.dim() > 1 else 0):
+        others = [one for one in range(right.dim()) if one != axis]
+        sizes = right.double().square().mean(others)
+        sizes[(right != 0).sum(others) < FEWEST] = math.inf
+        position = int(sizes.argmin()) if sizes.numel() > 1 else 0
+        if sizes.numel() > 1 and (smallest is None or float(sizes[position]) < smallest[0]):
+            smallest = float(sizes[position]), axis, position
+    if smallest is None or not math.isfinite(smallest[0]):
+        return None
+    right.select(smallest[1], smallest[2]).zero_()
+    return right
+
+
 def _coarse(question: Question, place: int) -> torch.Tensor | None:
     right = question.coarse[place]
     return right if right.is_floating_point() else None
@@ -154,6 +186,8 @@ _WRONG: dict[str, Wrong] = {
     "times 1.01": _more,
     "the first row only": _first_only,
     "the last column left out": _last_left_out,
+    "the smaller half left out": _smaller_half_left_out,
+    "the smallest row, column or channel left out": _smallest_slice_left_out,
     "one precision lower": _coarse,
 }
 

@@ -17,7 +17,7 @@ from forge.domain.tensors import TORCH_NAMES, ElementType
 from forge.errors import EnvironmentUnfit
 from forge.lab.contract_file import CONTRACT_FILE, contract_file
 from forge.languages import LANGUAGES
-from forge.sandbox.arena import Arena, Form
+from forge.sandbox.arena import Arena, Form, Slot
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused
 from forge.sandbox.session import GuestFunction, Session
@@ -56,6 +56,7 @@ class Answers:
         files = {"reference.py": source, CONTRACT_FILE: contract_file(contract)}
         self._stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
         self._arena = Arena(arena_bytes)
+        self._operands: tuple[Slot, ...] = ()
         self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT)
         limits = Limits(wall_s=SESSION_LIMIT_S, cpu_s=int(SESSION_LIMIT_S), memory_bytes=policy.memory_limit_bytes)
         try:
@@ -101,6 +102,10 @@ class Answers:
         )
         return self._ask(function, inputs, forms)
 
+    def left_alone(self, inputs: Tensors) -> bool:
+        """Whether the last call, which was given these operands, hasn't written to them."""
+        return all(map(self._arena.holds, self._operands, inputs))
+
     def state(self, seed: int) -> Tensors:
         """The weights that the module is initialised with under a seed; raise EnvironmentUnfit."""
         weights = self.contract.weights
@@ -128,6 +133,7 @@ class Answers:
             return self.failed
         operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
         (slots,) = self._arena.lay_out(1, operands, tuple(results))
+        self._operands = slots.inputs
         answer = self._session.lay_out((slots,), scalars=0)
         if isinstance(answer, Refused):
             return answer

@@ -8,23 +8,27 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from forge.domain.digest import Value
 from forge.domain.evidence import Isolation
 from forge.domain.own_operation import Literally, Sizes, StateName, Word
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, DType
-from forge.errors import EnvironmentUnfit, ReferenceRefused
+from forge.errors import ReferenceRefused
 from forge.languages import LANGUAGES
 from forge.sandbox.errand import run_errand
 from forge.sandbox.limits import Limits
+from forge.sandbox.log import harmless
 from forge.sandbox.reply import Refused
 from forge.sandbox.stage import DESCRIBE, Program, Stage
 
 DESCRIPTION_LIMIT_BYTES = 4 * 2**20
 LIMIT_S = 60.0
 """For one run of a reference with its initialisation: what takes longer can't be judged by."""
+TEXT_LIMIT = 400
+"""Characters of a problem's description."""
+TorchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
 
 ProblemCode = Literal[
     "import",
@@ -59,7 +63,7 @@ class Declared:
 class DescribedTensor(Value):
     """Its element type, by torch's name, and its sizes."""
 
-    dtype: str
+    dtype: TorchName
     sizes: Sizes
 
 
@@ -68,14 +72,14 @@ class DescribedArgument(Value):
 
     name: Word
     literal: Literally | None
-    dtype: str | None
+    dtype: TorchName | None
     sizes: Sizes | None
 
 
 class DescribedState(DescribedTensor):
     """A tensor of the state dict."""
 
-    names: Annotated[tuple[StateName, ...], Field(min_length=1)]
+    names: Annotated[tuple[StateName, ...], Field(min_length=1, max_length=64)]
     parameter: bool
 
 
@@ -143,18 +147,18 @@ def describe(
         stage.remove()
     if isinstance(taken, Refused):
         raise refusal(question.name, _ended(taken))
-    return _parsed(question, taken, limit_bytes)
+    return parse_description(question, taken, limit_bytes)
 
 
-def _parsed(question: Question, untrusted: bytes, limit_bytes: int) -> Description:
+def parse_description(question: Question, untrusted: bytes, limit_bytes: int) -> Description:
+    """Read what a guest handed over; raise ReferenceRefused for a problem, and for what no honest guest says."""
     try:
         document = orjson.loads(untrusted)
         if isinstance(document, dict) and "problem" in document:
             raise refusal(question.name, _explained(Problem.model_validate(document["problem"]), limit_bytes))
         description = Description.model_validate(document)
-        for text in (description.init, *(one.literal for one in description.arguments if one.literal is not None)):
-            ast.literal_eval(text)
-    except (orjson.JSONDecodeError, ValidationError, ValueError, SyntaxError, RecursionError) as error:
+        _require_whole(question, description)
+    except (ValidationError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise refusal(question.name, f"what it is can't be written down: {first[:200]}") from error
     if not any(one.literal is None for one in description.arguments):
@@ -166,9 +170,25 @@ def _parsed(question: Question, untrusted: bytes, limit_bytes: int) -> Descripti
     return description
 
 
+def _require_whole(question: Question, description: Description) -> None:
+    """Raise one of the errors that a value which isn't whole raises: its fields must go together."""
+    tensors = [one for one in description.arguments if one.literal is None]
+    if any(one.dtype is None or one.sizes is None for one in tensors):
+        raise ValueError("an argument is neither a tensor nor a value")
+    if question.operands and len(tensors) != len(question.operands):
+        raise ValueError(f"it takes {len(tensors)} tensors: expected the {len(question.operands)} that are declared")
+    if not question.operands and not description.generator:
+        raise ValueError("it has no get_inputs(), and no operands were declared")
+    if not isinstance(ast.literal_eval(description.init), list):
+        raise TypeError("what get_init_inputs() gives is no list")
+    for one in description.arguments:
+        if one.literal is not None:
+            ast.literal_eval(one.literal)
+
+
 def _explained(problem: Problem, limit_bytes: int) -> str:
     """The reason, in our words as far as they go."""
-    text = problem.text
+    text = harmless(problem.text[:TEXT_LIMIT].encode())
     match problem.code:
         case "room":
             needed = text if text.isdecimal() else "more"
@@ -197,7 +217,7 @@ def _ended(refused: Refused) -> str:
         case "SANDBOX_VIOLATION":
             return "it makes a system call that its sandbox doesn't allow"
         case "TAMPERING":
-            raise EnvironmentUnfit(f"the reference's guest failed: {refused.reason.message}")
+            return f"it meddles with its guest: {refused.reason.message}"
         case _:
             return f"it ended its process: {refused.reason.message}"
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FEWEST = 64
 """Values, of which a distribution can be told at all."""
 MOST_LOOKED_AT = 2**20
+LARGEST = 2**63 - 1
+"""Of the whole numbers, which no draw below a bound reaches."""
 FEW_VALUES = 8
 ZEROS = 0.02
 """A share of zeros above this is a structure."""
@@ -40,7 +42,8 @@ def family_of(samples: Sequence[torch.Tensor]) -> Family:
         return Generated(structure="the same at every seed")
     together = torch.cat([one.reshape(-1)[:MOST_LOOKED_AT] for one in samples])
     if not first.is_floating_point():
-        return Integers(low=int(together.min()), high=int(together.max()))
+        low, high = int(together.min()), int(together.max())
+        return Generated(structure="reaches the largest number") if high >= LARGEST else Integers(low=low, high=high)
     values = together.double()
     if not bool(values.isfinite().all()):
         return Generated(structure="has NaN or infinities")

@@ -54,7 +54,7 @@ def sizes(probe: Probe) -> Finding:
 
 
 def replay(probe: Probe) -> Finding:
-    """Ask related questions through the same tensors: each operand alone is new, each weight, a few values within."""
+    """Ask related questions through the same tensors: each operand alone is new, the weights, a few values within."""
     first = probe.case(probe.shape)
     other = probe.case(probe.shape)
     places = range(len(first.inputs))
@@ -65,6 +65,7 @@ def replay(probe: Probe) -> Finding:
         *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
         _with(first, {place: other.inputs[place] for place in places[count:]}),
         _with(first, {place: _turned(first.inputs[place]) for place in places[:count] if _free(probe, place)}),
+        _with(first, {place: _turned(first.inputs[place]) for place in places[count:] if _free(probe, place)}),
         first,
     ]
     found = _judged(probe, questions, "related questions answered afresh")
@@ -158,8 +159,13 @@ def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
 
 
 def _free(probe: Probe, place: int) -> bool:
-    """Whether an operand's values may change places: those with a structure may not."""
-    return _contract(probe).tensors[place].drawn.family != "generated"
+    """Whether an operand's values may change places: those with a structure may not, of weights only parameters."""
+    contract = _contract(probe)
+    count = len(contract.tensors)
+    if place < count:
+        return contract.tensors[place].drawn.family != "generated"
+    weight = contract.weights[place - count]
+    return weight.parameter and weight.element is None
 
 
 def _turned(tensor: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission, Isolation
 from forge.domain.operation import InputKind, Operation
@@ -26,9 +25,6 @@ from forge.lab.reference.forms import contract_of
 from forge.lab.subject import own_arena_bytes
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
-
-if TYPE_CHECKING:
-    pass
 
 SEED = 20260101
 SEEDS = 3
@@ -179,6 +175,8 @@ class _Inference:
                         "it isn't deterministic: two calls with the same operands differ, so it draws random numbers "
                         "(a dropout, in a module that isn't in evaluation mode) or remembers earlier calls"
                     )
+        if not self._answers.left_alone(case):
+            raise self._refused("it writes to its operands, which no candidate may")
         if not all(bool(one.isfinite().all()) for right in rights for one in right if one.is_floating_point()):
             raise self._refused("it gives NaN or infinity on inputs like its own")
 
@@ -207,15 +205,16 @@ class _Inference:
             for one, error in zip(self._contract.results, worst, strict=True)
         )
 
-    def _stays_sound(self, kind: InputKind) -> bool:
+    def _stays_sound(self, kind: InputKind, batch: int | None = None) -> bool:
         """Whether the reference is finite there, and errs by no more than on values like its own.
 
         A variance of values near each other has an error of its own, which no bound measured elsewhere allows for.
         """
         contract = self._contract
-        case = (*self._draw(11, kind), *self._weights)
-        got = self._answers.asked("module", case, contract.batch)
-        exact = self._answers.asked("module_fp64", case, contract.batch) if contract.wide else got
+        rows = contract.batch if batch is None else batch
+        case = (*self._draw(11, kind, rows), *self._weights)
+        got = self._answers.asked("module", case, rows)
+        exact = self._answers.asked("module_fp64", case, rows) if contract.wide else got
         if isinstance(got, Refused) or isinstance(exact, Refused):
             return False
         return all(
@@ -263,13 +262,14 @@ class _Inference:
         return True
 
     def _held_out(self, rng: random.Random) -> tuple[Shape, ...]:
-        """Other batches, by lot; only those that run, and none with more than the public one has, or than 64."""
+        """One alone, and others by lot; only those that run, none with more than the public one has, or than 64."""
         contract = self._contract
         most = min(MOST_BATCH, max(8, contract.batch))
         if not contract.varies or contract.set_bytes // contract.batch * most > SET_LIMIT_BYTES:
             return ()
         drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
-        return tuple({BATCH: batch} for batch in sorted(drawn) if self._runs_at(batch))
+        alone = [1] if self._stays_sound("normal", batch=1) else []  # normalising over one sample leaves only errors
+        return tuple({BATCH: batch} for batch in (*alone, *sorted(drawn)) if self._runs_at(batch))
 
     def _tried(self, live: Operation, cases: list[Tensors], place: int) -> Tried:
         contract, case = self._contract, cases[place]

@@ -33,6 +33,11 @@ def test_integers_keep_the_range_that_was_seen() -> None:
     assert family_of(samples) == Integers(low=3, high=10)
 
 
+def test_integers_that_no_draw_reaches_are_left_to_the_files_own_generator() -> None:
+    samples = [torch.tensor([number, -(2**63), 2**63 - 1]) for number in (3, 4)]
+    assert isinstance(family_of(samples), Generated)
+
+
 def test_a_few_values_and_truth_values_stay_those() -> None:
     signs = [torch.where(one < 0.5, -1.0, 1.0) for one in _drawn((500,))]
     assert family_of(signs) == Among(values=(-1.0, 1.0))

@@ -51,6 +51,25 @@ BAD = {
         "the call needs more memory than a guest may have",
     ),
     "ends its process": ("import os, torch\ndef kernel(x):\n    os._exit(3)\n" + INPUTS, "it ended its process"),
+    "forges what it is": (
+        'import json, torch\njson.dumps = lambda *_: \'{"problem": {"code": "forward", "text": "\\\\u001b[2J"}}\'\n'
+        "def kernel(x):\n    return x\n" + INPUTS,
+        r"\x1b[2J",
+    ),
+    "writes to its guest's channel": ("import os\nos.write(4, b'more')\nos._exit(0)\n", "it meddles with its guest"),
+    "closes its guest's channel": (
+        "import os, time\nos.close(4)\ntime.sleep(9)\n",
+        "it meddles with its guest: the guest closed the reply channel",
+    ),
+    "gives another form when it isn't described": (
+        "import sys, torch\ndescribed = 'describe' in sys.modules['__main__'].__file__\n"
+        "def kernel(x):\n    return x * 2 if described else x[:, :5]\n" + INPUTS,
+        "the outputs have another shape: float32[4, 5]",
+    ),
+    "writes to its operands": (
+        "import torch\ndef kernel(x):\n    return x.relu_() + 1\n" + INPUTS,
+        "it writes to its operands",
+    ),
     "gives a constant": ("import torch\ndef kernel(x):\n    return torch.ones(4)\n" + INPUTS, "doesn't depend on"),
     "gives NaN": ("import torch\ndef kernel(x):\n    return x.log()\n" + INPUTS, "NaN or infinity"),
     "gives complex numbers": ("import torch\ndef kernel(x):\n    return torch.fft.fft(x)\n" + INPUTS, "complex64"),
@@ -127,6 +146,12 @@ def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(wall
     (operand,) = ask(source).contract.tensors
     assert isinstance(operand.drawn, Generated)
     assert "triangular" in operand.drawn.structure
+
+
+def test_values_that_no_bound_sees_show_as_a_weak_task_and_one_sample_alone_is_held_out(walls: Isolation) -> None:
+    inferred = ask("import torch\ndef kernel(x):\n    return torch.cat([x, x * 1e7], -1)\n" + INPUTS)
+    assert inferred.admission.survivors == ("output: the smaller half left out",)
+    assert inferred.held_out[0] == {"batch": 1}
 
 
 def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Isolation) -> None:

@@ -25,6 +25,33 @@ WRONG = {
         "kernel",
         "INCORRECT_NUMERICAL",
     ),
+    "weights known by their sums": (
+        FUNCTION.replace("def kernel", "kept = {}\ndef kernel").replace(
+            "    centered",
+            "    known = round(float(out_weight.sum()), 3), float(out_weight[0, 0]), float(out_weight[-1, -1])\n"
+            "    out_weight = kept.setdefault(known, out_weight.clone())\n    centered",
+            1,
+        ),
+        "kernel",
+        "INCORRECT_NUMERICAL",
+    ),
+    "one buffer for all, seen transposed": (
+        "kept = {}\n"
+        + FUNCTION.replace("def kernel", "def right")
+        + "def kernel(*operands):\n    y = right(*operands).t()\n"
+        "    buffer = kept.setdefault(y.shape, y.contiguous())\n"
+        "    buffer.copy_(y)\n    return buffer.t()\n",
+        "kernel",
+        "STATE_CARRIED",
+    ),
+    "the first weights kept whatever is put": (
+        "import torch.nn as nn\nput = nn.Module.__setattr__\n\n\ndef once(self, name, value):\n"
+        "    if not isinstance(self, nn.Linear) or name not in self._parameters or len(self.puts) < 2:\n"
+        "        put(self, name, value)\n        self.__dict__.setdefault('puts', [0])\n"
+        "        self.puts.append(0)\n\n\nnn.Linear.__setattr__ = once\n" + AS_SOLVED,
+        "ModelNew",
+        "INCORRECT_NUMERICAL",
+    ),
     "half precision": (
         FUNCTION.replace("normal @ out_weight.T", "(normal.half() @ out_weight.T.half()).float()"),
         "kernel",

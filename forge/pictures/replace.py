@@ -1,0 +1,41 @@
+"""A file that was asked for by name: written whole or not at all, and never through a link."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from forge.errors import UsageError
+
+MODE = 0o644
+
+
+def replace_file(path: Path, content: bytes, *, suffixes: tuple[str, ...]) -> None:
+    """Put `content` where `path` says; a file that is there is replaced, and what it was stays whole until then.
+
+    The ending is asked for because a slip of the hand shall not cost a ledger. Raises UsageError for another one, for
+    what is no plain file, and where the disk refuses.
+    """
+    require_suffix(path, suffixes)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UsageError(f"can't write {str(path)!r}: it is no plain file; expected a new name, or a file to replace")
+    try:
+        descriptor, aside = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), MODE)
+            os.replace(aside, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside)
+    except OSError as error:
+        raise UsageError(
+            f"can't write {str(path)!r} ({error.strerror}): expected a file in a folder that is there"
+        ) from error
+
+
+def require_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
+    """Raise UsageError unless the name says what the file is."""
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"can't write {str(path)!r}: expected a name that ends in {' or '.join(suffixes)}")

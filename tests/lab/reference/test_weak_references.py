@@ -1,0 +1,67 @@
+"""Known wrong answers at a bound that was measured: where they pass, the task says so."""
+
+import pytest
+import torch
+
+from forge.domain.evidence import Admission
+from forge.domain.own_operation import Contract, Normal, Operand, Result
+from forge.domain.policy import Policy
+from forge.lab.reference.admission import Question, admit, coarse
+from forge.lab.reference.binding import expectation, least_error
+from forge.operations.own import own_operation
+
+HUGE = 1e7
+CONTRACT = Contract(
+    slug="scaled",
+    source_sha256="0" * 64,
+    form="function",
+    entry="kernel",
+    init="[]",
+    seed=1,
+    dtype="fp32",
+    arguments=(Operand(name="x", element=None, sizes=(16, 16), drawn=Normal(mean=0.0, deviation=1.0)),),
+    results=(Result(element=None, sizes=(16, 16), error=2.0**-21),),
+)
+
+
+def admitted(factors: torch.Tensor) -> Admission:
+    """Of a reference that multiplies by `factors` [16, 16]."""
+    generator = torch.Generator().manual_seed(1)
+    drawn = [torch.randn(16, 16, generator=generator) for _ in range(3)]
+    (result,) = CONTRACT.results
+    questions = tuple(
+        Question(
+            inputs=(x,),
+            reference=(x * factors,),
+            expected=(expectation(CONTRACT, result, x.double() * factors.double(), Policy()),),
+            earlier=(other * factors,),
+            other_weights=(x * factors,),
+            coarse=(coarse(x, "fp32") * factors,),
+        )
+        for x, other in zip(drawn, [*drawn[1:], drawn[0]], strict=True)
+    )
+    return admit(own_operation(CONTRACT, b""), questions, "fp32", Policy())
+
+
+def test_where_all_values_are_of_one_size_every_wrong_answer_is_refused() -> None:
+    admission = admitted(torch.ones(16, 16))
+    assert least_error(CONTRACT) == 2.0**-21
+    assert admission.survivors == ()
+    assert admission.refused == ()
+    assert admission.mutants >= 10
+
+
+def test_a_relu_is_no_weak_task() -> None:
+    assert admitted((torch.arange(256).reshape(16, 16) % 3 == 0).float()).survivors == ()
+
+
+def test_a_bound_by_a_few_huge_values_shows_by_the_smaller_half() -> None:
+    halves = torch.cat([torch.ones(16, 9), torch.full((16, 7), HUGE)], -1)
+    assert "output: the smaller half left out" in admitted(halves).survivors
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_small_row_or_column_that_nobody_would_miss_shows(axis: int) -> None:
+    factors = torch.ones(16, 16)
+    factors.select(axis, 5).fill_(1 / HUGE)
+    assert admitted(factors).survivors == ("output: the smallest row, column or channel left out",)
