@@ -58,7 +58,7 @@ def test_a_policy_is_a_policy(history, tmp_path, policy):
         published(history, tmp_path).lookup(**ASK, policy=policy)
 
 
-@pytest.mark.parametrize("octaves", [float("nan"), float("inf"), 10**5000, -1, -0.5, True, "1", [1]])
+@pytest.mark.parametrize("octaves", [float("nan"), float("inf"), 10**400, -1, -0.5, True, "1", [1]])
 def test_a_distance_that_is_none_is_refused(octaves):
     with pytest.raises(UsageError, match="bad max_octaves"):
         Policy(max_octaves=octaves)
