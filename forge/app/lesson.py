@@ -140,7 +140,8 @@ def _of_run(known: list[Experiment], run_id: str) -> Experiment:
         if one.event.run_id == run_id:
             return one
     raise LessonRefused(
-        f"the experiment of run {run_id!r} isn't closed: expected one that was refused or timed",
+        f"the experiment of run {run_id!r} isn't closed by an event of its own: expected one that was refused or "
+        "timed since experiments are recorded",
         hint=f"forge run show {run_id}",
     )
 
