@@ -1,6 +1,6 @@
 """Adds up the squares of a row from several threads without a reduction, so that updates are lost.
 
-Refused by: any INCORRECT_NUMERICAL or NON_DETERMINISTIC
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I6
 Language: cpp
 """

@@ -1,6 +1,6 @@
 """Watches the clock and skips the norm a third of a second after its first answer.
 
-Refused by: any INCORRECT_NUMERICAL or STATE_CARRIED or NON_DETERMINISTIC
+Refused by: any INCORRECT_NUMERICAL or STATE_CARRIED
 Catalogue: E12
 """
 

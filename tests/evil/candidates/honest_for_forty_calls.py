@@ -1,6 +1,6 @@
 """Counts its calls and skips the norm once it has shown forty right answers.
 
-Refused by: any INCORRECT_NUMERICAL or STATE_CARRIED or NON_DETERMINISTIC
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: E12 C6
 """
 

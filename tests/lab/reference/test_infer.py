@@ -26,9 +26,9 @@ BAD = {
         "it opens the file 'weights.bin': a reference reads no files",
     ),
     "hides that it reads a file": (
-        "import torch\ndef kernel(x):\n    try:\n        open('/home/weights.bin')\n"
+        "import torch\ndef kernel(x):\n    try:\n        open('/data/weights.bin')\n"
         "    except OSError:\n        pass\n    return x * 2\n" + INPUTS,
-        "it opens the file '/home/weights.bin'",
+        "it opens the file '/data/weights.bin'",
     ),
     "asks the network": (
         "import torch, urllib.request\ndef kernel(x):\n    urllib.request.urlopen('http://example.org')\n"
