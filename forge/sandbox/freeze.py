@@ -4,6 +4,9 @@ Inputs are written and outputs read while the guest stands still: a thread that 
 once time is being taken, and an answer that isn't there when the clock stops is never there. Distrusts the
 guest's processes: they are found by the kernel's own list of PID 1's descendants, and held by pidfd. A timer of the
 kernel's may still continue them, so what each thread has run is read again before they are let go.
+
+The kernel calls a thread stopped while it still has to leave its processor, and a busy or a virtual machine may hold
+it there, or take the processor away from it, for milliseconds. It stands still once it is off the run queue.
 """
 
 import contextlib
@@ -12,11 +15,13 @@ import signal
 import time
 from collections.abc import Iterator
 
-_STOPPED = frozenset((b"T", b"t", b"Z", b"X", b"x"))
+_STOPPED = frozenset((b"T", b"t"))
+_ENDED = frozenset((b"Z", b"X", b"x"))
+"""Threads that never come back to their program, though the kernel may have to clear up after them."""
 _PATIENCE_S = 5.0
-LATE_NS = 100_000
-"""Processor time that all threads of a guest may show after it was stopped, without a new turn of any: the kernel
-calls a thread stopped a moment before it leaves its processor. Whoever runs again takes a turn."""
+_TELLING_S = 0.25
+"""How long a thread that is off its processor may look as if it waited for one, before we take it that this kernel
+doesn't tell us where threads sleep."""
 Ran = dict[str, tuple[int, int]]
 
 
@@ -29,12 +34,14 @@ class Frozen:
         """Process id -> pidfd."""
         self._ran: Ran = {}
         """Thread -> nanoseconds on a processor and turns there, when everything stood still."""
+        self._tells = True
+        """Whether the kernel says where a stopped thread sleeps; it may not, of a process that can't be traced."""
 
     def freeze(self) -> bool:
         """Stop every process but PID 1; False if one of them is still running after seconds."""
-        deadline_s = time.monotonic() + _PATIENCE_S
+        began_s = time.monotonic()
         pause_s = 0.0
-        while time.monotonic() < deadline_s:
+        while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
             found = descendants(self._init_pid)
             fresh = found - self._held.keys()
             for pid in fresh:
@@ -42,17 +49,21 @@ class Frozen:
             moving = {pid for pid in found if not _stopped(pid)}
             if not fresh and not moving:
                 self._ran = _run_times(found)
-                if _run_times(found) == self._ran:  # the last of them has left its processor
+                if self._all_left(found) and not moved(self._ran, _run_times(found)):
                     return True
+                self._tells = self._tells and elapsed_s < _TELLING_S
             for pid in moving & self._held.keys():  # continued by another, or by a timer of its own
                 _signal(self._held[pid], signal.SIGSTOP)
             time.sleep(pause_s)
             pause_s = min(0.01, pause_s * 2 + 0.0001)
         return False
 
-    def stood_still(self) -> bool:
-        """Whether nothing has run since it was stopped; true as well where it never was."""
-        return not self._held or only_late(self._ran, _run_times(descendants(self._init_pid)))
+    def moved(self) -> str:
+        """What has run since it was stopped; empty if nothing, and where it never was."""
+        return moved(self._ran, _run_times(descendants(self._init_pid))) if self._held else ""
+
+    def _all_left(self, pids: set[int]) -> bool:
+        return all(_off_queue(pid) if self._tells else _off_processor(pid) for pid in pids)
 
     @property
     def standing(self) -> bool:
@@ -111,23 +122,51 @@ def _signal(pidfd: int, number: int) -> None:
 
 
 def _stopped(pid: int) -> bool:
-    """Whether every thread of a process stands still, by the kernel's letters."""
-    return all(fields[0] in _STOPPED for _, fields in _of_threads(pid, "stat", after=b")"))
+    """Whether every thread of a process stands still or has ended, by the kernel's letters."""
+    return all(fields[0] in _STOPPED | _ENDED for _, fields in _of_threads(pid, "stat", after=b")"))
+
+
+def _off_queue(pid: int) -> bool:
+    """Whether each stopped thread sleeps somewhere: the kernel says 0 of one that has a processor to leave."""
+    asleep = dict(_of_threads(pid, "wchan"))
+    return all(asleep.get(thread) != [b"0"] for thread in _alive(pid))
+
+
+def _off_processor(pid: int) -> bool:
+    """Whether each stopped thread has left as often as it came; anyone may ask that of any process."""
+    came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
+    left = {thread: int(voluntary) + int(pushed) for thread, [voluntary, pushed] in _switches(pid)}
+    return all(came.get(thread) == left.get(thread) for thread in _alive(pid))
+
+
+def _switches(pid: int) -> Iterator[tuple[str, list[bytes]]]:
+    """How often each thread gave its processor up, and how often it was taken away."""
+    for thread, fields in _of_threads(pid, "status", after=b"\nvoluntary_ctxt_switches:"):
+        yield thread, [fields[0], fields[2]]
+
+
+def _alive(pid: int) -> list[str]:
+    return [thread for thread, fields in _of_threads(pid, "stat", after=b")") if fields[0] not in _ENDED]
 
 
 def _run_times(pids: set[int]) -> Ran:
-    """Nanoseconds on a processor and turns there, of each thread."""
+    """Nanoseconds on a processor and turns there, of each thread that may run again."""
+    alive = {thread for pid in pids for thread in _alive(pid)}
     return {
-        thread: (int(ran), int(turns)) for pid in pids for thread, (ran, _, turns) in _of_threads(pid, "schedstat")
+        thread: (int(ran), int(turns))
+        for pid in pids
+        for thread, (ran, _, turns) in _of_threads(pid, "schedstat")
+        if thread in alive
     }
 
 
-def only_late(before: Ran, now: Ran) -> bool:
-    """Whether no thread came, and those that were there did no more than leave their processors."""
-    if not now.keys() <= before.keys():
-        return False
-    return all(now[thread][1] == before[thread][1] for thread in now) and (
-        sum(now[thread][0] - before[thread][0] for thread in now) <= LATE_NS
+def moved(before: Ran, now: Ran) -> str:
+    """The threads that came or have run between two readings, for people."""
+    ran = {thread: (spent, turns, *before.get(thread, (0, 0))) for thread, (spent, turns) in now.items()}
+    return ", ".join(
+        f"{spent - spent_before} ns in {turns - turns_before} turns"
+        for spent, turns, spent_before, turns_before in ran.values()
+        if (spent, turns) != (spent_before, turns_before)
     )
 
 

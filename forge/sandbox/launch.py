@@ -104,9 +104,9 @@ class Guest:
         """Stop everything it runs; False if it won't stand still. Without a namespace of its own it isn't stopped."""
         return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
 
-    def stood_still(self) -> bool:
-        """Whether nothing of it has run since it was stopped."""
-        return self._frozen is None or self._gone.is_set() or self._frozen.stood_still()
+    def moved(self) -> str:
+        """What of it has run since it was stopped; empty if nothing."""
+        return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
 
     def thaw(self) -> None:
         """Let it go on."""

@@ -184,8 +184,8 @@ class Session:
     def _exchange(self, command: bytes, *, call_id: int, calls: int | None) -> Returned | Refused:
         if select.select([self._replies], [], [], 0)[0]:
             return self._early()
-        if not self._guest.stood_still():
-            reason = Reason(code="TAMPERING", message="the guest went on running while it was stopped")
+        if moved := self._guest.moved():
+            reason = Reason(code="TAMPERING", message=f"the guest went on running while it was stopped: {moved}")
             return Refused(reason, self._guest.log())
         started_ns = self._clock()
         self._guest.thaw()

@@ -3,13 +3,16 @@
 import mmap
 import os
 import struct
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from forge.sandbox.freeze import LATE_NS, Ran, only_late
+from forge.sandbox import freeze
+from forge.sandbox.freeze import Ran, moved
 from forge.sandbox.isolation import Level
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
@@ -30,18 +33,46 @@ if os.fork() == 0:
 count(0)
 """
 
+CROWD = """
+import hashlib, os, threading, time
+def work():
+    while True:
+        hashlib.sha256(b"x" * 20000).digest()
+def doze():
+    while True:
+        time.sleep(0.0002)
+def breed():
+    while True:
+        threading.Thread(target=int).start()
+for task in (work, work, doze, doze, breed):
+    threading.Thread(target=task, daemon=True).start()
+if os.fork() == 0:
+    work()
+work()
+"""
+RESTLESS = """
+import hashlib, time
+while True:
+    hashlib.sha256(b"x" * 100000).digest()
+    time.sleep(0.0001)
+"""
+
 
 def counters(memory: mmap.mmap) -> tuple[int, ...]:
     return struct.unpack_from("3Q", memory, 0)
 
 
-def all_move(memory: mmap.mmap, before: tuple[int, ...]) -> bool:
-    deadline = time.monotonic() + 10
+def within(seconds: float, happens: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if all(now != then for now, then in zip(counters(memory), before, strict=True)):
+        if happens():
             return True
         time.sleep(0.01)
     return False
+
+
+def all_move(memory: mmap.mmap, before: tuple[int, ...]) -> bool:
+    return within(10, lambda: all(now != then for now, then in zip(counters(memory), before, strict=True)))
 
 
 def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walled: Level, tmp_path: Path) -> None:
@@ -88,16 +119,54 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             assert guest.freeze()
 
 
+@pytest.mark.parametrize("telling_s", [0.0, 0.25])
+def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
+    walled: Level, monkeypatch: pytest.MonkeyPatch, telling_s: float
+) -> None:
+    monkeypatch.setattr(freeze, "_TELLING_S", telling_s)
+    confinement = Confinement(
+        argv=(sys.executable, "-I", "-S", "-c", CROWD),
+        binds=runtime_binds(),
+        masked=masked_paths(),
+        environment={},
+        descriptors=(),
+        limits=Limits(wall_s=60),
+    )
+    rivals = [subprocess.Popen([sys.executable, "-I", "-S", "-c", RESTLESS]) for _ in range(4)]
+    try:
+        with start(confinement, isolation=walled) as guest:
+            time.sleep(0.2)
+            for _ in range(25):
+                assert guest.freeze()
+                time.sleep(0.01)
+                assert guest.moved() == ""
+                guest.thaw()
+    finally:
+        for rival in rivals:
+            rival.kill()
+            rival.wait()
+
+
+@pytest.mark.parametrize("left", [freeze._off_queue, freeze._off_processor])
+def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[[int], bool]) -> None:
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"]) as sleeper:
+        assert within(30, lambda: left(sleeper.pid))
+        sleeper.kill()
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) as runner:
+        assert within(30, lambda: not left(runner.pid))
+        runner.kill()
+
+
 @pytest.mark.parametrize(
-    ("now", "still"),
+    ("now", "ran"),
     [
-        ({"7": (500, 3)}, True),
-        ({"7": (500 + LATE_NS, 3)}, True),
-        ({}, True),
-        ({"7": (501 + LATE_NS, 3)}, False),
-        ({"7": (500, 4)}, False),
-        ({"7": (500, 3), "8": (0, 1)}, False),
+        ({"7": (500, 3)}, ""),
+        ({}, ""),
+        ({"7": (501, 3)}, "1 ns in 0 turns"),
+        ({"7": (500, 4)}, "0 ns in 1 turns"),
+        ({"7": (500, 3), "8": (0, 1)}, "0 ns in 1 turns"),
+        ({"7": (600, 4), "8": (9, 1)}, "100 ns in 1 turns, 9 ns in 1 turns"),
     ],
 )
-def test_a_thread_may_leave_its_processor_late_and_no_more(now: Ran, still: bool) -> None:
-    assert only_late({"7": (500, 3)}, now) is still
+def test_a_thread_that_ran_at_all_has_moved(now: Ran, ran: str) -> None:
+    assert moved({"7": (500, 3)}, now) == ran
