@@ -9,7 +9,7 @@ from forge.ledger.exporting import Progress
 from forge.ledger.exporting import export as write
 from forge.ledger.importing import imports
 from forge.ledger.importing import take_in as read
-from forge.ledger.table import SELECT_FOREIGN_OF_TYPE
+from forge.ledger.statements import SELECT_FOREIGN_OF_TYPE
 from forge.proof.files import key_of
 
 Data = dict[str, object]

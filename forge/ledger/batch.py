@@ -13,7 +13,7 @@ from forge.errors import IntegrityError, LedgerCorrupt
 from forge.events import EVENT_TYPES, Event, parse_event
 from forge.events.ledger import LedgerOpened
 from forge.ledger.actors import require_allowed
-from forge.ledger.table import PAYLOAD_LIMIT_BYTES
+from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 
 TEXT_LIMIT = 200
 STREAM_LIMIT = 300

@@ -28,7 +28,7 @@ from forge.ledger.batch import STREAM_LIMIT
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow
 from forge.ledger.failures import storage_errors
-from forge.ledger.table import PAYLOAD_LIMIT_BYTES
+from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 
 FIRST_LINE = b"forge.bundle.v1\n"
 HEADER_LIMIT_BYTES = 1 << 20

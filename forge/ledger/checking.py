@@ -20,8 +20,14 @@ from forge.ledger.audit_tree import StoredNodes
 from forge.ledger.blobs import BlobStore
 from forge.ledger.bundle import BundleHeader, UntrustedBundle
 from forge.ledger.chain import StoredRow, event_hash
+from forge.ledger.statements import (
+    SELECT_ALL,
+    SELECT_FOREIGN,
+    SELECT_FOREIGN_HEAD,
+    SELECT_FOREIGN_PLACE,
+    SELECT_PLACE,
+)
 from forge.ledger.store import Ledger
-from forge.ledger.table import SELECT_ALL, SELECT_FOREIGN, SELECT_FOREIGN_HEAD, SELECT_FOREIGN_PLACE, SELECT_PLACE
 from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
@@ -52,9 +58,7 @@ class _Here:
         self.is_ours = ledger_id == ledger.ledger_id
         self._connection = connection
         self._ledger_id = ledger_id
-        head = connection.execute(
-            SELECT_FOREIGN_HEAD.sql, SELECT_FOREIGN_HEAD.values({"ledger_id": ledger_id})
-        ).fetchone()
+        head = connection.execute(SELECT_FOREIGN_HEAD, (ledger_id,)).fetchone()
         self.size = ledger.head.seq if self.is_ours else head[0] if head else 0
 
     def hash_at(self, seq: int) -> bytes | None:

@@ -11,7 +11,7 @@ from forge.ledger.chain import FORMAT, StoredRow, event_hash, genesis_hash
 from forge.ledger.connection import configure, connect
 from forge.ledger.lock import WriterLock
 from forge.ledger.schema import USER_VERSION, check_identity, check_schema, migrate
-from forge.ledger.table import SELECT_HEAD, SELECT_META, SELECT_TAIL
+from forge.ledger.statements import SELECT_HEAD, SELECT_META, SELECT_TAIL
 from forge.ledger.tree import grow
 
 TAIL_ROWS = 100
@@ -81,7 +81,7 @@ def check_meta(connection: sqlite3.Connection, path: Path) -> str:
 
 def check_tail(connection: sqlite3.Connection, path: Path, genesis: bytes) -> None:
     """Derive the hashes of the last rows again; raise LedgerCorrupt naming the first that differs."""
-    found = connection.execute(SELECT_TAIL.sql, SELECT_TAIL.values({"rows": TAIL_ROWS + 1})).fetchall()
+    found = connection.execute(SELECT_TAIL, (TAIL_ROWS + 1,)).fetchall()
     rows = [StoredRow._make(row) for row in reversed(found)]
     if not rows:
         raise LedgerCorrupt(f"{path}: the ledger has no first event: restore a backup")

@@ -10,7 +10,7 @@ from forge.errors import LedgerCorrupt, UnknownName
 from forge.events import EVENT_TYPES, Event, Recorded, parse_event
 from forge.ledger.chain import StoredRow
 from forge.ledger.failures import storage_errors
-from forge.ledger.table import PAGE_ROWS, select_page
+from forge.ledger.statements import PAGE_ROWS, select_page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +50,16 @@ def pages(connection: sqlite3.Connection, path: Path, wanted: Selection) -> Iter
         types=len(wanted.types),
         correlation=wanted.correlation_id is not None,
     )
-    given: dict[str, object] = {f"type{place}": name for place, name in enumerate(wanted.types)}
-    given |= {"until": wanted.until_seq, "stream": wanted.stream, "correlation_id": wanted.correlation_id}
+    given = [
+        wanted.until_seq,
+        *(one for one in (wanted.stream, *wanted.types, wanted.correlation_id) if one is not None),
+    ]
     after = wanted.after_seq
     left = wanted.limit
     while left is None or left > 0:
         size = PAGE_ROWS if left is None else min(left, PAGE_ROWS)
         with storage_errors(path):
-            values = statement.values(given | {"after": after, "page": size})
-            found = connection.execute(statement.sql, values).fetchall()
+            found = connection.execute(statement, (after, *given, size)).fetchall()
         for row in map(StoredRow._make, found):
             if wanted.whole and row.seq != after + 1:
                 raise _gap(path, after + 1, row.seq)

@@ -7,18 +7,16 @@ over a long history must not cost more than reading it.
 import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import bindparam, case, null, select
 
 from forge.errors import LedgerCorrupt
 from forge.events import EVENT_TYPES
 from forge.events.upcast import upcast
 from forge.ledger.failures import storage_errors
-from forge.ledger.table import EVENT, Statement
+from forge.ledger.statements import select_lines
 
 PAGE_ROWS = 250
 """Rows fetched at a time: no transaction stays open between pages."""
@@ -41,28 +39,16 @@ class Line(NamedTuple):
 _Row = tuple[int, str, int, str, str, bytes, str | None, bytes | None]
 
 
-@lru_cache(maxsize=8)
-def _select(types: tuple[str, ...]) -> Statement:
-    wanted = EVENT.c.type.in_([bindparam(f"type{place}", name) for place, name in enumerate(types)])
-    columns = (EVENT.c.seq, EVENT.c.type, EVENT.c.schema_version, EVENT.c.recorded_at, EVENT.c.actor)
-    payloads = (case((wanted, column), else_=null()) for column in (EVENT.c.payload, EVENT.c.payload_sha256))
-    return Statement(
-        select(*columns, EVENT.c.event_hash, *payloads)
-        .where(EVENT.c.seq > bindparam("after"), EVENT.c.seq <= bindparam("until"))
-        .order_by(EVENT.c.seq)
-        .limit(bindparam("page"))
-    )
-
-
 def replay(
     connection: sqlite3.Connection, path: Path, *, after_seq: int, until_seq: int, types: Collection[str]
 ) -> Iterator[Line]:
     """Yield every event in `after_seq < seq <= until_seq`; raise LedgerCorrupt where one is missing or unsound."""
-    statement = _select(tuple(sorted(types)))
+    wanted = sorted(types)
+    statement = select_lines(len(wanted))
     while after_seq < until_seq:
         with storage_errors(path):
-            values = statement.values({"after": after_seq, "until": until_seq, "page": PAGE_ROWS})
-            found: list[_Row] = connection.execute(statement.sql, values).fetchall()
+            values = (*wanted, after_seq, until_seq, PAGE_ROWS)
+            found: list[_Row] = connection.execute(statement, values).fetchall()
         for row in found:
             after_seq += 1
             if row[0] != after_seq:

@@ -26,7 +26,7 @@ from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
 from forge.ledger.replay import Line, replay
 from forge.ledger.schema import check_schema, migrate
-from forge.ledger.table import INSERT_FOREIGN, INSERT_META, SELECT_NEWEST, SELECT_STREAM_VERSION, SELECT_STREAMS
+from forge.ledger.statements import INSERT_FOREIGN, INSERT_META, SELECT_NEWEST, SELECT_STREAM_VERSION, SELECT_STREAMS
 from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
 

@@ -8,7 +8,7 @@ table is append-only like `event`; the right edge of the tree is derived from it
 import sqlite3
 
 from forge.ledger.merkle import complete_root, consistency_proof, inclusion_proof, tree_root
-from forge.ledger.table import INSERT_NODE, SELECT_LEAVES, SELECT_NODE_COUNT, SELECT_NODES
+from forge.ledger.statements import INSERT_NODE, SELECT_LEAVES, SELECT_NODE_COUNT, SELECT_NODES
 
 STRIDE = 4
 """Levels between two stored ones."""

@@ -12,7 +12,7 @@ from forge.domain.digest import Digest
 from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
 from forge.ledger.batch import PreparedBatch
 from forge.ledger.chain import StoredRow, sealed
-from forge.ledger.table import (
+from forge.ledger.statements import (
     INSERT_EVENT,
     KEYS_AT_ONCE,
     SELECT_BY_KEY,

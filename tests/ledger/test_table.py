@@ -1,3 +1,4 @@
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,8 +9,10 @@ from sqlalchemy import UniqueConstraint
 from sqlalchemy.dialects import sqlite
 from sqlmodel import SQLModel
 
+from forge.ledger import statements
 from forge.ledger.chain import StoredRow
-from forge.ledger.table import EVENT, FOREIGN_EVENT, INSERT_EVENT, LEDGER_META, TREE_NODE, LedgerTables, select_page
+from forge.ledger.statements import INSERT_EVENT, select_lines, select_page
+from forge.ledger.table import EVENT, FOREIGN_EVENT, LEDGER_META, TREE_NODE, LedgerTables
 
 
 @pytest.fixture
@@ -72,6 +75,26 @@ def test_the_ledgers_tables_are_kept_apart_from_any_projections() -> None:
     ],
 )
 def test_every_reading_uses_an_index(asked, index: str, connection: sqlite3.Connection) -> None:
-    sql = select_page(**asked).sql
+    sql = select_page(**asked)
     plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", (1,) * sql.count("?")).fetchall()
     assert index in plan[0][3]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *(sql for name, sql in vars(statements).items() if name.startswith(("INSERT_", "SELECT_"))),
+        *(select_lines(types) for types in (0, 1, 3)),
+    ],
+)
+def test_sqlite_knows_what_every_statement_names(sql: str, connection: sqlite3.Connection) -> None:
+    connection.execute(f"EXPLAIN {sql}", (None,) * (len(set(re.findall(r"\?\d+", sql))) or sql.count("?")))
+
+
+def test_a_row_is_inserted_whole_into_each_table() -> None:
+    for sql, table in (
+        (statements.INSERT_META, LEDGER_META),
+        (statements.INSERT_NODE, TREE_NODE),
+        (statements.INSERT_FOREIGN, FOREIGN_EVENT),
+    ):
+        assert sql.startswith(f"INSERT INTO {table.name} ({', '.join(table.columns.keys())}) VALUES")

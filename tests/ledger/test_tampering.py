@@ -17,8 +17,8 @@ from forge.ledger.checkpoints import issue
 from forge.ledger.keyring import Keyring
 from forge.ledger.merkle import complete_root
 from forge.ledger.signing import log_name
+from forge.ledger.statements import INSERT_EVENT
 from forge.ledger.store import Ledger
-from forge.ledger.table import INSERT_EVENT
 
 from .making import LEDGER_ID, ORIGIN, fill, new_id, now, open_ledger
 
