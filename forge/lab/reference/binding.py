@@ -166,7 +166,8 @@ def _batch(contract: Contract, tensors: Tensors) -> int:
 
 def _certain(answer: Tensors | Refused) -> Tensors:
     if isinstance(answer, Refused):
-        raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}; {answer.log[-300:]}")
+        log = f"; {answer.log[-300:]}" if answer.log else ""
+        raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}{log}")
     return answer
 
 

@@ -13,7 +13,7 @@ from forge.domain.operation import InputKind, Operation
 from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Integers, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
-from forge.errors import ReferenceRefused
+from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.job import Progress, processors
 from forge.lab.reference.admission import Question as Tried
 from forge.lab.reference.admission import admit, coarse
@@ -79,7 +79,10 @@ def infer(
     with opened as answers:
         if answers.failed is not None:
             raise refusal(question.name, f"it can't be loaded twice: {answers.failed.reason.message}")
-        return _Inference(question, answers, policy, progress).run(rng, generator=description.generator)
+        try:
+            return _Inference(question, answers, policy, progress).run(rng, generator=description.generator)
+        except EnvironmentUnfit as error:  # a call that ran before: it needs nearly all the memory that there is
+            raise refusal(question.name, f"it answers only sometimes: {error}") from error
 
 
 class _Inference:

@@ -50,6 +50,11 @@ BAD = {
         "import torch\ndef kernel(x):\n    return x * len(bytearray(2**40))\n" + INPUTS,
         "the call needs more memory than a guest may have",
     ),
+    "answers for a while": (
+        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 28:\n"
+        "        raise MemoryError\n    return x * 2\n" + INPUTS,
+        "it answers only sometimes: the reference failed in its guest: the call ran out of memory",
+    ),
     "ends its process": ("import os, torch\ndef kernel(x):\n    os._exit(3)\n" + INPUTS, "it ended its process"),
     "forges what it is": (
         'import json, torch\njson.dumps = lambda *_: \'{"problem": {"code": "forward", "text": "\\\\u001b[2J"}}\'\n'
