@@ -138,6 +138,7 @@ def pipeline(
     directory: Folder,
     author: Author = None,
     again: Again = False,
+    device: DeviceName = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -145,8 +146,10 @@ def pipeline(
 
     Example: forge pipeline last examples/honest_cpp
     """
+    from forge.app.device import chosen_device
     from forge.errors import EnvironmentUnfit
 
+    chosen_device(device)
     answers: dict[str, Answer] = {}
     with open_workspace(home) as workspace:
         run_id = workspace.find_run(run).run_id

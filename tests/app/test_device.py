@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from forge.app.device import calibrated, latest_ceilings, required_ceilings
 from forge.app.workspace import Workspace
 from forge.domain.device import PROTOCOL_VERSION
@@ -40,7 +42,11 @@ def test_a_calibration_is_told_and_recorded(empty: Path) -> None:
     assert said.document["ceilings"] == recorded.event.ceilings.model_dump(mode="json")
 
 
-def test_a_gpu_that_is_not_here_is_refused(empty: Path) -> None:
-    said = ask("doctor", "--device", "97", "--home", empty)
+@pytest.mark.parametrize(
+    "command",
+    ["doctor", "verify last", "bench last", "pipeline last examples/honest_cpp", "profile last"],
+)
+def test_a_gpu_that_is_not_here_is_refused(empty: Path, command: str) -> None:
+    said = ask(*command.split(), "--device", "97", "--home", empty)
     assert (said.status, said.out) == (2, "")
     assert "unknown GPU '97'" in said.err
