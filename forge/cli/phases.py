@@ -1,6 +1,6 @@
 """The phases: plan, prompt, submit, verify, bench, promote, and pipeline, which runs the last four."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,35 +147,44 @@ def pipeline(
     Example: forge pipeline last examples/honest_cpp
     """
     from forge.app.device import chosen_device
-    from forge.errors import EnvironmentUnfit
 
     chosen_device(device)
-    answers: dict[str, Answer] = {}
     with open_workspace(home) as workspace:
         run_id = workspace.find_run(run).run_id
-        steps: tuple[tuple[str, Callable[[], Answer]], ...] = (
-            ("submit", lambda: _submit(workspace, run_id, directory, author)),
-            ("verify", lambda: _verify(workspace, run_id, again=again)),
-            ("bench", lambda: _bench(workspace, run_id)),
-            ("promote", lambda: _promote(workspace, run_id)),
+        answers = _until_refused(
+            {
+                "submit": lambda: _submit(workspace, run_id, directory, author),
+                "verify": lambda: _verify(workspace, run_id, again=again),
+                "bench": lambda: _bench(workspace, run_id),
+                "promote": lambda: _promote(workspace, run_id),
+            },
+            as_json=as_json,
         )
-        for name, step in steps:
-            try:
-                answers[name] = step()
-            except EnvironmentUnfit as unfit:
-                if as_json:
-                    reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
-                    emit_json({"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers})
-                raise
-            if not as_json:
-                show(name, answers[name])
-            if answers[name]["verdict"] != "accepted":
-                break
         following = _next(workspace, run_id)
-    last = answers[name]
+    last = list(answers.values())[-1]
     if as_json:
         emit_json({**last, "kernel_id": last.get("kernel_id"), "phases": answers})
     _leave(last, following)
+
+
+def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) -> dict[str, Answer]:
+    """Take the steps in order, up to the first that isn't accepted."""
+    from forge.errors import EnvironmentUnfit
+
+    answers: dict[str, Answer] = {}
+    for name, step in steps.items():
+        try:
+            answers[name] = step()
+        except EnvironmentUnfit as unfit:
+            if as_json:
+                reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
+                emit_json({"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers})
+            raise
+        if not as_json:
+            show(name, answers[name])
+        if answers[name]["verdict"] != "accepted":
+            break
+    return answers
 
 
 def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
