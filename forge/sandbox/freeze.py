@@ -129,20 +129,20 @@ def _stopped(pid: int) -> bool:
 def _off_queue(pid: int) -> bool:
     """Whether each stopped thread sleeps somewhere: the kernel says 0 of one that has a processor to leave."""
     asleep = dict(_of_threads(pid, "wchan"))
-    return all(asleep.get(thread) != [b"0"] for thread in _alive(pid))
+    return all(asleep.get(thread) not in (None, [], [b"0"]) for thread in _alive(pid))
 
 
 def _off_processor(pid: int) -> bool:
-    """Whether each stopped thread has left as often as it came; anyone may ask that of any process."""
+    """Whether each stopped thread has left as often as it came, where that is counted; anyone may ask that."""
     came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
-    left = {thread: int(voluntary) + int(pushed) for thread, [voluntary, pushed] in _switches(pid)}
-    return all(came.get(thread) == left.get(thread) for thread in _alive(pid))
+    left = {thread: _times_left(fields) for thread, fields in _of_threads(pid, "status")}
+    return all(not came.get(thread) or came[thread] == left.get(thread) for thread in _alive(pid))
 
 
-def _switches(pid: int) -> Iterator[tuple[str, list[bytes]]]:
-    """How often each thread gave its processor up, and how often it was taken away."""
-    for thread, fields in _of_threads(pid, "status", after=b"\nvoluntary_ctxt_switches:"):
-        yield thread, [fields[0], fields[2]]
+def _times_left(status: list[bytes]) -> int:
+    """How often a thread gave its processor up, or lost it. Names that a guest gives are too short to be these."""
+    fields = zip(status, status[1:], strict=False)
+    return sum(int(value) for name, value in fields if name.endswith(b"voluntary_ctxt_switches:"))
 
 
 def _alive(pid: int) -> list[str]:
