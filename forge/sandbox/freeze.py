@@ -14,6 +14,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X", b"x"))
@@ -141,8 +142,8 @@ def _off_processor(pid: int) -> bool:
 
 def _times_left(status: list[bytes]) -> int:
     """How often a thread gave its processor up, or lost it. Names that a guest gives are too short to be these."""
-    fields = zip(status, status[1:], strict=False)
-    return sum(int(value) for name, value in fields if name.endswith(b"voluntary_ctxt_switches:"))
+    named = pairwise(status)
+    return sum(int(value) for name, value in named if name.endswith(b"voluntary_ctxt_switches:"))
 
 
 def _alive(pid: int) -> list[str]:
