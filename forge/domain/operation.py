@@ -63,6 +63,8 @@ class Expectation:
     on_integers: OnIntegers = "as_usual"
     """What inputs of small integers make of it: equal to the last bit; right but for what follows sums that are
     exact in any order; or as usual, since honest kernels divide on the way, as running means do."""
+    errs_by_scale: bool = False
+    """Whether the baseline's own error in a row is allowed in proportion to `scale`, as far as that is less."""
 
 
 @dataclass(frozen=True)

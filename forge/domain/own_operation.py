@@ -7,7 +7,7 @@ parsed, ranges of values and tolerances are computed by the host from bytes that
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from forge.domain.digest import Digest, Value
 from forge.domain.operation import InputKind
@@ -97,6 +97,20 @@ class Weight(Value):
     """Whether it is a parameter; else a buffer."""
 
 
+Around = Literal["all", "row", "sample", "channel"]
+"""The values around one: all, those along the last axis, or those at its place on the first or second axis."""
+
+
+class Local(Value):
+    """That a result's errors follow the values at hand: each value's own size, and a share of those around it."""
+
+    around: Around
+    share: Annotated[float, Field(ge=0, le=1)]
+    """Of the root mean square of the values around, beside the value's own size."""
+    error: Annotated[float, Field(ge=0)]
+    """Largest error over that size; of several seeds, rounded up to a power of two."""
+
+
 class Result(Value):
     """A tensor that the reference returns."""
 
@@ -106,6 +120,16 @@ class Result(Value):
     error: Annotated[float, Field(ge=0)] = 0.0
     """Largest error of the reference in the task's type, over the root mean square of its exact values; of several
     seeds, rounded up to a power of two."""
+    local: Local | None = None
+    """What narrows the bound further, where that error alone lets known wrong answers pass."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Without `local` where there is none: contracts from before it keep their digests."""
+        written: dict[str, object] = write(self)
+        if self.local is None:
+            del written["local"]
+        return written
 
 
 class Contract(Value):

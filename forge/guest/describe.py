@@ -94,7 +94,7 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     called: Function = getattr(loaded, entry)
     init = _step("init", "get_init_inputs()", lambda: _initial(loaded))
     draw = _drawing(loaded, body["operands"])
-    literal = _literal(init, "get_init_inputs()")
+    literal = _step("literal", "get_init_inputs()", lambda: _literal(init, "get_init_inputs()"))
     dtype: torch.dtype = getattr(torch, str(body["dtype"]))
     limit_bytes = int(str(body["limit_bytes"]))
     _require_room(called if form == "model" else None, init, draw, limit_bytes, itemsize=dtype.itemsize)
@@ -107,13 +107,14 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     arguments = [one.to(dtype) if _is_float(one) else one for one in drawn]
     returned = _step("forward", "the call", lambda: _called(built or called, arguments, dtype))
     names = _names(called, form, len(drawn))
+    arguments_said = _step("literal", "an argument", lambda: list(map(_argument, names, drawn)))
     return {
         "form": form,
         "entry": entry,
         "init": literal,
-        "arguments": [_argument(name, one) for name, one in zip(names, drawn, strict=True)],
-        "states": _states(built),
-        "results": [_result(one) for one in returned],
+        "arguments": arguments_said,
+        "states": _step("init", "the state dict", lambda: _states(built)),
+        "results": _step("no_tensor", "a result", lambda: list(map(_result, returned))),
         "generator": "get_inputs" in vars(loaded),
     }
 
@@ -141,7 +142,7 @@ def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
         text = f"{type(error).__name__}: {error}"
         if "not enough memory" in text or "out of memory" in text or "can't allocate memory" in text:
             raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
-        raise ProblemError(code, f"{what} raises {text}") from None
+        raise ProblemError("device" if "cuda" in text.lower() else code, f"{what} raises {text}") from None
 
 
 def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
@@ -219,7 +220,8 @@ def _names(called: Function, form: str, count: int) -> list[str]:
     function = getattr(called, "forward") if form == "model" else called  # noqa: B009 (a module's class has one)
     parameters = list(inspect.signature(function).parameters.values())[1 if form == "model" else 0 :]
     plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return [plain[place] if place < len(plain) else f"input_{place}" for place in range(count)]
+    usable = dict(enumerate(one if one.isascii() else "" for one in plain))
+    return [usable.get(place) or f"input_{place}" for place in range(count)]
 
 
 def _argument(name: str, value: object) -> dict[str, object]:
@@ -231,12 +233,17 @@ def _argument(name: str, value: object) -> dict[str, object]:
 def _result(value: object) -> dict[str, object]:
     if not isinstance(value, torch.Tensor):
         raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where tensors are expected")
+    if type(value) is not torch.Tensor:
+        raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where plain tensors are expected")
     return _tensor(value)
 
 
 def _tensor(value: torch.Tensor) -> dict[str, object]:
-    if value.layout is not torch.strided:
-        raise ProblemError("no_tensor", f"a tensor is {value.layout}, where dense ones are expected")
+    if value.layout is not torch.strided or value.is_nested:
+        kind = "nested" if value.is_nested else value.layout
+        raise ProblemError("no_tensor", f"a tensor is {kind}, where dense ones are expected")
+    if value.device.type != "cpu":
+        raise ProblemError("device", f"a tensor lies on the device {str(value.device)!r}")
     return {"dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape)}
 
 

@@ -106,10 +106,12 @@ def _itemsize(element: ElementType | None, dtype: DType) -> int:
 def _numerics(contract: Contract) -> str:
     errors = ", ".join(f"{one.error:.3g}" for one in contract.results)
     if contract.wide:
+        narrowed = any(one.local is not None for one in contract.results)
+        follows = " Where values are small, so is the bound: it follows each value." if narrowed else ""
         return (
             "The oracle is the reference file itself, run in fp64 on the inputs as given. The bound is measured: the "
             f"reference's own error in {contract.dtype}, over the root mean square of the exact values, is at most "
-            f"{errors}; docs/numerics.md has the factors."
+            f"{errors}; docs/numerics.md has the factors.{follows}"
         )
     return (
         f"The reference doesn't run in fp64, so it is its own oracle in {contract.dtype}, with a wider tolerance; "

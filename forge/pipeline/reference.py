@@ -48,11 +48,13 @@ def create_own(inferred: Inferred, terms: Terms, *, policy: Policy, rng: random.
 
 def tolerance_of(contract: Contract, policy: Policy) -> dict[str, object]:
     """What the bound is made of."""
+    narrowed = [one.local.model_dump(mode="json") if one.local else None for one in contract.results]
     return {
         "oracle": "fp64" if contract.wide else contract.dtype,
         "errors": [one.error for one in contract.results],
         "factor": FACTOR,
         "multiples": [policy.tolerance_baseline_multiple, policy.tolerance_accumulate_multiple],
+        **({"locals": narrowed} if any(narrowed) else {}),
     }
 
 

@@ -5,11 +5,13 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import get_args
 
 import pytest
 import torch
 
 from forge.domain.candidate import Metadata
+from forge.domain.tensors import LayoutName
 from forge.errors import UsageError
 from forge.lab.artifact import staged_files
 from forge.lab.calling import outputs_of
@@ -18,6 +20,7 @@ from forge.lab.gates import GATES
 from forge.lab.inputs import draw
 from forge.lab.job import Job
 from forge.lab.judge import judge
+from forge.lab.placement import Placement
 from forge.lab.probe import Probe
 from forge.lab.subject import loaded, staged
 from forge.operations import OPERATIONS, find_operation, reference_source
@@ -165,6 +168,15 @@ def test_only_outputs_are_updated_and_in_the_same_form() -> None:
             assert inputs[name].model_copy(update={"values": outputs[name].values}) == outputs[name]
         assert {spec.name for spec in operation.returned} == set(outputs) - set(operation.updates)
         assert not set(inputs) & {spec.name for spec in operation.returned}
+
+
+@pytest.mark.parametrize("layout", get_args(LayoutName))
+def test_an_updated_input_has_no_byte_that_is_neither_judged_nor_in_a_red_zone(layout: LayoutName) -> None:
+    for operation in OPERATIONS.values():
+        for spec in operation.inputs:
+            if spec.name in operation.updates:
+                form = Placement(layout=layout).form(operation, spec, operation.workloads[0], "fp32")
+                assert form.at(0).is_dense, (operation.name, spec.name)
 
 
 def test_a_cache_that_the_lab_cant_lay_out_is_refused_though_little_of_it_is_touched() -> None:

@@ -154,5 +154,16 @@ def allowed(
         growth = _growth(expectation, patterned=False, integers=False)
     baseline_error = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
     in_row = baseline_error.amax(-1, keepdim=True) if value.dim() > 1 else baseline_error
+    if expectation.errs_by_scale and value.dim() > 1:
+        in_row = in_row.minimum(_in_proportion(baseline_error, expectation.scale, dtype))
     reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
     return torch.maximum(policy.tolerance_baseline_multiple * in_row, reachable)
+
+
+def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> torch.Tensor:
+    """The largest error over its scale in each row, times each element's scale; no element's less than its own.
+
+    Where the type ends, errors are of one size and say nothing of the row's.
+    """
+    ratios = ((errors - SMALLEST_SIZE[dtype]).clamp_(min=0) / scale).nan_to_num(nan=0.0, posinf=0.0)
+    return (ratios.amax(-1, keepdim=True) * scale).maximum(errors)

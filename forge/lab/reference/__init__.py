@@ -6,5 +6,7 @@
 - `binding`: a frozen contract as an operation that can be judged by
 - `infer`: from a file to a contract, or a refusal that says why
 - `admission`: known wrong answers against it
+- `trial`: whether they are refused, if need be by a narrower bound
+- `locality`: which sizes its errors follow, and so how narrow that may be
 - `gates`: what a candidate is asked
 """

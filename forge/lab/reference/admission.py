@@ -1,6 +1,7 @@
 """Is a reference worth judging by? Known wrong answers to its inputs are refused, and right ones accepted.
 
-A wrong answer that equals the right one everywhere (one column, rolled) isn't wrong, and isn't counted.
+A wrong answer that equals the right one everywhere (one column, rolled) isn't wrong, and isn't counted; nor is one
+that differs only by what is too small for the type, which may be taken for zero.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from forge.domain.evidence import Admission
 from forge.domain.operation import Expected, Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.judge import judge
+from forge.lab.judge import SMALLEST_SIZE, judge
 
 if TYPE_CHECKING:
     import torch
@@ -99,7 +100,14 @@ def _honest(questions: tuple[Question, ...]) -> Iterator[tuple[str, list[Tensors
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return bool((one == other).all())
+    return bool(((one == other) | ~_shows(one.double() - other.double(), other.dtype)).all())
+
+
+def _shows(sizes: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Where something is too large to be taken for zero: a running product's last values all are."""
+    import torch
+
+    return sizes.abs() > 2 * SMALLEST_SIZE["fp16" if dtype == torch.float16 else "fp32"]
 
 
 def _zeros(question: Question, place: int) -> torch.Tensor:
@@ -145,7 +153,7 @@ def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
 def _smaller_half_left_out(question: Question, place: int) -> torch.Tensor | None:
     """Zeros for what isn't above the median size: where a few values are huge, a bound by theirs sees no other."""
     right = question.reference[place].clone()
-    sizes = right[right != 0].double().abs()
+    sizes = right[_shows(right.double(), right.dtype)].double().abs()
     if not right.is_floating_point() or sizes.numel() < 2 * FEWEST:
         return None
     right[right.double().abs() <= sizes.median()] = 0
@@ -161,7 +169,7 @@ def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | N
     for axis in range(right.dim() if right.dim() > 1 else 0):
         others = [one for one in range(right.dim()) if one != axis]
         sizes = right.double().square().mean(others)
-        sizes[(right != 0).sum(others) < FEWEST] = math.inf
+        sizes[_shows(right.double(), right.dtype).sum(others) < FEWEST] = math.inf
         position = int(sizes.argmin()) if sizes.numel() > 1 else 0
         if sizes.numel() > 1 and (smallest is None or float(sizes[position]) < smallest[0]):
             smallest = float(sizes[position]), axis, position

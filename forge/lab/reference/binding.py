@@ -19,9 +19,11 @@ from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.errors import EnvironmentUnfit
 from forge.lab.inputs import torch_dtype
 from forge.lab.job import Job
+from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import BESIDE_THE_SUM
-from forge.lab.reference.answers import Answers, rms
+from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.families import draw_family
+from forge.lab.reference.locality import sizes_of
 from forge.lab.subject import own_arena_bytes
 from forge.sandbox.reply import Refused
 
@@ -70,10 +72,10 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
     count = len(contract.tensors)
 
     def reference(*inputs: torch.Tensor) -> Tensors:
-        return _certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+        return certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
 
     def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
-        values = _certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
+        values = certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
         device = inputs[0].device
         pairs = zip(contract.results, values, strict=True)
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
@@ -90,9 +92,28 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
     exact = value.double()
     error = FACTOR * max(result.error, least_error(contract)) * rms(exact)
     unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + BESIDE_THE_SUM)
+    scale = torch.full_like(exact, error / unit)
+    if result.local is not None:
+        scale = scale.minimum(FACTOR * result.local.error / unit * sizes_of(result.local, exact))
     return Expectation(
-        value=exact, scale=torch.full_like(exact, error / unit), terms=1, roundings=ROUNDINGS, on_integers="as_usual"
+        value=exact,
+        scale=scale,
+        terms=1,
+        roundings=ROUNDINGS,
+        on_integers="as_usual",
+        errs_by_scale=result.local is not None,
     )
+
+
+def errs_within(contract: Contract, result: Result, got: torch.Tensor, exact: torch.Tensor) -> bool:
+    """Whether a float result of the reference's errs by no more than was measured at its own values."""
+    if not relative_error(got, exact, dtype=contract.dtype) <= result.error:
+        return False
+    if result.local is None:
+        return True
+    exact = exact.double()
+    most = result.local.error * sizes_of(result.local, exact) + SMALLEST_SIZE[contract.dtype]
+    return bool(((got.double() - exact).abs() <= most).all())
 
 
 class Drawing:
@@ -164,7 +185,8 @@ def _batch(contract: Contract, tensors: Tensors) -> int:
     return contract.batch
 
 
-def _certain(answer: Tensors | Refused) -> Tensors:
+def certain(answer: Tensors | Refused) -> Tensors:
+    """The answer, or raise EnvironmentUnfit: another like it was given before."""
     if isinstance(answer, Refused):
         log = f"; {answer.log[-300:]}" if answer.log else ""
         raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}{log}")

@@ -44,6 +44,7 @@ ProblemCode = Literal[
     "memory",
     "room",
     "large",
+    "device",
 ]
 
 
@@ -159,7 +160,7 @@ def parse_description(question: Question, untrusted: bytes, limit_bytes: int) ->
         description = Description.model_validate(document)
         _require_whole(question, description)
     except (ValidationError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        first = _first(error) if isinstance(error, ValidationError) else str(error)
         raise refusal(question.name, f"what it is can't be written down: {first[:200]}") from error
     if not any(one.literal is None for one in description.arguments):
         raise refusal(question.name, "it takes no tensor: expected at least one among its arguments")
@@ -168,6 +169,12 @@ def parse_description(question: Question, untrusted: bytes, limit_bytes: int) ->
     if len(description.results) > 4:
         raise refusal(question.name, f"it returns {len(description.results)} tensors: expected at most 4")
     return description
+
+
+def _first(error: ValidationError) -> str:
+    """What is wrong, and where."""
+    wrong = error.errors()[0]
+    return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
 
 
 def _require_whole(question: Question, description: Description) -> None:
@@ -202,6 +209,8 @@ def _explained(problem: Problem, limit_bytes: int) -> str:
             return f"{text}: a reference needs no network, and its sandbox has none"
         case "process":
             return f"{text}: a reference starts no programs"
+        case "device":
+            return f"{text}: a reference runs on the processor, and asks for no other device"
         case "large":
             return "what it is takes too many words"
         case _:

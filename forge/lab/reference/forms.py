@@ -4,7 +4,7 @@ import re
 
 from forge.domain.digest import sha256
 from forge.domain.own_operation import Constant, Contract, Generated, Operand, Result, Weight
-from forge.domain.tensors import TORCH_NAMES, ElementType
+from forge.domain.tensors import INTEGERS, TORCH_NAMES, ElementType
 from forge.lab.reference.describe import Description, Question, refusal
 
 FLOATS = frozenset({"float32", "float16", "bfloat16", "float64"})
@@ -60,6 +60,9 @@ def element_of(dtype: str, question: Question, what: str) -> ElementType | None:
     """The element type by torch's name; None for floats, which are all of the task's type."""
     if dtype in FLOATS:
         return None
-    if dtype not in _ELEMENTS:
-        raise refusal(question.name, f"{what} is {dtype}: expected floats, integers or truth values")
-    return _ELEMENTS[dtype]
+    element = _ELEMENTS.get(dtype)
+    if element not in INTEGERS:
+        raise refusal(
+            question.name, f"{what} is {dtype}: expected floats of 16 bits or more, integers or truth values"
+        )
+    return element

@@ -15,13 +15,12 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.job import Progress, processors
-from forge.lab.reference.admission import Question as Tried
-from forge.lab.reference.admission import admit, coarse
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
-from forge.lab.reference.binding import Drawing, bound, least_error, rounded_up
+from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
 from forge.lab.reference.describe import Question, describe, refusal
 from forge.lab.reference.families import KINDS, family_of
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.trial import tried
 from forge.lab.subject import own_arena_bytes
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
@@ -37,6 +36,8 @@ OTHER_BATCHES = (3, 2)
 HELD_OUT = 4
 MOST_BATCH = 64
 REPEATS = 2
+MOST_ERROR = 0.25
+"""Of a result's root mean square: beyond that an answer of zeros would do."""
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,14 @@ class _Inference:
         self._progress("its own error in fp64")
         self._set(wide=self._runs_wide(cases[0]))
         self._set(results=self._errors(cases, rights))
+        self._progress("known wrong answers")
+        admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
         kinds = KINDS if self._contract.set_bytes <= HEAVY_BYTES else KINDS_OF_HEAVY
         self._set(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._vary_batch()
         held_out = self._held_out(rng)
-        self._progress("known wrong answers")
-        operation = own_operation(self._contract, self._question.source)
-        live = bound(operation, self._answers, self._policy)
-        questions = tuple(self._tried(live, cases, place) for place in range(SEEDS))
-        admission = admit(operation, questions, self._contract.dtype, self._policy)
+        self._require_same(cases[0], rights[0])
         return Inferred(self._contract, self._question.source, admission, held_out)
 
     def _set(self, **changes: object) -> None:
@@ -171,17 +170,19 @@ class _Inference:
 
     def _require_sound(self, case: Tensors, rights: list[Tensors]) -> None:
         for _ in range(REPEATS):
-            again = self._asked(case)
-            for one, other in zip(rights[0], again, strict=True):
-                if not same(one, other):
-                    raise self._refused(
-                        "it isn't deterministic: two calls with the same operands differ, so it draws random numbers "
-                        "(a dropout, in a module that isn't in evaluation mode) or remembers earlier calls"
-                    )
+            self._require_same(case, rights[0])
         if not self._answers.left_alone(case):
             raise self._refused("it writes to its operands, which no candidate may")
         if not all(bool(one.isfinite().all()) for right in rights for one in right if one.is_floating_point()):
             raise self._refused("it gives NaN or infinity on inputs like its own")
+
+    def _require_same(self, case: Tensors, right: Tensors) -> None:
+        """Ask again, at the end once more: by then other calls lie between."""
+        if not all(map(same, right, self._asked(case))):
+            raise self._refused(
+                "it isn't deterministic: two calls with the same operands differ, so it draws random numbers "
+                "(a dropout, in a module that isn't in evaluation mode) or remembers earlier calls"
+            )
 
     def _require_dependence(self, cases: list[Tensors], rights: list[Tensors]) -> None:
         count = len(self._contract.tensors)
@@ -201,7 +202,12 @@ class _Inference:
             if isinstance(exact, Refused):
                 raise self._refused(f"it runs in fp64 only sometimes: {exact.reason.message}")
             for place, (got, value) in enumerate(zip(right, exact, strict=True)):
-                worst[place] = max(worst[place], relative_error(got, value))
+                worst[place] = max(worst[place], relative_error(got, value, dtype=self._contract.dtype))
+        if max(worst) > MOST_ERROR:
+            raise self._refused(
+                f"in fp64 it gives another answer, {max(worst):.2g} of its size away: it draws random numbers under "
+                "a seed of its own, remembers earlier calls, or loses its result to rounding"
+            )
         least = least_error(self._contract)
         return tuple(
             one.model_copy(update={"error": rounded_up(max(error, least)) if one.element is None else 0.0})
@@ -221,7 +227,7 @@ class _Inference:
         if isinstance(got, Refused) or isinstance(exact, Refused):
             return False
         return all(
-            bool(one.isfinite().all()) and relative_error(one, value) <= result.error
+            bool(one.isfinite().all()) and errs_within(contract, result, one, value)
             for result, one, value in zip(contract.results, got, exact, strict=True)
             if result.element is None
         )
@@ -273,18 +279,3 @@ class _Inference:
         drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
         alone = [1] if self._stays_sound("normal", batch=1) else []  # normalising over one sample leaves only errors
         return tuple({BATCH: batch} for batch in (*alone, *sorted(drawn)) if self._runs_at(batch))
-
-    def _tried(self, live: Operation, cases: list[Tensors], place: int) -> Tried:
-        contract, case = self._contract, cases[place]
-        count = len(contract.tensors)
-        other = cases[(place + 1) % len(cases)]
-        reference = live.reference(*case)
-        assert isinstance(reference, tuple)
-        return Tried(
-            inputs=case,
-            reference=reference,
-            expected=live.oracle(*case),
-            earlier=self._asked((*other[:count], *case[count:])),
-            other_weights=self._asked((*case[:count], *other[count:])),
-            coarse=self._asked(tuple(coarse(one, contract.dtype) for one in case)),
-        )

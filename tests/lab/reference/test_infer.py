@@ -51,7 +51,7 @@ BAD = {
         "the call needs more memory than a guest may have",
     ),
     "answers for a while": (
-        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 28:\n"
+        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 10:\n"
         "        raise MemoryError\n    return x * 2\n" + INPUTS,
         "it answers only sometimes: the reference failed in its guest: the call ran out of memory",
     ),
@@ -77,6 +77,42 @@ BAD = {
     ),
     "gives a constant": ("import torch\ndef kernel(x):\n    return torch.ones(4)\n" + INPUTS, "doesn't depend on"),
     "gives NaN": ("import torch\ndef kernel(x):\n    return x.log()\n" + INPUTS, "NaN or infinity"),
+    "remembers calls for a while": (
+        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n"
+        "    return x * 2 if len(calls) < 40 else x * 3\n" + INPUTS,
+        "two calls with the same operands differ",
+    ),
+    "draws random numbers under a seed of its own": (
+        "import torch\ndef kernel(x):\n    torch.manual_seed(0)\n    return x + torch.randn(32)\n" + INPUTS,
+        "in fp64 it gives another answer",
+    ),
+    "asks for a GPU": (
+        "import torch\ndef kernel(x):\n    return x * 2\ndef get_inputs():\n    return [torch.rand(4, 32).cuda()]\n",
+        "a reference runs on the processor",
+    ),
+    "makes tensors without values": (
+        "import torch\ntorch.set_default_device('meta')\ndef kernel(x):\n    return x * 2\n" + INPUTS,
+        "a tensor lies on the device 'meta'",
+    ),
+    "returns fp8": (
+        "import torch\ndef kernel(x):\n    return x.to(torch.float8_e4m3fn)\n" + INPUTS,
+        "a result is float8_e4m3fn: expected floats of 16 bits or more",
+    ),
+    "returns nested tensors": (
+        "import torch\ndef kernel(x):\n    return torch.nested.nested_tensor([x[0], x[1, :3]])\n" + INPUTS,
+        "a tensor is nested",
+    ),
+    "returns a parameter": (
+        "import torch\ndef kernel(x):\n    return torch.nn.Parameter(x * 2)\n" + INPUTS,
+        "the call returns Parameter, where plain tensors are expected",
+    ),
+    "takes a number of too many digits": (
+        "import torch\nclass Model(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "    def forward(self, x):\n        return x * 2\n"
+        + INPUTS
+        + "def get_init_inputs():\n    return [10**5000]\n",
+        "get_init_inputs() raises ValueError",
+    ),
     "gives complex numbers": ("import torch\ndef kernel(x):\n    return torch.fft.fft(x)\n" + INPUTS, "complex64"),
     "takes what can't be written down": (
         "import torch\ndef kernel(x, f):\n    return x\ndef get_inputs():\n    return [torch.rand(4, 32), print]\n",
@@ -130,6 +166,11 @@ def test_the_same_file_inferred_again_has_the_same_name(walls: Isolation) -> Non
     again = ask(frozen().source.decode())
     assert again.operation.name == frozen().operation.name
     assert again.operation.name.startswith("own_a_reference_")
+
+
+def test_an_argument_that_is_not_named_in_ascii_goes_by_its_place(walls: Isolation) -> None:
+    (argument,) = ask("import torch\ndef kernel(größe):\n    return größe * 2\n" + INPUTS).contract.arguments
+    assert argument.name == "input_0"
 
 
 def test_a_function_with_declared_operands_needs_no_generator(walls: Isolation) -> None:

@@ -6,7 +6,9 @@ import torch
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Normal, Operand, Result
 from forge.domain.policy import Policy
+from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.lab.reference.admission import Question, admit, coarse
+from forge.lab.reference.answers import relative_error
 from forge.lab.reference.binding import expectation, least_error
 from forge.operations.own import own_operation
 
@@ -65,3 +67,18 @@ def test_one_small_row_or_column_that_nobody_would_miss_shows(axis: int) -> None
     factors = torch.ones(16, 16)
     factors.select(axis, 5).fill_(1 / HUGE)
     assert admitted(factors).survivors == ("output: the smallest row, column or channel left out",)
+
+
+@pytest.mark.parametrize(("dtype", "torch_dtype"), [("fp16", torch.float16), ("bf16", torch.bfloat16)])
+def test_the_rounding_of_the_result_is_no_error_of_a_smaller_type(dtype: DType, torch_dtype: torch.dtype) -> None:
+    exact = torch.randn(64, 64, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert relative_error(exact.to(torch_dtype), exact, dtype=dtype) == 0
+    twice = (exact.to(torch_dtype) * 1.5).to(torch_dtype)
+    assert 0 < relative_error(twice, exact * 1.5, dtype=dtype) < 4 * UNIT_ROUNDOFF[dtype]
+    assert relative_error(exact.float(), exact, dtype="fp32") > 0
+
+
+def test_what_is_too_small_for_the_type_is_not_missed() -> None:
+    factors = torch.ones(16, 16)
+    factors[5] = 2.0**-130
+    assert admitted(factors).survivors == ()
