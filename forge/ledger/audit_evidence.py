@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 
 from forge.ledger.audit_report import Problem
@@ -33,6 +34,9 @@ PIECE_FIELDS = {"KernelRevoked": ("evidence[]",)}
 """Type -> fields of whose values only some name stored bytes: those that begin with `sha256:`."""
 _PIECE = "sha256:"
 
+_NAMING = frozenset(name.encode() for name in ("RunSealed", *BLOB_FIELDS, *PIECE_FIELDS))
+_DIGEST_KEY = re.compile(rb'sha256":["[]')
+"""What stands in the canonical text of every payload that has a field for `_digest_fields`."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MANIFEST = "manifest.json"
 _CHUNK_BYTES = 1 << 20
@@ -47,6 +51,10 @@ class Evidence:
         """Whether sealed runs are expected here: those of another ledger aren't."""
         self._seen: dict[str, str | None] = {}
         self._told: set[str] = set()
+
+    def asks(self, kind: object, payload: bytes) -> bool:
+        """Whether such an event can name any bytes: only then need its payload be read."""
+        return kind in _NAMING or _DIGEST_KEY.search(payload) is not None
 
     def problems(self, seq: int, type_name: str, version: int, payload: Mapping[str, object]) -> list[Problem]:
         """What an event names and isn't there, or isn't what it was."""
@@ -122,24 +130,22 @@ def _values(node: object, path: list[str]) -> Iterator[object]:
         yield node
         return
     name, _, each = path[0].partition("[")
-    child = node.get(name, "no such field") if isinstance(node, Mapping) else "no such field"
+    child = node.get(name, "no such field") if isinstance(node, dict) else "no such field"
     if each and isinstance(child, list):
         for item in child:
             yield from _values(item, path[1:])
     else:
-        yield from _values(child, path[1:]) if isinstance(child, Mapping) or len(path) == 1 else [child]
+        yield from _values(child, path[1:]) if isinstance(child, dict) or len(path) == 1 else [child]
 
 
-def _digest_fields(node: object, name: str = "") -> Iterator[tuple[str, str]]:
+def _digest_fields(node: Mapping[str, object] | list[object], name: str = "") -> Iterator[tuple[str, str]]:
     """Every field below `node` that is called `*sha256` and looks like one."""
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _digest_fields(value, str(key))
-    elif isinstance(node, list):
-        for value in node:
-            yield from _digest_fields(value, name)
-    elif isinstance(node, str) and name.endswith("sha256") and _DIGEST.fullmatch(node):
-        yield name, node
+    for key, value in zip(repeat(name), node, strict=False) if isinstance(node, list) else node.items():
+        if isinstance(value, str):
+            if key.endswith("sha256") and _DIGEST.fullmatch(value):
+                yield key, value
+        elif isinstance(value, (dict, list)):
+            yield from _digest_fields(value, key)
 
 
 def _listed(manifest: bytes) -> dict[str, str]:

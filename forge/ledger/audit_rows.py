@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from forge.errors import LedgerCorrupt
 from forge.ledger.audit_envelope import COLUMNS, AuditedRow, derived_hash, hex_of, malformed, quick_hash, text_of
 from forge.ledger.audit_evidence import Evidence
+from forge.ledger.audit_outline import Outlines
 from forge.ledger.audit_payload import canonical_text, quick_document
 from forge.ledger.audit_report import AuditReport, CheckpointVerdict, Problem
 from forge.ledger.audit_signed import SPEAKING_OF_SIZES, GivenCheckpoint, Signatures, sizes_in
@@ -36,7 +37,8 @@ class Reading:
         self.events = 0
         self.last_hash = b""
         self._seq = 0
-        self._streams: dict[bytes, int] = {}
+        self._streams: dict[object, int] = {}
+        self._outlines = Outlines()
         self._ledger_id = ""
         self._origin = ""
         self._evidence = evidence
@@ -71,9 +73,11 @@ class Reading:
         self._tree = Frontier(nodes, sizes)
 
     def rows(self, connection: sqlite3.Connection) -> Iterator[list[Problem]]:
-        """The problems of each row, in order."""
+        """The problems of each row that has any, in order."""
         for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM event ORDER BY seq"):  # noqa: S608
-            yield self.problems(row)
+            found = self.problems(row)
+            if found:
+                yield found
 
     def left_over(self) -> list[Problem]:
         """What is stored beyond what the rows give; asked for after the last one."""
@@ -124,34 +128,35 @@ class Reading:
 
     def problems(self, row: AuditedRow) -> list[Problem]:
         """How this row fails to follow from those before it, and what its payload names in vain."""
-        document = self._document_if_sound(row)
-        if document is None:
-            return self._closely(dict(zip(COLUMNS, row, strict=True)))
-        seq, _, stream, version, kind, schema_version = row[:6]
-        assert isinstance(seq, int)
-        assert isinstance(stream, bytes)
-        assert isinstance(version, int)
-        assert isinstance(kind, bytes)
-        assert isinstance(schema_version, int)
-        self._streams[stream] = version
-        if kind not in _TELLING and self._evidence is None and seq != 1:
-            return self._step(seq, row[14])
-        found = self._content_problems(seq, kind.decode(), schema_version, document)
-        return found + self._step(seq, row[14])
-
-    def _document_if_sound(self, row: AuditedRow) -> Mapping[str, object] | None:
-        """What the payload says, if the row follows in every way; None says that a closer look is due."""
-        payload, payload_sha256, prev_hash, event_hash = row[11:]
+        seq, _, stream, version, kind, _, _, _, _, _, _, payload, payload_sha256, prev_hash, event_hash = row
         if not (
-            row[0] == self._seq + 1
+            seq == self._seq + 1
             and prev_hash == self.last_hash
             and isinstance(payload, bytes)
             and hashlib.sha256(payload).digest() == payload_sha256
             and event_hash == quick_hash(row)
-            and row[3] == self._streams.get(row[2], 0) + 1  # type: ignore[call-overload]  # bytes, where the hash fits
+            and version == (length := self._streams.get(stream, 0) + 1)
         ):
-            return None
-        return quick_document(payload)
+            return self._closely(dict(zip(COLUMNS, row, strict=True)))
+        if kind in _TELLING or seq == 1 or (self._evidence is not None and self._evidence.asks(kind, payload)):
+            return self._read(row, payload)
+        if not self._outlines.fit(kind, payload):
+            return self._closely(dict(zip(COLUMNS, row, strict=True)))
+        self._streams[stream] = length
+        return self._step(seq, event_hash)
+
+    def _read(self, row: AuditedRow, payload: bytes) -> list[Problem]:
+        """What is wrong with what the payload says, in a row that follows in every way."""
+        seq, _, stream, version, kind, schema_version = row[:6]
+        assert isinstance(seq, int)
+        assert isinstance(version, int)
+        assert isinstance(kind, bytes)
+        assert isinstance(schema_version, int)
+        document = quick_document(payload)
+        if document is None:
+            return self._closely(dict(zip(COLUMNS, row, strict=True)))
+        self._streams[stream] = version
+        return self._content_problems(seq, kind.decode(), schema_version, document) + self._step(seq, row[14])
 
     def _closely(self, row: dict[str, object]) -> list[Problem]:
         """The same of any row, with a name for everything that is wrong."""

@@ -189,6 +189,43 @@ def test_a_payload_in_another_form_is_named_even_when_every_hash_fits(text: str,
     assert first(audit(unguarded)) == (last, "payload")
 
 
+def test_a_payload_in_another_form_is_named_after_any_number_of_sound_ones_like_it(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        fill(ledger, 250)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER event_refuses_update")
+        (text,) = connection.execute("SELECT payload FROM event WHERE seq = 251").fetchone()
+    for other in (text.replace(":", ": ", 1), text.replace("{", '{"z":1,', 1)):
+        assert other != text
+        rehash(path, 251, payload=other)
+        assert first(audit(path)) == (251, "payload")
+    rehash(path, 251, payload=text)
+    assert [problem.what for problem in audit(path).problems] == ["trigger event_refuses_update"]
+
+
+DIGESTS = st.sampled_from(["a" * 64, "b" * 64, "no digest"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    document=st.dictionaries(
+        st.sampled_from(["x", "sha256", "a_sha256", 'b"sha256', "é:sha256", "sha256\\"]),
+        st.recursive(
+            DIGESTS | st.none() | st.integers(0, 9),
+            lambda inner: (
+                st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["y", "sha256"]), inner, max_size=2)
+            ),
+            max_leaves=5,
+        ),
+    )
+)
+def test_a_payload_that_names_a_digest_is_always_read(document: dict[str, object]) -> None:
+    from forge.ledger.audit_evidence import Evidence, _digest_fields
+
+    if list(_digest_fields(document)):
+        assert Evidence(Path("nowhere")).asks(b"Other", canonical(document))
+
+
 def test_a_full_audit_of_a_sound_ledger_says_the_same(filled: Path) -> None:
     assert audit(filled, full=True) == audit(filled)
 
