@@ -135,7 +135,8 @@ def parse_event(type_name: str, schema_version: int, untrusted_payload: str | by
         )
     try:
         if schema_version == event_type.SCHEMA_VERSION:
-            return event_type.model_validate_json(untrusted_payload)
+            event: Event = event_type.__pydantic_validator__.validate_json(untrusted_payload)
+            return event
         old = orjson.loads(untrusted_payload)
         return event_type.model_validate(upcast(type_name, schema_version, old, to_version=event_type.SCHEMA_VERSION))
     except (ValidationError, orjson.JSONDecodeError, KeyError) as error:

@@ -4,6 +4,7 @@ Every event type stands in exactly one group; a type in none can't be written by
 """
 
 import re
+from functools import lru_cache
 from typing import Literal, get_args
 
 from forge.errors import ActorForbidden
@@ -65,6 +66,7 @@ _CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
 _ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
 
 
+@lru_cache(maxsize=256)
 def actor_class(actor: str) -> ActorClass:
     """The class in `<class>:<name>`; raise ActorForbidden for anything else."""
     match = _ACTOR.fullmatch(actor)
@@ -77,7 +79,7 @@ def actor_class(actor: str) -> ActorClass:
 
 def group_of(event: Event) -> Group | None:
     """The event's group; a refusal at the door is part of handing in, any later one is evidence."""
-    if isinstance(event, CandidateRejected) and event.stage == "submit":
+    if type(event) is CandidateRejected and event.stage == "submit":
         return "handed_in"
     return _GROUP_OF.get(event.TYPE)
 

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -19,8 +18,7 @@ TEXT_LIMIT = 200
 STREAM_LIMIT = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(NamedTuple):
     """One command's events: recorded together or not at all."""
 
     events: Sequence[Event]
@@ -42,11 +40,10 @@ class PreparedEvent(NamedTuple):
     payload_sha256: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedBatch:
+class PreparedBatch(NamedTuple):
     """A batch that can be written as it is."""
 
-    events: tuple[PreparedEvent, ...]
+    events: Sequence[PreparedEvent]
     actor: str
     correlation_id: str
     causation_id: str | None
@@ -66,15 +63,15 @@ def prepare(batch: Batch, *, opening: bool = False) -> PreparedBatch:
         _require_text("idempotency_key", batch.idempotency_key)
     for event in batch.events:
         require_allowed(batch.actor, event)
-        if isinstance(event, LedgerOpened) and not opening:
+        if event.TYPE == LedgerOpened.TYPE and not opening:
             raise IntegrityError("LedgerOpened stands at the start of a ledger and nowhere else")
     return PreparedBatch(
-        events=tuple(_prepare_event(event) for event in batch.events),
+        events=[_prepare_event(event) for event in batch.events],
         actor=batch.actor,
         correlation_id=batch.correlation_id,
         causation_id=batch.causation_id,
         idempotency_key=batch.idempotency_key,
-        expected=dict(batch.expected or {}),
+        expected=dict(batch.expected) if batch.expected else {},
     )
 
 

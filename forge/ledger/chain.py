@@ -42,22 +42,23 @@ def genesis_hash(ledger_id: str) -> bytes:
 
 def envelope(row: StoredRow) -> bytes:
     """The bytes that a row's hash covers; the payload stands in it by its digest."""
-    columns = {
-        "actor": row.actor,
-        "causation_id": row.causation_id,
-        "correlation_id": row.correlation_id,
-        "event_id": row.event_id,
-        "idempotency_key": row.idempotency_key,
-        "payload_sha256": row.payload_sha256.hex(),
-        "prev_hash": row.prev_hash.hex(),
-        "recorded_at": row.recorded_at,
-        "schema_version": row.schema_version,
-        "seq": row.seq,
-        "stream": row.stream,
-        "stream_version": row.stream_version,
-        "type": row.type,
-    }
-    return orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(
+        {  # in the order of the names, which makes it canonical
+            "actor": row.actor,
+            "causation_id": row.causation_id,
+            "correlation_id": row.correlation_id,
+            "event_id": row.event_id,
+            "idempotency_key": row.idempotency_key,
+            "payload_sha256": row.payload_sha256.hex(),
+            "prev_hash": row.prev_hash.hex(),
+            "recorded_at": row.recorded_at,
+            "schema_version": row.schema_version,
+            "seq": row.seq,
+            "stream": row.stream,
+            "stream_version": row.stream_version,
+            "type": row.type,
+        }
+    )
 
 
 def event_hash(row: StoredRow) -> bytes:

@@ -1,9 +1,8 @@
 """What SQLite and the operating system report, said in Forge's errors: the disk, the file, or the rules."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from forge.errors import ForgeError, IntegrityError, LedgerCorrupt, StorageFailed
 
@@ -54,22 +53,37 @@ def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
     return None
 
 
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+class StorageErrors:
+    """For a block, turns the driver's and the system's errors about `path` into ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            translated = _as_forge_error(error, self._path)
+            if translated is not None:
+                raise translated from error
+        elif isinstance(error, UnicodeDecodeError):  # a name or a message of SQLite's, out of a damaged page
+            raise LedgerCorrupt(
+                f"{self._path}: the database can't be read as a ledger (text that isn't UTF-8): "
+                "restore it from a backup"
+            ) from error
+        elif isinstance(error, OSError):
+            raise StorageFailed(
+                f"{self._path}: the system refused ({error.strerror or error}); nothing was written: "
+                "free space or restore access, then run the command again"
+            ) from error
+
+
+def storage_errors(path: Path) -> StorageErrors:
     """Turn the driver's and the system's errors about `path` into ours."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        translated = _as_forge_error(error, path)
-        if translated is None:
-            raise
-        raise translated from error
-    except UnicodeDecodeError as error:  # a name or a message of SQLite's, out of a damaged page
-        raise LedgerCorrupt(
-            f"{path}: the database can't be read as a ledger (text that isn't UTF-8): restore it from a backup"
-        ) from error
-    except OSError as error:
-        raise StorageFailed(
-            f"{path}: the system refused ({error.strerror or error}); nothing was written: "
-            "free space or restore access, then run the command again"
-        ) from error
+    return StorageErrors(path)

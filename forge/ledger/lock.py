@@ -18,14 +18,22 @@ class WriterLock:
         flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._descriptor = os.open(lock_path(database), flags, 0o644)
 
+    def take(self) -> None:
+        """Wait for the lock."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Let the next one have it."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Wait for the lock, hold it for the block."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self.take()
         try:
             yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.release()
 
     def close(self) -> None:
         """Give up the file; the lock file itself stays, for others may wait on it."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from forge.ledger.chain import StoredRow
 
 PAYLOAD_LIMIT_BYTES = 16 * 1024
-KEYS_AT_ONCE = 100
-"""Keys asked for in one query."""
+NAMES_AT_ONCE = 100
+"""Keys or streams asked for in one query."""
 PAGE_ROWS = 500
 """Rows fetched at a time: a reader holds no transaction open between pages."""
 
@@ -34,14 +34,18 @@ SELECT_META = "SELECT one, ledger_id, origin, format, genesis_hash FROM ledger_m
 _AT_THE_HEAD = "seq = (SELECT max(seq) FROM event)"
 SELECT_HEAD = f"SELECT seq, event_hash FROM event WHERE {_AT_THE_HEAD}"
 SELECT_STREAM_VERSION = "SELECT coalesce(max(stream_version), 0) FROM event WHERE stream = ?"
+SELECT_STREAM_VERSIONS = f"""
+SELECT stream, max(stream_version) FROM event WHERE stream IN ({", ".join("?" * NAMES_AT_ONCE)}) GROUP BY stream
+"""
+"""Takes NAMES_AT_ONCE streams: the versions of those that exist."""
 SELECT_NEXT = f"""
 SELECT seq, event_hash, ({SELECT_STREAM_VERSION}), (SELECT seq FROM event WHERE idempotency_key = ?)
 FROM event WHERE {_AT_THE_HEAD}
 """
 """The head, with the version of a stream and the place of a key: all that one more event needs to know."""
 SELECT_BY_KEY = "SELECT seq, type, schema_version, payload_sha256, event_hash FROM event WHERE idempotency_key = ?"
-SELECT_USED_KEYS = f"SELECT idempotency_key FROM event WHERE idempotency_key IN ({', '.join('?' * KEYS_AT_ONCE)})"
-"""Takes KEYS_AT_ONCE keys: those of them under which an event stands."""
+SELECT_USED_KEYS = f"SELECT idempotency_key FROM event WHERE idempotency_key IN ({', '.join('?' * NAMES_AT_ONCE)})"
+"""Takes NAMES_AT_ONCE keys: those of them under which an event stands."""
 SELECT_STREAMS = "SELECT stream FROM event WHERE stream >= ? AND stream < ? AND stream_version = 1 ORDER BY stream"
 """Takes where the names begin and where they end; answered from the index alone."""
 SELECT_NEWEST = f"SELECT {COLUMNS} FROM event WHERE seq = (SELECT max(seq) FROM event WHERE type = ?)"

@@ -4,16 +4,15 @@ One append is one transaction: file lock, `BEGIN IMMEDIATE`, read the head, chai
 an fsync. What comes back was stored; what raises left the ledger as it was.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from forge.errors import IntegrityError, LedgerCorrupt, StorageFailed
+from forge.errors import StorageFailed
 from forge.events import Event, Recorded
 from forge.events.ledger import LedgerOpened
 from forge.ledger.batch import Batch, PreparedBatch, prepare
@@ -27,6 +26,7 @@ from forge.ledger.reading import Selection, known_types, pages, recorded
 from forge.ledger.replay import Line, replay
 from forge.ledger.schema import check_schema, migrate
 from forge.ledger.statements import INSERT_FOREIGN, INSERT_META, SELECT_NEWEST, SELECT_STREAM_VERSION, SELECT_STREAMS
+from forge.ledger.transaction import WriteTransaction
 from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
 
@@ -52,12 +52,11 @@ class Ledger:
         self.ledger_id = ledger_id
         self._connection = connection
         self._lock = lock
+        self._writing = WriteTransaction(path, connection, lock) if lock else None
+        self._errors = storage_errors(path)
         self._now = now
         self._new_id = new_id
         self._genesis = genesis_hash(ledger_id)
-        self._process = os.getpid()
-        self._name = os.fspath(path)
-        self._file = _file_identity(self._name)
         self._closed = False
 
     @classmethod
@@ -246,37 +245,15 @@ class Ledger:
     def take_in(self, ledger_id: str, rows: Iterator[StoredRow], batch: Batch) -> Appended:
         """Keep another ledger's rows as they stand, and record `batch`, which says so: in one transaction."""
         prepared = prepare(batch)
-        with self._transaction():
+        with self._errors, self._transaction():
             self._connection.executemany(INSERT_FOREIGN, ((ledger_id, *row) for row in rows))
             return write(self._connection, [prepared], genesis=self._genesis, now=self._now, new_id=self._new_id)[0]
 
     def _write(self, batches: Sequence[PreparedBatch]) -> list[Appended]:
-        with self._transaction():
+        with self._errors, self._transaction():
             return write(self._connection, batches, genesis=self._genesis, now=self._now, new_id=self._new_id)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Hold the lock and a write transaction; commit at the end, roll back on anything else."""
-        if self._lock is None:
+    def _transaction(self) -> WriteTransaction:
+        if self._writing is None:
             raise StorageFailed(f"{self.path}: opened for reading only; nothing was written")
-        if os.getpid() != self._process:
-            raise IntegrityError(
-                f"{self.path}: the ledger was opened by process {self._process}, this is {os.getpid()}: "
-                "open it again after a fork"
-            )
-        with storage_errors(self.path), self._lock.held():
-            if _file_identity(self._name) != self._file:
-                raise LedgerCorrupt(f"{self.path}: another file took its place; open it again")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
-
-
-def _file_identity(name: str) -> tuple[int, int]:
-    found = os.stat(name)
-    return found.st_dev, found.st_ino
+        return self._writing

@@ -4,9 +4,12 @@ Called under the lock, inside a transaction; whatever it raises, the caller roll
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
+
+import orjson
 
 from forge.domain.digest import Digest
 from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
@@ -14,14 +17,18 @@ from forge.ledger.batch import PreparedBatch
 from forge.ledger.chain import StoredRow, sealed
 from forge.ledger.statements import (
     INSERT_EVENT,
-    KEYS_AT_ONCE,
+    NAMES_AT_ONCE,
     SELECT_BY_KEY,
     SELECT_HEAD,
     SELECT_NEXT,
     SELECT_STREAM_VERSION,
+    SELECT_STREAM_VERSIONS,
     SELECT_USED_KEYS,
 )
 from forge.ledger.tree import WIDTH, grow
+
+_FEW = 10
+"""Events whose streams are asked for one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +39,7 @@ class Head:
     event_hash: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """Where a batch stands, and the hash of its last event."""
 
     first_seq: int
@@ -61,6 +67,15 @@ class _Streams:
         """Take a version that was read with something else."""
         self._versions[stream] = version
 
+    def read(self, batches: Sequence[PreparedBatch]) -> None:
+        """Read the versions of all streams of many events, many at a time."""
+        if len(batches) == 1 and len(batches[0].events) < _FEW:
+            return
+        streams = dict.fromkeys(event.stream for batch in batches for event in batch.events)
+        self._versions = dict.fromkeys(streams, 0)
+        for some in _names(list(streams)):
+            self._versions.update(self._connection.execute(SELECT_STREAM_VERSIONS, some))
+
     def advance(self, stream: str) -> int:
         """Take the stream's next version."""
         self._versions[stream] = self.version(stream) + 1
@@ -83,12 +98,13 @@ def write(
 ) -> list[Appended]:
     """Insert every batch that doesn't stand there already, and the subtrees that this completes."""
     written: list[Appended] = []
+    if not batches:
+        return written
     streams = _Streams(connection)
-    seq, last_hash, key_is_new = (
-        _begin(connection, batches[0], streams, genesis=genesis) if batches else (0, genesis, True)
-    )
+    seq, last_hash, key_is_new = _begin(connection, batches[0], streams, genesis=genesis)
     before = seq
     used = set() if key_is_new and len(batches) == 1 else _used_keys(connection, batches)
+    streams.read(batches)
     chained: list[StoredRow] = []
     for batch in batches:
         key = batch.idempotency_key
@@ -127,12 +143,17 @@ def _begin(
 def _used_keys(connection: sqlite3.Connection, batches: Sequence[PreparedBatch]) -> set[str]:
     """The commands' keys under which something stands already, asked for many at a time."""
     first = {f"{key}#0": key for batch in batches if (key := batch.idempotency_key) is not None}
-    asked, used = list(first), set[str]()
-    for start in range(0, len(asked), KEYS_AT_ONCE):
-        some = asked[start : start + KEYS_AT_ONCE]
-        some += some[:1] * (KEYS_AT_ONCE - len(some))  # one statement, whatever their number
+    used = set[str]()
+    for some in _names(list(first)):
         used.update(first[found] for (found,) in connection.execute(SELECT_USED_KEYS, some))
     return used
+
+
+def _names(asked: Sequence[str]) -> Iterator[list[str]]:
+    """NAMES_AT_ONCE at a time; the last are filled up with one of them: one statement, whatever their number."""
+    for start in range(0, len(asked), NAMES_AT_ONCE):
+        some = list(asked[start : start + NAMES_AT_ONCE])
+        yield some + some[:1] * (NAMES_AT_ONCE - len(some))
 
 
 def _chain(
@@ -215,4 +236,5 @@ def _utc(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise IntegrityError(f"the clock gave {moment!r}: expected a time with its zone")
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    return f"{in_utc.isoformat(timespec='microseconds').removesuffix('+00:00')}Z"
+    said = orjson.dumps(in_utc, option=orjson.OPT_UTC_Z)  # isoformat takes five times as long
+    return (said[1:-1] if in_utc.microsecond else said[1:-2] + b".000000Z").decode()

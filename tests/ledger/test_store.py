@@ -1,13 +1,14 @@
 import math
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from forge.errors import (
@@ -199,6 +200,31 @@ def test_commands_that_stand_already_are_found_among_hundreds_of_new_ones(ledger
             seen[number] = (one.first_seq, one.last_seq, one.head_hash)
     assert ledger.head.seq == seq
     assert audit(path).ok
+
+
+@pytest.mark.parametrize("commands", [1, 3])
+def test_streams_are_numbered_on_however_many_are_written_together(commands: int, ledger: Ledger, path: Path) -> None:
+    """Some stood before, some come twice; past a hundred they are asked for in several queries."""
+    names = [f"c{number % 230}" for number in range(300)]
+    ledger.append([duplicated(0, candidate=name) for name in names[:9]], actor=ADA, correlation_id="c")
+    events = [duplicated(number, candidate=name) for number, name in enumerate(names)]
+    parts = [events[start::commands] for start in range(commands)]
+    ledger.append_many([Batch(events=part, actor=ADA, correlation_id="c") for part in parts])
+    for name, count in Counter(names[:9] + names).items():
+        assert ledger.stream_version(stream_of(name)) == count
+        assert [one.stream_version for one in ledger.read(stream=stream_of(name))] == list(range(1, count + 1))
+    assert audit(path).ok
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(moment=st.datetimes(timezones=st.just(UTC) | st.just(timezone(timedelta(hours=-5)))), whole=st.booleans())
+def test_the_time_is_recorded_in_utc_with_its_microseconds(moment: datetime, whole: bool, ledger: Ledger) -> None:
+    moment = moment.replace(microsecond=0) if whole else moment
+    assume(1 < moment.year < 9999)
+    with Ledger.open(ledger.path, now=lambda: moment, new_id=new_id) as writer:
+        writer.append([duplicated(1)], actor=ADA, correlation_id="c")
+    *_, last = ledger.read()
+    assert last.recorded_at == f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def test_a_key_used_for_something_else_undoes_the_hundreds_around_it(ledger: Ledger) -> None:

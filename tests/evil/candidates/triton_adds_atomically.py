@@ -1,6 +1,6 @@
 """Adds parts of each row's sum atomically into memory that nobody has cleared.
 
-Refused by: signature INCORRECT_NUMERICAL or NON_FINITE
+Refused by: any INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: C16 I5
 Language: triton
 """
