@@ -1,9 +1,31 @@
-"""The views that audits ask, and the names under which `history.db` may be asked freely.
+"""The views of `history.db`, and the names under which it may be asked freely.
 
 The names and columns of what is listed in `SURFACE` are stable: one that is taken away or changes its meaning is told
 in the changelog. Everything else in the file is the folds' memory and may change with any version.
 """
 
+LEADERBOARD = """
+    SELECT op, gpu, dtype, shape, kernel_id, status, language, low, speedup, high, candidate_median_ns, perf_key,
+           row_number() OVER (
+               PARTITION BY op, gpu, dtype, shape ORDER BY low DESC, candidate_median_ns, kernel_id
+           ) AS rank
+    FROM kernels WHERE status IN ('active', 'deprecated')
+"""
+CLAIMANTS = """
+    SELECT claimant, metric, count(*) AS claims, sum(verdict = 'confirmed') AS confirmed,
+           sum(verdict = 'overstated') AS overstated, sum(verdict = 'refuted') AS refuted,
+           sum(verdict IS NULL) AS open
+    FROM claims GROUP BY claimant, metric
+"""
+REGRESSIONS = """
+    SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
+    FROM recent_times WHERE earlier_ns IS NOT NULL
+"""
+EXPERIMENTS = """
+    SELECT run_id, task_id, op, gpu, dtype, language, shape, candidate, author, hypothesis, layer, axis,
+           ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at
+    FROM trials WHERE ended IS NOT NULL
+"""
 CHANGES = """
     SELECT later.candidate, later.op, later.dtype, later.shape, later.baseline,
            earlier.seq AS earlier_seq, later.seq AS later_seq,
@@ -52,7 +74,16 @@ CLAIMED = """
     FROM claims AS claim LEFT JOIN trials AS trial
       ON trial.run_id = claim.run_id AND trial.candidate = claim.candidate
 """
-VIEWS = {"changes": CHANGES, "outcomes": OUTCOMES, "refusals": REFUSALS, "claimed": CLAIMED}
+VIEWS = {
+    "leaderboard": LEADERBOARD,
+    "claimants": CLAIMANTS,
+    "regressions": REGRESSIONS,
+    "experiments": EXPERIMENTS,
+    "changes": CHANGES,
+    "outcomes": OUTCOMES,
+    "refusals": REFUSALS,
+    "claimed": CLAIMED,
+}
 """View -> its query."""
 
 SURFACE = {

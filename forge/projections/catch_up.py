@@ -17,7 +17,9 @@ from forge.errors import LedgerCorrupt
 from forge.ledger.failures import storage_errors
 from forge.ledger.replay import Line
 from forge.projections import PROJECTOR_VERSION, TAKERS, latest, recent
+from forge.projections.audit_views import VIEWS
 from forge.projections.fold import Head, Position, Source
+from forge.projections.schema import SCHEMA_VERSION, tables
 from forge.projections.sqlite_file import (
     add_indexes,
     connect,
@@ -29,7 +31,6 @@ from forge.projections.sqlite_file import (
     upsert,
 )
 from forge.projections.state import State
-from forge.projections.tables import SCHEMA_VERSION, TABLES, VIEWS
 
 FILE = "history.db"
 ASIDE = ".publishing-"
@@ -126,12 +127,12 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
     os.close(descriptor)
     aside = Path(name)
     try:
-        connection = create(aside, TABLES.metadata, version=SCHEMA_VERSION)
+        connection = create(aside)
         try:
             connection.execute("BEGIN")
             cursor = fold(connection, source, source.head)
             connection.execute("COMMIT")
-            add_indexes(connection, TABLES.metadata)
+            add_indexes(connection)
             connection.execute("BEGIN")
             recent.derive(connection, None)
             latest.derive(connection, None)
@@ -195,7 +196,7 @@ def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: C
 
 
 def _write(connection: sqlite3.Connection, cursor: Cursor) -> None:
-    table = TABLES.metadata.tables["cursor"]
+    table = tables()["cursor"]
     row = {name: getattr(cursor, name) for name in Cursor.__slots__}
     row |= {"schema_version": SCHEMA_VERSION, "projector_version": PROJECTOR_VERSION}
-    connection.execute(upsert(table), [row[column.name] for column in table.columns])
+    connection.execute(upsert(table), [row[column] for column in table.columns])

@@ -67,7 +67,7 @@ def _decided(line: Line) -> Row | None:
     if reason and refused is None:
         return None
     counted = _counted(event) if reason in (None, "TOO_SLOW") else None
-    ended = end_of(Interval.model_validate(counted)) if counted else refused
+    ended = end_of(Interval.model_construct(**counted)) if counted else refused
     if ended is None:
         return None
     return {

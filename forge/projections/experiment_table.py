@@ -40,11 +40,3 @@ class TrialRow(HistoryTable, table=True):
     closed_seq: int | None
     """The event that closed it; that which decided, where none says so by itself."""
     recorded_at: str
-
-
-VIEW = """
-    SELECT run_id, task_id, op, gpu, dtype, language, shape, candidate, author, hypothesis, layer, axis,
-           ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at
-    FROM trials WHERE ended IS NOT NULL
-"""
-"""The view `experiments`."""

@@ -1,12 +1,8 @@
-"""What every table of `history.db` shares: its own metadata, which the ledger's migrations never see.
-
-A changed table is a new SCHEMA_VERSION; the file is then built anew.
-"""
+"""What every table of `history.db` shares: its own metadata, which the ledger's migrations never see."""
 
 from sqlalchemy.orm import registry
 from sqlmodel import SQLModel
 
-SCHEMA_VERSION = 4
 TABLES = registry()
 CLUSTERED = {"sqlite_with_rowid": False}
 """Clustered by its key: the table's content says nothing of the order in which it was written."""

@@ -5,13 +5,13 @@ an audit over machines, tasks and authors reads a row for each of them and not t
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
+from forge.projections.schema import Table, tables
 from forge.projections.sqlite_file import removal, upsert
 from forge.projections.state import Cell
-from forge.projections.tables import TABLES
 
 KEY = ("candidate", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
 REST = (
@@ -29,15 +29,19 @@ ALL_COUNTED = f"{COUNTED} ORDER BY candidate, seq, line"
 
 def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
     """Write the rows of `candidates` anew; of all for None. Wants the tables' indexes."""
-    table = TABLES.metadata.tables["latest_speedups"]
-    columns, statement = tuple(table.columns.keys()), upsert(table)
+    table = tables()["latest_speedups"]
     if candidates is None:
         connection.execute(removal(table))
     for candidate in sorted(candidates or ()):
         connection.execute(removal(table, "candidate"), (candidate,))
-    for measured in _measured(connection, candidates):
-        found = ({**row, "measurements": count} for row, count in _newest(measured))
-        connection.executemany(statement, [tuple(row[name] for name in columns) for row in found])
+    found = (row for measured in _measured(connection, candidates) for row in _newest(measured))
+    connection.executemany(upsert(table), map(_in_order(table), found))
+
+
+def _in_order(table: Table) -> Callable[[tuple[Cell, ...]], tuple[Cell, ...]]:
+    """What makes a row of `_newest` one of the table."""
+    given = (*KEY, *REST, "measurements")
+    return itemgetter(*(given.index(column) for column in table.columns))
 
 
 def _measured(connection: sqlite3.Connection, candidates: set[str] | None) -> Iterator[list[tuple[Cell, ...]]]:
@@ -50,13 +54,12 @@ def _measured(connection: sqlite3.Connection, candidates: set[str] | None) -> It
         yield connection.execute(COUNTED_OF, (candidate,)).fetchall()
 
 
-def _newest(measured: list[tuple[Cell, ...]]) -> Iterator[tuple[dict[str, Cell], int]]:
-    """The last row of each key, and how many there were."""
+def _newest(measured: list[tuple[Cell, ...]]) -> Iterator[tuple[Cell, ...]]:
+    """The last row of each key, with how many there were at its end."""
     last: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
     counts: dict[tuple[Cell, ...], int] = {}
     for row in measured:
         key = row[: len(KEY)]
         last[key] = row
         counts[key] = counts.get(key, 0) + 1
-    for key, row in last.items():
-        yield dict(zip((*KEY, *REST), row, strict=True)), counts[key]
+    return ((*row, counts[key]) for key, row in last.items())

@@ -25,7 +25,6 @@ from forge.projections.files import put
 from forge.projections.fold import Position, Source, holds
 from forge.projections.snapshot import POINTER, SCHEMA_VERSION
 from forge.projections.sqlite_file import connect, content_digest, overwrite
-from forge.projections.tables import TABLES
 
 LOCK = ".publish.lock"
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
@@ -92,7 +91,7 @@ def republish(
             with closing(connect(aside, read_only=True)) as connection:
                 files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
                 files |= documents.render(connection, cursor)
-                digest = content_digest(connection, TABLES.metadata)
+                digest = content_digest(connection)
             compared = [_compared(directory, name, content) for name, content in files.items()]
             compared.append(_compared_tables(directory, digest))
             overwrite(directory / FILE, aside)
@@ -172,7 +171,7 @@ def _compared_tables(directory: Path, digest: str) -> Compared:
         return Compared(FILE, "made", digest)
     try:
         with closing(connect(path, read_only=True)) as connection:
-            same = content_digest(connection, TABLES.metadata) == digest
+            same = content_digest(connection) == digest
     except sqlite3.DatabaseError:
         same = False
     return Compared(FILE, "identical" if same else "replaced", digest)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from forge.ledger.replay import Line
 from forge.projections.fold import Source
+from forge.projections.schema import tables
 from forge.projections.sqlite_file import upsert
 from forge.projections.state import Cell, State
-from forge.projections.tables import TABLES
 
 TYPES = frozenset({"BenchmarkRecorded", "BenchmarkFailed", "BenchmarkInvalidated", "KernelPromoted"})
 TIMES = 10
@@ -43,7 +43,7 @@ def take(state: State, line: Line, _: Source) -> None:
 
 def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
     """Write the rows of the kernels made of `candidates`; of all kernels for None. Wants the tables' indexes."""
-    statement = upsert(TABLES.metadata.tables["recent_times"])
+    statement = upsert(tables()["recent_times"])
     connection.executemany(statement, (_row(connection, *kernel) for kernel in _kernels(connection, candidates)))
 
 

@@ -1,13 +1,14 @@
 """How far each run came: the fold behind the table `runs`. What a phase may build on, `runs` says in full."""
 
 import math
+from collections.abc import Callable
 
 from forge.domain.verdict import UNDECIDED
 from forge.ledger.replay import Line
 from forge.projections.fold import Source
-from forge.projections.rows import Document, slot, text
+from forge.projections.rows import slot, text
 from forge.projections.runs import PHASE_OF, STAGE_AFTER
-from forge.projections.state import Cell, Row, State
+from forge.projections.state import Row, State
 
 STAGES = {kind.TYPE: stage for kind, stage in STAGE_AFTER.items()}
 PHASES = {kind.TYPE: phase for kind, phase in PHASE_OF.items()}
@@ -25,57 +26,74 @@ TYPES = frozenset(
 
 def take(state: State, line: Line, _: Source) -> None:
     """Move the event's run on; events of a run that never started leave no row."""
-    run_id = line.event["run_id"]
-    if line.type == "RunStarted":
+    kind, run_id = line.type, line.event["run_id"]
+    if kind == "RunStarted":
         state.put("runs", _started(line, state.get("tasks", line.event["task_id"])), run_id)
         return
     run = state.get("runs", run_id)
     if run is None:
         return
-    at_the_door = line.type == "CandidateRejected" and line.event["stage"] == "submit"
+    at_the_door = kind == "CandidateRejected" and line.event["stage"] == "submit"
     if not run["sealed"] and run["state"] != "aborted" and not at_the_door:
         run["state"] = _stage(line) or run["state"]
-    phase = "submit" if at_the_door else PHASES.get(line.type)
+    phase = "submit" if at_the_door else PHASES.get(kind)
     if phase is not None:
         attempts = run[f"{phase}_attempts"]
         assert isinstance(attempts, int)
         run[f"{phase}_attempts"] = attempts + 1
-    if line.type in PLACES:
-        run[PLACES[line.type]] = line.seq
-    run.update(_learnt(line, run))
-    if line.type == "RunSealed":
-        run["sealed"], run["outcome"] = True, line.event["outcome"]
-    elif line.type == "RunAborted":
-        run["outcome"] = line.event["reason"]
+    if kind in PLACES:
+        run[PLACES[kind]] = line.seq
+    if kind in LEARNT:
+        LEARNT[kind](line, run)
     run["last_seq"] = line.seq
     state.put("runs", run, run_id)
 
 
-def _learnt(line: Line, run: Row) -> Row:
-    """What else a run's row takes from an event: what its author was given, what passed, what timing it took."""
-    event = line.event
-    match line.type:
-        case "PlanAccepted":
-            return {"skills": text([{"id": one["id"], "sha256": one["sha256"]} for one in event["skills"]])}
-        case "PromptRendered":
-            return {name: event[name] for name in ("template", "template_version", "template_sha256")}
-        case "CandidateSubmitted":
-            return {"verified_seq": None, "simulated": None}
-        case "CandidateVerified":
-            return {"verified_seq": line.seq, "simulated": event["simulated"]}
-        case "BenchmarkRecorded" | "BenchmarkFailed":
-            return {"gpu_s": _added(run["gpu_s"], event["workloads"])}
-        case _:
-            return {}
+def _plan(line: Line, run: Row) -> None:
+    run["skills"] = text([{"id": one["id"], "sha256": one["sha256"]} for one in line.event["skills"]])
 
 
-def _added(before: Cell, workloads: list[Document]) -> Cell:
-    """GPU seconds so far and those of one benchmark; None as long as none were recorded."""
-    spent = [one["replay"]["gpu_s"] for one in workloads if one.get("replay")]
-    if not spent:
-        return before
-    assert before is None or isinstance(before, float)
-    return math.fsum([*spent, before or 0.0])
+def _prompt(line: Line, run: Row) -> None:
+    for name in ("template", "template_version", "template_sha256"):
+        run[name] = line.event[name]
+
+
+def _submission(_: Line, run: Row) -> None:
+    run["verified_seq"] = run["simulated"] = None
+
+
+def _verification(line: Line, run: Row) -> None:
+    run["verified_seq"], run["simulated"] = line.seq, line.event["simulated"]
+
+
+def _timing(line: Line, run: Row) -> None:
+    """Add the GPU seconds of one benchmark; None stands as long as none were recorded."""
+    spent = [one["replay"]["gpu_s"] for one in line.event["workloads"] if one.get("replay")]
+    if spent:
+        before = run["gpu_s"]
+        assert before is None or isinstance(before, float)
+        run["gpu_s"] = math.fsum([*spent, before or 0.0])
+
+
+def _seal(line: Line, run: Row) -> None:
+    run["sealed"], run["outcome"] = True, line.event["outcome"]
+
+
+def _abortion(line: Line, run: Row) -> None:
+    run["outcome"] = line.event["reason"]
+
+
+LEARNT: dict[str, Callable[[Line, Row], None]] = {
+    "PlanAccepted": _plan,
+    "PromptRendered": _prompt,
+    "CandidateSubmitted": _submission,
+    "CandidateVerified": _verification,
+    "BenchmarkRecorded": _timing,
+    "BenchmarkFailed": _timing,
+    "RunSealed": _seal,
+    "RunAborted": _abortion,
+}
+"""What else a run's row takes from an event: what its author was given, what passed, what timing it took, its end."""
 
 
 def _stage(line: Line) -> str | None:

@@ -1,6 +1,7 @@
 """A ledger as the folds see it: what it holds now, and nothing that is appended later."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from forge.domain.digest import Digest
 from forge.events import Event, Recorded
@@ -9,6 +10,9 @@ from forge.ledger.store import Ledger
 from forge.ledger.writing import Head
 from forge.projections import TAKERS
 
+ASKED = 16
+"""Events asked for by place that are kept: most kernels of a time were measured on one machine."""
+
 
 class LedgerSource:
     """The events up to the head at the time it is made."""
@@ -16,6 +20,7 @@ class LedgerSource:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.head: Head = ledger.head
+        self._asked = lru_cache(ASKED)(self._read)
 
     @property
     def ledger_id(self) -> str:
@@ -34,6 +39,7 @@ class LedgerSource:
 
     def event_at(self, seq: int) -> Recorded[Event] | None:
         """The event at `seq`, held against its digest; None if there is none."""
-        if not 1 <= seq <= self.head.seq:
-            return None
+        return self._asked(seq) if 1 <= seq <= self.head.seq else None
+
+    def _read(self, seq: int) -> Recorded[Event]:
         return next(self._ledger.read(after_seq=seq - 1, limit=1))

@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 
 import orjson
-from sqlalchemy import MetaData, Table, bindparam, delete, insert, select, update
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
+
+from forge.projections.schema import SCHEMA_VERSION, Table, creations, tables
 
 PAGE_BYTES = 4096
 CACHE_KIB = 2048
+BUILD_CACHE_KIB = 8192
+"""For a file that is built: with less, pages that take rows of many runs are written and read again and again."""
 MAPPED_BYTES = 2**30
 """A reader maps so much of the file: many small reads of a large history then cost no copies."""
 APPLICATION_ID = 0x46524748
@@ -37,29 +38,32 @@ UNSOUND = frozenset(
         sqlite3.SQLITE_MISMATCH,
     }
 )
-_DIALECT = sqlite.dialect(paramstyle="named")
+
+
+# The names in the statements below are those of our own tables.
 
 
 @cache
 def upsert(table: Table) -> str:
     """The statement that writes a whole row, new or not; it takes the columns in order."""
-    return str(insert(table).prefix_with("OR REPLACE").compile(dialect=sqlite.dialect(paramstyle="qmark")))
+    places = ", ".join("?" * len(table.columns))
+    return f"INSERT OR REPLACE INTO {table.name} ({', '.join(table.columns)}) VALUES ({places})"  # noqa: S608
 
 
-@cache
 def removal(table: Table, column: str | None = None) -> str:
     """The statement that removes a table's rows; where a column is named, those with one value in it."""
-    found = delete(table) if column is None else delete(table).where(table.c[column] == bindparam("value"))
-    return str(found.compile(dialect=sqlite.dialect(paramstyle="qmark")))
+    return f"DELETE FROM {table.name}" + (f" WHERE {column} = ?" if column else "")  # noqa: S608
+
+
+INVALIDATION = "UPDATE benchmarks SET invalidated_seq = ? WHERE seq = ?"
+"""Marks the rows of a benchmark with the event that withdrew it."""
 
 
 @cache
-def invalidation(table: Table) -> str:
-    """The statement that marks the rows of the benchmark `b_seq` with `invalidated_seq`."""
-    marked = (
-        update(table).where(table.c.seq == bindparam("b_seq")).values(invalidated_seq=bindparam("invalidated_seq"))
-    )
-    return str(marked.compile(dialect=_DIALECT))
+def by_key(table: Table) -> str:
+    """The query for one whole row; it takes the primary key's values in order."""
+    wanted = " AND ".join(f"{column} = ?" for column in table.key)
+    return f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE {wanted}"  # noqa: S608
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -76,29 +80,28 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def create(path: Path, metadata: MetaData, *, version: int) -> sqlite3.Connection:
+def create(path: Path) -> sqlite3.Connection:
     """Begin a new file that nobody else knows of: nothing is safe in it before `finish`."""
     connection = sqlite3.connect(path, isolation_level=None)
     for setting in (
         f"page_size = {PAGE_BYTES}",
         "journal_mode = OFF",
         "synchronous = OFF",
-        f"cache_size = -{CACHE_KIB}",
+        f"cache_size = -{BUILD_CACHE_KIB}",
         "locking_mode = EXCLUSIVE",
         f"application_id = {APPLICATION_ID}",
-        f"user_version = {version}",
+        f"user_version = {SCHEMA_VERSION}",
     ):
         connection.execute(f"PRAGMA {setting}")
-    for name in sorted(metadata.tables):
-        connection.execute(str(CreateTable(metadata.tables[name]).compile(dialect=_DIALECT)))
+    for statement in creations("TABLE"):
+        connection.execute(statement)
     return connection
 
 
-def add_indexes(connection: sqlite3.Connection, metadata: MetaData) -> None:
+def add_indexes(connection: sqlite3.Connection) -> None:
     """Make the indexes, which is cheaper once the rows are there."""
-    for table in metadata.tables.values():
-        for index in sorted(table.indexes, key=lambda index: str(index.name)):
-            connection.execute(str(CreateIndex(index).compile(dialect=_DIALECT)))
+    for statement in creations("INDEX"):
+        connection.execute(statement)
 
 
 def finish(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
@@ -137,21 +140,16 @@ def discard(path: Path) -> None:
         path.with_name(path.name + beside).unlink(missing_ok=True)
 
 
-def content_digest(connection: sqlite3.Connection, metadata: MetaData) -> str:
+def content_digest(connection: sqlite3.Connection) -> str:
     """SHA-256 over every row of every table, by table and key: equal for equal content, however it was written."""
     digest = hashlib.sha256()
-    for name in sorted(metadata.tables):
-        digest.update(f"{name}\n".encode())
-        for row in _rows(connection, metadata.tables[name]):
+    for table in tables().values():
+        digest.update(f"{table.name}\n".encode())
+        for row in _rows(connection, table):
             digest.update(orjson.dumps(row) + b"\n")
     return digest.hexdigest()
 
 
 def _rows(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[object, ...]]:
-    yield from connection.execute(str(select(*table.columns).order_by(*table.primary_key).compile(dialect=_DIALECT)))
-
-
-def by_key(table: Table) -> str:
-    """The query for one whole row; it takes the primary key's values in order."""
-    wanted = (column == bindparam(column.name) for column in table.primary_key)
-    return str(select(*table.columns).where(*wanted).compile(dialect=sqlite.dialect(paramstyle="qmark")))
+    columns, key = ", ".join(table.columns), ", ".join(table.key)
+    yield from connection.execute(f"SELECT {columns} FROM {table.name} ORDER BY {key}")  # noqa: S608

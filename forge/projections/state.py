@@ -10,13 +10,14 @@ from functools import cache
 from operator import itemgetter
 
 from forge.ledger.replay import Line
-from forge.projections.sqlite_file import by_key, invalidation, upsert
-from forge.projections.tables import TABLES
+from forge.projections.schema import tables
+from forge.projections.sqlite_file import INVALIDATION, by_key, upsert
 
 Cell = str | int | float | bytes | None
 Row = dict[str, Cell]
+Key = tuple[Cell, ...]
 HELD_ROWS = 500
-"""So many rows are held in memory at most, between two events."""
+"""So many rows are held in memory before they are written, and at most as many that were written before them."""
 
 
 class State:
@@ -24,9 +25,11 @@ class State:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._known: dict[tuple[Cell, ...], Row | None] = {}
-        self._changed: dict[str, dict[tuple[Cell, ...], Row]] = {name: {} for name in TABLES.metadata.tables}
-        self._added: dict[str, list[Row]] = {name: [] for name in TABLES.metadata.tables}
+        self._known = _no_rows()
+        self._earlier = _no_rows()
+        """Rows as they were written: those that are asked for again needn't be read again."""
+        self._changed: dict[str, dict[Key, Row]] = {name: {} for name in tables()}
+        self._added: dict[str, list[Row]] = {name: [] for name in tables()}
         self._held = 0
         self.changed: Line | None = None
         """The newest event that changed what the registry's documents show, if one did."""
@@ -35,20 +38,24 @@ class State:
 
     def get(self, table: str, *key: Cell) -> Row | None:
         """The row with this primary key."""
-        name = (table, *key)
-        if name not in self._known:
-            sql, columns = _select(table)
-            found = self._connection.execute(sql, key).fetchone()
-            self._known[name] = dict(zip(columns, found, strict=True)) if found else None
+        known = self._known[table]
+        if key not in known:
+            earlier = self._earlier[table]
+            known[key] = earlier[key] if key in earlier else self._read(table, key)
             self._held += 1
-        return self._known[name]
+        return known[key]
+
+    def _read(self, table: str, key: Key) -> Row | None:
+        sql, columns = _select(table)
+        found = self._connection.execute(sql, key).fetchone()
+        return dict(zip(columns, found, strict=True)) if found else None
 
     def put(self, table: str, row: Row, *key: Cell) -> None:
         """Write the row of this primary key, new or changed."""
-        name = (table, *key)
-        if name not in self._known:
+        known = self._known[table]
+        if key not in known:
             self._held += 1
-        self._known[name] = row
+        known[key] = row
         self._changed[table][key] = row
 
     def add(self, table: str, row: Row) -> None:
@@ -68,8 +75,7 @@ class State:
     def mark_invalidated(self, benchmark_seq: int, seq: int) -> None:
         """Write into every row of a benchmark which event withdrew it."""
         self.flush()
-        table = TABLES.metadata.tables["benchmarks"]
-        self._connection.execute(invalidation(table), {"b_seq": benchmark_seq, "invalidated_seq": seq})
+        self._connection.execute(INVALIDATION, (seq, benchmark_seq))
 
     def settle(self) -> None:
         """Flush once enough rows are held."""
@@ -77,7 +83,7 @@ class State:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was put and added, and forget it."""
+        """Write what was put and added, and forget what nobody asked for since the last time."""
         for table, added in self._added.items():
             rows = [*self._changed[table].values(), *added]
             if rows:
@@ -85,17 +91,21 @@ class State:
                 self._connection.executemany(sql, map(cells, rows))
                 self._changed[table].clear()
                 added.clear()
-        self._known.clear()
+        self._earlier, self._known = self._known, _no_rows()
         self._held = 0
+
+
+def _no_rows() -> dict[str, dict[Key, Row | None]]:
+    return {name: {} for name in tables()}
 
 
 @cache
 def _select(name: str) -> tuple[str, tuple[str, ...]]:
-    table = TABLES.metadata.tables[name]
-    return by_key(table), tuple(table.columns.keys())
+    table = tables()[name]
+    return by_key(table), table.columns
 
 
 @cache
 def _writing(name: str) -> tuple[str, Callable[[Row], tuple[Cell, ...]]]:
-    table = TABLES.metadata.tables[name]
-    return upsert(table), itemgetter(*table.columns.keys())
+    table = tables()[name]
+    return upsert(table), itemgetter(*table.columns)

@@ -1,9 +1,13 @@
-"""The tables and views of `history.db`: what audits ask with plain SQL, and all that the folds remember."""
+"""The tables of `history.db` as SQLModel declares them: what audits ask, and all that the folds remember.
+
+`schema.sql` is what runs: `python -m tests.projections.schema` writes it out from these declarations, and nothing
+that runs imports this module. A changed table is also a new SCHEMA_VERSION in `schema.py`.
+"""
 
 from sqlmodel import Field
 
-from forge.projections import audit_views, experiment_table, kernel_tables, run_tables
-from forge.projections.history_table import SCHEMA_VERSION, TABLES, HistoryTable
+from forge.projections import experiment_table, kernel_tables, run_tables
+from forge.projections.history_table import TABLES, HistoryTable
 
 
 class CursorRow(HistoryTable, table=True):
@@ -22,27 +26,4 @@ class CursorRow(HistoryTable, table=True):
     """The newest checkpoint."""
 
 
-VIEWS = {
-    "leaderboard": """
-        SELECT op, gpu, dtype, shape, kernel_id, status, language, low, speedup, high, candidate_median_ns, perf_key,
-               row_number() OVER (
-                   PARTITION BY op, gpu, dtype, shape ORDER BY low DESC, candidate_median_ns, kernel_id
-               ) AS rank
-        FROM kernels WHERE status IN ('active', 'deprecated')
-    """,
-    "claimants": """
-        SELECT claimant, metric, count(*) AS claims, sum(verdict = 'confirmed') AS confirmed,
-               sum(verdict = 'overstated') AS overstated, sum(verdict = 'refuted') AS refuted,
-               sum(verdict IS NULL) AS open
-        FROM claims GROUP BY claimant, metric
-    """,
-    "regressions": """
-        SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
-        FROM recent_times WHERE earlier_ns IS NOT NULL
-    """,
-    "experiments": experiment_table.VIEW,
-    **audit_views.VIEWS,
-}
-"""View -> its query."""
-
-__all__ = ["SCHEMA_VERSION", "TABLES", "VIEWS", "CursorRow", "experiment_table", "kernel_tables", "run_tables"]
+__all__ = ["TABLES", "CursorRow", "experiment_table", "kernel_tables", "run_tables"]

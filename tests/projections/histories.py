@@ -28,7 +28,6 @@ from forge.ledger.replay import Line
 from forge.projections import documents
 from forge.projections.catch_up import Cursor, built
 from forge.projections.sqlite_file import connect, content_digest
-from forge.projections.tables import TABLES
 from tests.projections.values import (
     EDGES,
     GATES,
@@ -123,7 +122,7 @@ def rebuild(events: list[Recorded[Event]], head: Head, ledger_id: str = LEDGER_I
 
 
 def rendered(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
-    tables = content_digest(connection, TABLES.metadata).encode()
+    tables = content_digest(connection).encode()
     return {"tables": tables, **documents.render(connection, cursor)}
 
 

@@ -202,10 +202,11 @@ def test_a_rebuild_leaves_nothing_beside_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_row_held_at_a_time_or_all_of_them_give_the_same_bytes(monkeypatch):
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_few_rows_held_at_a_time_or_all_of_them_give_the_same_bytes(monkeypatch, rows):
     history = grown([("promote", 1), ("fail", 2), ("invalidate", 0), ("promote", 6), ("revoke", 1)])
     whole = rebuild(history.events, history.head)
-    monkeypatch.setattr("forge.projections.state.HELD_ROWS", 1)
+    monkeypatch.setattr("forge.projections.state.HELD_ROWS", rows)
     assert rebuild(history.events, history.head) == whole
 
 

@@ -2,6 +2,8 @@
 
 import math
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -13,6 +15,9 @@ from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
 from forge.projections import PROJECTOR_VERSION, recent, tables
 from forge.projections.catch_up import FILE, catch_up
+from forge.projections.schema import FILE as FILE_OF_TABLES
+from forge.projections.schema import SCHEMA_VERSION
+from forge.projections.schema import tables as described
 from tests.projections.histories import (
     LEDGER_ID,
     History,
@@ -26,6 +31,7 @@ from tests.projections.histories import (
     rebuild,
     revoke,
 )
+from tests.projections.schema import declared
 from tests.projections.values import EDGES, digest, environment, task
 
 
@@ -102,14 +108,14 @@ def test_the_cursor_names_the_head_and_the_versions(eventful):
     rows = asked(eventful, "SELECT ledger_id, seq, event_hash, schema_version, projector_version FROM cursor")
     head = eventful.head
     assert rows == [
-        (LEDGER_ID, head.seq, head.event_hash, tables.SCHEMA_VERSION, PROJECTOR_VERSION),
+        (LEDGER_ID, head.seq, head.event_hash, SCHEMA_VERSION, PROJECTOR_VERSION),
     ]
 
 
 def test_two_builds_have_equal_content_and_form_a_sound_database(eventful):
     assert rebuild(eventful.events, eventful.head) == rebuild(eventful.events, eventful.head)
     assert asked(eventful, "PRAGMA integrity_check") == [("ok",)]
-    assert asked(eventful, "PRAGMA user_version") == [(tables.SCHEMA_VERSION,)]
+    assert asked(eventful, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
 
 
 def test_the_file_can_be_read_where_nothing_can_be_written(eventful, tmp_path):
@@ -122,6 +128,25 @@ def test_the_file_can_be_read_where_nothing_can_be_written(eventful, tmp_path):
 def test_an_empty_history_has_every_table():
     names = {name for (name,) in asked(opened(), "SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert names == set(tables.TABLES.metadata.tables)
+
+
+def test_the_tables_that_are_made_are_those_declared():
+    assert FILE_OF_TABLES.read_text() == declared(), "meant? python -m tests.projections.schema, and SCHEMA_VERSION"
+
+
+def test_statements_name_the_columns_and_keys_that_are_declared():
+    found = [(table.name, table.columns, table.key) for table in described().values()]
+    assert found == [
+        (name, tuple(table.columns.keys()), tuple(column.name for column in table.primary_key))
+        for name, table in sorted(tables.TABLES.metadata.tables.items())
+    ]
+
+
+def test_publishing_loads_no_sqlmodel():
+    code = "import sys, forge.app.publication; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "sqlite3" in loaded
+    assert not {"sqlmodel", "sqlalchemy"} & set(loaded)
 
 
 def test_migrations_of_the_ledger_never_see_these_tables():

@@ -1,0 +1,49 @@
+"""The tables of `history.db` as SQLite takes them.
+
+They are written out in `schema.sql`, not compiled from `tables.py` in every process: a command that publishes would
+load SQLModel for nothing else. A test holds the file against those declarations.
+"""
+
+import re
+import sqlite3
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SCHEMA_VERSION = 4
+"""A changed table is a new one; the file is then built anew."""
+FILE = Path(__file__).with_name("schema.sql")
+
+
+class Table(NamedTuple):
+    """What a statement about one table has to name."""
+
+    name: str
+    columns: tuple[str, ...]
+    """In their order."""
+    key: tuple[str, ...]
+    """Those of the primary key, in its order."""
+
+
+@cache
+def creations(what: str) -> tuple[str, ...]:
+    """The statements that create every TABLE, or every INDEX."""
+    written = FILE.read_text(encoding="utf-8")
+    return tuple(re.findall(rf"^CREATE {what} .*?(?=;$)", written, re.DOTALL | re.MULTILINE))
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table, by its name and in the order of the names."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in creations("TABLE"):
+            connection.execute(statement)
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        return {name: _described(connection, name) for (name,) in names.fetchall()}
+
+
+def _described(connection: sqlite3.Connection, name: str) -> Table:
+    found = connection.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)).fetchall()
+    key = sorted((place, column) for column, place in found if place)
+    return Table(name, tuple(column for column, _ in found), tuple(column for _, column in key))
