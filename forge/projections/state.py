@@ -76,6 +76,7 @@ class State:
         """Write into every row of a benchmark which event withdrew it."""
         self.flush()
         self._connection.execute(INVALIDATION, (seq, benchmark_seq))
+        self._earlier["benchmarks"].clear()
 
     def settle(self) -> None:
         """Flush once enough rows are held."""
