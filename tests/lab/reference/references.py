@@ -5,6 +5,7 @@ import random
 from functools import cache
 
 from forge.domain.candidate import Metadata
+from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.lab.job import Job
 from forge.lab.reference.describe import Declared, Question
@@ -54,6 +55,21 @@ def ask(source: str, *, operands: tuple[Declared, ...] = (), function: str = "")
         source=source.encode(), name="7_a_reference.py", dtype="fp32", function=function, operands=operands
     )
     return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)
+
+
+def square_contract(side: int, *, error: float = 2.0**-21, local: Local | None = None) -> Contract:
+    """Of a function of one operand and one result [side, side] in fp32."""
+    return Contract(
+        slug="square",
+        source_sha256="0" * 64,
+        form="function",
+        entry="kernel",
+        init="[]",
+        seed=1,
+        dtype="fp32",
+        arguments=(Operand(name="x", element=None, sizes=(side, side), drawn=Normal(mean=0.0, deviation=1.0)),),
+        results=(Result(element=None, sizes=(side, side), error=error, local=local),),
+    )
 
 
 @cache

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from forge.domain.digest import canonical
-from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
+from forge.domain.own_operation import Contract, Local
 from forge.domain.policy import Policy
 from forge.lab.judge import judge
 from forge.lab.reference.binding import errs_within, expectation
 from forge.lab.reference.locality import locals_of, sizes_of
 from forge.sandbox.isolation import Isolation
-from tests.lab.reference.references import ask, frozen
+from tests.lab.reference.references import ask, frozen, square_contract
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 ROUNDING = 2.0**-24
@@ -40,20 +40,6 @@ def seen(function: Function, *, rows: int = 64, low: bool = False) -> tuple[list
         exacts.append(exact)
         errors.append((function(x).double() - exact).abs().maximum((function(x.double() * off) - exact).abs()))
     return exacts, errors
-
-
-def contract_with(local: Local | None, error: float = 2.0**-21) -> Contract:
-    return Contract(
-        slug="spread",
-        source_sha256="0" * 64,
-        form="function",
-        entry="kernel",
-        init="[]",
-        seed=1,
-        dtype="fp32",
-        arguments=(Operand(name="x", element=None, sizes=(64, 64), drawn=Normal(mean=0.0, deviation=1.0)),),
-        results=(Result(element=None, sizes=(64, 64), error=error, local=local),),
-    )
 
 
 def found(function: Function, *, low: bool = False) -> dict[str, Local]:
@@ -91,7 +77,10 @@ def test_a_narrowed_bound_is_nowhere_wider_than_the_one_before(function: Functio
     for local in locals_of(exacts, errors, "fp32"):
         before, after = (
             expectation(one, one.results[0], exacts[0], Policy())
-            for one in (contract_with(None), contract_with(local.model_copy(update={"error": 2 * local.error})))
+            for one in (
+                square_contract(64),
+                square_contract(64, local=local.model_copy(update={"error": 2 * local.error})),
+            )
         )
         assert bool((after.scale <= before.scale).all())
         assert after.errs_by_scale
@@ -131,7 +120,7 @@ WRONG: dict[str, Function] = {
 
 def _judged(function: Function) -> list[bool]:
     local = found(sharp_softmax)["all"]
-    contract = contract_with(local.model_copy(update={"error": 2.0**-18}), error=2.0**-17)
+    contract = square_contract(64, local=local.model_copy(update={"error": 2.0**-18}), error=2.0**-17)
     verdicts = []
     for seed in range(8):
         x = torch.randn(64, 64, generator=torch.Generator().manual_seed(100 + seed))
@@ -153,7 +142,7 @@ def test_a_softmax_that_is_wrong_where_values_are_small_is_not(name: str) -> Non
 
 def test_what_is_too_small_for_the_type_may_be_zero() -> None:
     local = Local(around="all", share=0.0, error=2.0**-20)
-    contract = contract_with(local)
+    contract = square_contract(64, local=local)
     exact = torch.logspace(0, -44, 256, dtype=torch.float64).reshape(4, 64)
     right = exact.float()
     flushed = right.where(right.abs() >= 2.0**-126, 0.0)
@@ -174,10 +163,10 @@ def test_sizes_of_a_value_and_of_those_around_it() -> None:
 
 
 def test_a_contract_from_before_has_the_bytes_it_had() -> None:
-    written = canonical(contract_with(None))
+    written = canonical(square_contract(64))
     assert b"local" not in written
-    assert Contract.model_validate_json(written) == contract_with(None)
-    narrowed = contract_with(Local(around="row", share=0.5, error=2.0**-20))
+    assert Contract.model_validate_json(written) == square_contract(64)
+    narrowed = square_contract(64, local=Local(around="row", share=0.5, error=2.0**-20))
     assert Contract.model_validate_json(canonical(narrowed)) == narrowed
 
 

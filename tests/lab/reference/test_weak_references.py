@@ -4,26 +4,16 @@ import pytest
 import torch
 
 from forge.domain.evidence import Admission
-from forge.domain.own_operation import Contract, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.lab.reference.admission import Question, admit, coarse
 from forge.lab.reference.answers import relative_error
 from forge.lab.reference.binding import expectation, least_error
 from forge.operations.own import own_operation
+from tests.lab.reference.references import square_contract
 
 HUGE = 1e7
-CONTRACT = Contract(
-    slug="scaled",
-    source_sha256="0" * 64,
-    form="function",
-    entry="kernel",
-    init="[]",
-    seed=1,
-    dtype="fp32",
-    arguments=(Operand(name="x", element=None, sizes=(16, 16), drawn=Normal(mean=0.0, deviation=1.0)),),
-    results=(Result(element=None, sizes=(16, 16), error=2.0**-21),),
-)
+CONTRACT = square_contract(16)
 
 
 def admitted(factors: torch.Tensor) -> Admission:
