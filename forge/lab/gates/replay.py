@@ -1,30 +1,47 @@
 """Does the answer follow the question, when the tensors are the same objects and only their content is new?
 
-A cached answer is keyed by something: a pointer, a version, a few sampled elements, a sum. So the same storage gets
-new content, then content that differs only inside a row with the row's cheap statistics kept, then a new
+A cached answer is keyed by something: a pointer, a version, a few sampled elements, sums of blocks. So the same
+storage gets new content, then content that differs only inside rows with their cheap statistics kept, then a new
 weight alone, a new scalar alone, and at last the first question again.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import random
+from typing import TYPE_CHECKING
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Case
 from forge.lab.probe import Probe
 
-INTERIOR = 3
-"""Changes inside rows, at places drawn by lot: a few samples of a row may meet one of them by chance."""
+if TYPE_CHECKING:
+    import torch
+
+PLACES, COLUMNS = 4, 3
+"""Changes inside rows: of one row in one operand, and of whole columns in all. Elements change places at a distance
+that is a power of two, drawn by lot: the near ones leave the sums of blocks as they were, the even ones what is
+sampled at a stride."""
+TRIES = 16
+"""To find two elements that differ."""
 
 
 def examine(probe: Probe) -> Finding:
-    """Ask related questions through the same tensors; the probe knows an earlier answer when it sees one."""
-    first = probe.case(probe.shape)
+    """Ask related questions through the same tensors; the probe knows an earlier answer when it sees one.
+
+    On integers sums in any order have no rounding errors, so that not even their last bits tell a change.
+    """
+    first, integers = probe.case(probe.shape), probe.case(probe.shape, "integers")
     questions = (
-        first,
         probe.case(probe.shape),
-        *(_interior(probe, first) for _ in range(INTERIOR)),
+        first,
         _weight(probe, first),
         _scalar(first),
+        first,
+        *(_place(probe, first) for _ in range(PLACES)),
+        *(_columns(probe, first) for _ in range(COLUMNS)),
+        integers,
+        *(_place(probe, integers) for _ in range(PLACES)),
         first,
     )
     for question in questions:
@@ -34,19 +51,48 @@ def examine(probe: Probe) -> Finding:
     return Passed(observed=f"{len(questions)} related questions answered afresh", threshold="every answer fresh")
 
 
-def _interior(probe: Probe, case: Case) -> Case:
-    """Swap two elements of each row, drawn by lot inside it: sums, norms, ends and extremes stay as they were."""
+def _place(probe: Probe, case: Case) -> Case:
+    """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
     lot = random.SystemRandom()
-    inputs = []
-    for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True):
-        changed = tensor.clone()
-        width = changed.shape[-1]
-        if probe.operation.row_axis in spec.axes and width >= 2:
-            inside = range(1, width - 1) if width >= 4 else range(width)
-            one, other = lot.sample(inside, 2)
+    place = lot.choice(_with_rows(probe))
+    changed = case.inputs[place].clone()
+    if changed.shape[-1] < 2 or not changed.numel():
+        return case
+    rows = changed.view(-1, changed.shape[-1])
+    for _ in range(TRIES):
+        row, (one, other) = rows[lot.randrange(len(rows))], _two(changed.shape[-1], lot)
+        if row[one].item() != row[other].item():
+            row[[one, other]] = row[[other, one]]
+            break
+    return _with_input(case, place, changed)
+
+
+def _columns(probe: Probe, case: Case) -> Case:
+    """Swap two columns of every operand with rows: sums, norms and extremes of rows stay as they were."""
+    lot = random.SystemRandom()
+    for place in _with_rows(probe):
+        changed = case.inputs[place].clone()
+        if changed.shape[-1] >= 2:
+            one, other = _two(changed.shape[-1], lot)
             changed[..., [one, other]] = changed[..., [other, one]]
-        inputs.append(changed)
-    return dataclasses.replace(case, inputs=tuple(inputs))
+        case = _with_input(case, place, changed)
+    return case
+
+
+def _two(width: int, lot: random.Random) -> tuple[int, int]:
+    """Two columns of at least two; where there are enough others, the ends stay as they were."""
+    first, count = (1, width - 2) if width >= 4 else (0, width)
+    apart = 2 ** lot.randrange((count - 1).bit_length() or 1)
+    one = first + lot.randrange(count - apart)
+    return one, one + apart
+
+
+def _with_rows(probe: Probe) -> list[int]:
+    return [place for place, spec in enumerate(probe.operation.inputs) if probe.operation.row_axis in spec.axes]
+
+
+def _with_input(case: Case, place: int, changed: torch.Tensor) -> Case:
+    return dataclasses.replace(case, inputs=(*case.inputs[:place], changed, *case.inputs[place + 1 :]))
 
 
 def _weight(probe: Probe, case: Case) -> Case:
