@@ -27,11 +27,17 @@ HOST_COPIES = 4
 """Of all operands: the arena, what was drawn, what is read back, and room."""
 
 
+def rows_stand_for_all(operation: Operation) -> bool:
+    """Whether a few rows of a call say what all of them would be: each stands alone, wherever it is."""
+    relations = operation.relations
+    return not operation.updates and RowsIndependent() in relations and RowsPermuted() in relations
+
+
 def ask(probe: Probe) -> str | Failed:
     """Ask once, or say why not; the answer is in words."""
     if probe.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
-    if probe.operation.updates or not {RowsIndependent(), RowsPermuted()} <= set(probe.operation.relations):
+    if not rows_stand_for_all(probe.operation):
         return "past 2^31 bytes not asked (a few rows can't stand for all)"
     boundary = BOUNDARY_BYTES // max(_row_bytes(probe, spec) for spec in probe.operation.inputs)
     shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}

@@ -54,6 +54,27 @@ def test_a_row_becomes_a_profile_with_its_units_taken_out() -> None:
     assert list(profile.stalls) == ["long_scoreboard", "barrier"]
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("NVIDIA (R) Nsight Compute Command Line Profiler\nVersion 2025.3.1.0", True),
+        ("ERROR : nsight-compute directory is not found under /opt/nvidia.", False),
+    ],
+)
+def test_a_toolkits_script_without_the_profiler_is_no_profiler(
+    said: str, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "ncu"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{said}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    ncu._found.cache_clear()
+    try:
+        assert ncu.is_installed() == found
+    finally:
+        ncu._found.cache_clear()
+
+
 def recorded(name: str) -> dict[str, KernelProfile]:
     profiles = ncu.parse((RECORDED / name).read_text())
     return {one.name: one for one in reversed(profiles)}  # the first launch of each

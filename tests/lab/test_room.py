@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.lab.huge import rows_drawn
+from forge.lab.huge import rows_drawn, rows_stand_for_all
 from forge.lab.room import MOST_ASKED, MOST_DRAWN, affordable, largest_row, narrowed, rows_within
 from forge.operations import OPERATIONS
 
@@ -61,3 +61,9 @@ def test_a_shape_that_costs_no_more_than_the_public_one_is_left_alone(name: str)
         assert affordable(operation, public, public) == public
         fewer = {**public, operation.row_axis: 1}
         assert affordable(operation, fewer, public) == fewer
+
+
+def test_a_few_rows_stand_for_all_where_rows_are_independent() -> None:
+    """Past 2^31 bytes nothing is asked without a GPU, so this is all of that question that a CPU can be asked."""
+    others = {name for name, operation in OPERATIONS.items() if not rows_stand_for_all(operation)}
+    assert others == {"attention_prefill", "grouped_matmul", "kv_cache_append", "quantize_fp8_per_tensor"}

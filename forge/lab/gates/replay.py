@@ -8,6 +8,7 @@ weight alone, a new scalar alone, and at last the first question again.
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from typing import TYPE_CHECKING
 
@@ -29,19 +30,19 @@ TRIES = 16
 def examine(probe: Probe) -> Finding:
     """Ask related questions through the same tensors; the probe knows an earlier answer when it sees one.
 
-    On integers sums in any order have no rounding errors, so that not even their last bits tell a change.
+    Values in coarse steps add up without rounding errors in any order: not even a sum's last bit tells a change.
     """
-    first, integers = probe.case(probe.shape), probe.case(probe.shape, "integers")
+    first = probe.case(probe.shape)
+    coarse = _coarse(probe, probe.case(probe.shape))
     questions = (
         probe.case(probe.shape),
         first,
         _weight(probe, first),
         _scalar(first),
-        first,
         *(_place(probe, first) for _ in range(PLACES)),
         *(_columns(probe, first) for _ in range(COLUMNS)),
-        integers,
-        *(_place(probe, integers) for _ in range(PLACES)),
+        coarse,
+        *(_place(probe, coarse) for _ in range(PLACES)),
         first,
     )
     for question in questions:
@@ -49,6 +50,21 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
     return Passed(observed=f"{len(questions)} related questions answered afresh", threshold="every answer fresh")
+
+
+def _coarse(probe: Probe, case: Case) -> Case:
+    """Take each activation to an odd multiple of a step, of 2^-6 of its largest value or more.
+
+    The steps are different powers of two, so that no value is zero, nor is a sum of two operands' values.
+    """
+    for turn, spec in enumerate(probe.operation.activations):
+        place = probe.operation.inputs.index(spec)
+        values = case.inputs[place].double()
+        if values.numel():
+            step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + turn)
+            odd = (values / (2 * step)).floor() * 2 + 1
+            case = _with_input(case, place, (odd * step).to(case.inputs[place].dtype))
+    return case
 
 
 def _place(probe: Probe, case: Case) -> Case:

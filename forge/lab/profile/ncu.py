@@ -7,6 +7,7 @@ names: the same, "Metrics Reference". Clocks are left as they are (`--clock-cont
 import csv
 import re
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -57,7 +58,16 @@ _NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
 
 @cache
 def _found() -> str | None:
-    return shutil.which("ncu") or shutil.which("ncu", path=_USUAL_PLACE)
+    """Toolkits may bring the name without the profiler: a script that says so."""
+    places = (shutil.which("ncu"), shutil.which("ncu", path=_USUAL_PLACE))
+    return next((place for place in places if place and "Command Line Profiler" in _version(place)), None)
+
+
+def _version(place: str) -> str:
+    try:
+        return subprocess.run([place, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def is_installed() -> bool:
