@@ -91,7 +91,9 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     if isinstance(measured, str):
         outcome = benchmark.errored(evidence, measured)
     elif isinstance(measured, Failed):
-        outcome = benchmark.failed(evidence, measured.reason, verified_seq=run.verified.seq)
+        outcome = benchmark.failed(
+            evidence, measured.reason, verified_seq=run.verified.seq, untrusted_log=measured.log
+        )
     else:
         return _conclude(workspace, run, evidence, measured, key)
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)

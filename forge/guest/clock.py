@@ -166,7 +166,8 @@ class Clock:
                     taken.append(_bytes(content[content.numel() - split :]))
         torch._foreach_copy_(given, taken)
         written = [*(one for outputs in captured.outputs for one in outputs), *captured.workspaces]
-        torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
+        if written:  # what works in place may have none
+            torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
         torch.cuda.synchronize()
 
     def _poison_for(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -173,8 +173,8 @@ def _launcher(job: Job, captured: Captured) -> Program:
 
 
 def _baseline_program(job: Job) -> Program:
-    writable = (Bind(compiled_folder(), CACHE, writable=True),)
-    return trusted_program(job, baseline_files(job.operation), writable=writable)
+    kept = Bind(compiled_folder(), CACHE, writable=True)
+    return trusted_program(job, baseline_files(job.operation), binds=(kept,))
 
 
 def _trusted(opened: Probe | Failed, side: str) -> Probe:

@@ -240,13 +240,13 @@ def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:
     # foreign code keeps what it compiles apart: nothing of it lies where another baseline would load it
     kept = (Bind(compiled_folder(job.operation.name if own else ""), CACHE, writable=True),)
     if job.device == "cuda" and not own:
-        return trusted_program(job, files, writable=kept)
+        return trusted_program(job, files, binds=kept)
     return Program(
         language=LANGUAGES["torch"],
         files=files,
         # precompiled headers go to the temporary folder, whatever the cache's folder is
         environment={"TORCHINDUCTOR_CACHE_DIR": CACHE, "TMPDIR": CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
-        writable=kept,
+        binds=kept,
         device=job.device,
         gpu=job.gpu,
     )

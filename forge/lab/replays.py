@@ -174,27 +174,33 @@ class _Pair:
         return timed
 
     def _hold_against_the_host(self) -> Failed | None:
-        """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong."""
+        """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong.
+
+        Both over the same replays, since new contents make a window's first replay slower: there the events may say
+        more than the slope, but never less.
+        """
         if not self.blocks.rounds:
             return None
         window_ns = statistics.median(measured[CANDIDATE] for measured in self.blocks.rounds)
         more = max(1, round(_SLOPE_NS / window_ns))
         times: dict[int, list[int]] = {1: [], 1 + more: []}
+        replayed_ns: list[int] = []
         for _ in range(_SLOPE_WINDOWS):
             for repeats, taken in times.items():
                 timed = self._window(CANDIDATE, repeats=repeats, again=True)
                 if isinstance(timed, Failed):
                     return timed
                 taken.append(timed[0].elapsed_ns)
+                replayed_ns.append(timed[0].device_ns)
         slope_ns = (min(times[1 + more]) - min(times[1])) / more
         spread = (statistics.median(times[1 + more]) - min(times[1 + more])) / (more * window_ns)
-        self.host_ratio = slope_ns / window_ns
+        self.host_ratio = slope_ns / statistics.median(replayed_ns)
         allowed = max(ENVELOPE, 2 * spread)
-        if 1 - allowed <= self.host_ratio <= 1 + allowed:
+        if 1 - allowed <= self.host_ratio <= 1 + allowed and slope_ns <= (1 + allowed) * window_ns:
             return None
         message = (
-            f"the device's events say {window_ns:.0f} ns a window, the host's clock {self.host_ratio:.3f} times "
-            f"that, allowed {1 - allowed:.2f} to {1 + allowed:.2f}"
+            f"the host's clock says {slope_ns:.0f} ns a replay, {self.host_ratio:.3f} times what the device's events "
+            f"say, allowed {1 - allowed:.2f} to {1 + allowed:.2f}; by events a window took {window_ns:.0f} ns"
         )
         return Failed(
             reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"

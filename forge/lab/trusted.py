@@ -30,7 +30,7 @@ _ENVIRONMENT = {
 }
 
 
-def trusted_program(job: Job, files: Mapping[str, bytes], *, writable: tuple[Bind, ...] = ()) -> Program:
+def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, ...] = ()) -> Program:
     """What such a guest finds on its stage."""
     return Program(
         language=LANGUAGES["torch"],
@@ -41,7 +41,7 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, writable: tuple[Bin
         trusted=True,
         warm=True,
         modules=_MODULES,
-        writable=writable,
+        binds=binds,
     )
 
 

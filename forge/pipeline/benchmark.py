@@ -127,7 +127,9 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
     return Outcome(events=(event,), files=files, blobs=(raw, report))
 
 
-def failed(evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes | None = None) -> Outcome:
+def failed(
+    evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes | None = None, untrusted_log: str = ""
+) -> Outcome:
     """There is nothing to hold against the rule; samples that were taken are kept, and count in the next attempt."""
     report = canonical(
         {
@@ -136,6 +138,7 @@ def failed(evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes 
             "attempt": evidence.attempt,
             "reason": reason.model_dump(mode="json"),
             "samples_sha256": sha256(raw) if raw is not None else None,
+            "untrusted_log": untrusted_log,
         }
     )
     event = BenchmarkFailed(

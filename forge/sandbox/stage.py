@@ -63,8 +63,8 @@ class Program:
     """What that process imports besides."""
     trusted: bool = False
     """Whether no host code of a candidate is in it: baselines, and launchers of plans."""
-    writable: tuple[Bind, ...] = ()
-    """For trusted guests alone: a place to keep compiled baselines in."""
+    binds: tuple[Bind, ...] = ()
+    """For trusted guests alone: a place to keep compiled baselines in, or where a tool lies."""
 
 
 def nodes_of(gpu: Device | None) -> tuple[Path, ...]:
@@ -140,7 +140,7 @@ class Stage:
         """Start one of the stage's scripts in a process of its own. Raise EnvironmentUnfit."""
         confinement = Confinement(
             argv=(*self._program.wrapper, sys.executable, "-I", f"{self.root}/{script}"),
-            binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.writable),
+            binds=(*runtime_binds(), Bind(self._directory, STAGE), *self._program.binds),
             masked=masked_paths(),
             environment=self._environment(threads),
             descriptors=descriptors,

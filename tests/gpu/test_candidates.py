@@ -32,7 +32,8 @@ def test_an_honest_kernel_is_accepted(dtype: DType) -> None:
 def test_a_wrong_kernel_ends_as_it_says(path: Path) -> None:
     said = described(path)
     children = left_over_children()
-    examined = examine(on_the_gpu(path.read_text(), limit_s=max(said.limit_s, 25.0)), progress=lambda _: None)
+    limit_s = said.limit_s if "TIMEOUT" in said.codes else 120.0
+    examined = examine(on_the_gpu(path.read_text(), limit_s=limit_s), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected), examined.gates
     assert said.gate in (examined.gates[-1].name, "any"), examined.gates[-1]
     assert examined.verdict.reason.code in said.codes, examined.verdict

@@ -25,7 +25,7 @@ def on_the_gpu(path: Path, *, dtype: DType = "fp32") -> Job:
 def test_an_honest_kernel_is_accepted(dtype: DType) -> None:
     examined = examine(on_the_gpu(HONEST, dtype=dtype), progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
-    assert {Path(file.name).suffix for file in examined.artifact} == {".so", ".cubin"}
+    assert {Path(file.name).suffix for file in examined.artifact} == {".so", ".cubin", ".json"}
     assert "sanitizer" in [gate.name for gate in examined.gates]
 
 

@@ -12,7 +12,9 @@ from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job
 from forge.lab.replays import Replays, measure_replays
+from forge.operations import find_operation
 from forge.sandbox.plans import Captured
+from tests.candidates import EXAMPLES
 from tests.gpu.test_plans import CUDA, PLANS, listed, on_the_gpu
 
 SHAPE = {"batch": 2048, "hidden_size": 4096}
@@ -33,6 +35,21 @@ def measured(path: Path) -> Replays | Failed:
     return measure_replays(job, captured, None, rng=random.Random(7), progress=lambda _: None)
 
 
+def in_place() -> Job:
+    operation = find_operation("kv_cache_append")
+    shape = {"tokens": 64, "slots": 512, "kv_heads": 8, "head_dim": 128}
+    kernel = (EXAMPLES / "h200" / "kv_cache_append" / "kernel.py").read_text()
+    return replace(
+        on_the_gpu(kernel),
+        operation=operation,
+        entry_point=operation.name,
+        shape=shape,
+        held_out=(),
+        dtype="bf16",
+        policy=POLICY,
+    )
+
+
 def median_ns(found: Replays, side: str) -> float:
     return statistics.median(value for rounds in found.per_call_ns(side) for value in rounds)
 
@@ -50,6 +67,15 @@ def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
     assert all(0.9 < ratio < 1.1 for ratio in honest.host_ratio)
     assert median_ns(honest, "eager") == pytest.approx(median_ns(honest, "control"), rel=0.05)
     assert median_ns(honest, CANDIDATE) < median_ns(honest, "eager")
+
+
+def test_what_works_in_place_and_returns_nothing_is_timed() -> None:
+    job = in_place()
+    captured = listed(job)
+    assert isinstance(captured, Captured), captured
+    found = measure_replays(job, captured, None, rng=random.Random(7), progress=lambda _: None)
+    assert isinstance(found, Replays), found
+    assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
 
 
 @pytest.mark.parametrize("path", sorted((PLANS / "timed").glob("*.py")), ids=lambda path: path.stem)

@@ -50,9 +50,8 @@ def capture_counters(job: Job, artifact: tuple[ArtifactFile, ...]) -> Counters:
 
 
 def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
-    program = dataclasses.replace(
-        trusted_program(job, launcher_files(job, captured)), wrapper=ncu.wrapper(own), warm=False, environment={}
-    )
+    launcher = trusted_program(job, launcher_files(job, captured), binds=ncu.places())
+    program = dataclasses.replace(launcher, wrapper=ncu.wrapper(own), warm=False, environment={})
     limits = dataclasses.replace(job.limits(job.policy.verify_limit_s, shadow=True), log_bytes=LOG_BYTES)
     stage = Stage(program, job.isolation)
     try:

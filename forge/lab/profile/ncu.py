@@ -14,6 +14,7 @@ from pathlib import Path
 
 from forge.domain.profile import KernelProfile
 from forge.errors import EnvironmentUnfit
+from forge.sandbox.launch import Bind
 
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 STALL_REASONS = (
@@ -49,6 +50,7 @@ SCALES = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "secon
 SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
 """To nanoseconds and bytes; every other unit is taken as it is."""
 LAUNCHES = 64
+_HOMES = ("/opt/nvidia/nsight-compute",)
 _USUAL_PLACE = "/usr/local/cuda/bin"
 _FALLBACK = (
     "forge profile RUN --tool torch gives the time by kernel, --tool cuobjdump the machine code, without counters"
@@ -81,6 +83,11 @@ def program() -> str:
     if found is None:
         raise EnvironmentUnfit("ncu (Nsight Compute) isn't on the path: expected it for counters", hint=_FALLBACK)
     return str(Path(found).resolve())
+
+
+def places() -> tuple[Bind, ...]:
+    """Where the tool lies, if that is beside what every guest sees: the toolkit's `ncu` only leads there."""
+    return tuple(Bind(Path(place), place) for place in _HOMES if Path(place).is_dir())
 
 
 def wrapper(kernels: Iterable[str]) -> tuple[str, ...]:
