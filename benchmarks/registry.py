@@ -224,6 +224,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=1e9)
     parser.add_argument("--gpus", default="", help="indices, of all by default")
+    parser.add_argument("--again", action="store_true", help="judge anew what --only names, decided or not")
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
     if options.work:
@@ -235,7 +236,7 @@ def main() -> None:
     if not found:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
     wanted = list(items({one for one in options.only.split(",") if one}))
-    stood = standings(options.home)
+    stood = {} if options.again else standings(options.home)
     fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
     run_on(
         options.home, found, JUDGES_PER_GPU, [{"phase": "verify", "item": asdict(item)} for item in fresh], deadline
