@@ -142,7 +142,7 @@ def own_calls(job: Job) -> Iterator[Probe | Failed]:
     """A guest like a launcher, but with the kernel's own host code: its calls are captured and replayed."""
     cache = Path(tempfile.mkdtemp(prefix="forge-measurement-"))
     cache.chmod(0o777)
-    stage = Stage(trusted_program(job, job.files, writable=(Bind(cache, CACHE, writable=True),)), job.isolation)
+    stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, CACHE, writable=True),)), job.isolation)
     try:
         with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as probe:
             yield probe
