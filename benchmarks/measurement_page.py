@@ -17,6 +17,7 @@ from page import number, table
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE, PLOT, DATA = "measurement.md", "measurement-gpu.svg", "measurement-gpu.json"
 BEGIN = "<!-- written by benchmarks/measurement_page.py -->"
+MARK = f"<!-- measured: {DATA} -->"
 END = "<!-- end of what is written -->"
 # Any: a JSON document, written by measurement.py
 Result = dict[str, Any]
@@ -37,6 +38,7 @@ def merged(results: list[Result]) -> Result:
     if len(names) != 1:
         sys.exit(f"measured on {', '.join(sorted(names))}: expected one model of GPU")
     answer: Result = {key: results[0][key] for key in ("machine", "pairs", "rounds", "pool")}
+    answer["thresholds"] = THRESHOLDS
     shapes: dict[str, Result] = {}
     for result in results:
         for one in result.get("field", []):
@@ -129,12 +131,13 @@ def section(result: Result) -> str:
     parts = [
         f"{machine['gpu']}, CUDA {machine['cuda']}, torch {machine['torch']}, triton {machine['triton']}; "
         f"{result['pairs']} pairs of {result['rounds']} rounds, from pools of {result['pool']} launchers a side.",
-        f"### Faster than itself\n\n![Ratios of a kernel to itself, by method]({PLOT})\n\n{against_itself(result)}",
+        f"### Faster than itself\n\n{MARK}\n![Ratios of a kernel to itself, by method]({PLOT})\n\n"
+        f"{against_itself(result)}",
     ]
     if any("widths" in one for one in result["shapes"].values()):
         parts.append(f"### What an interval costs\n\n{widths(result)}")
     if any("launcher" in one for one in result["shapes"].values()):
-        parts.append(f"### The launcher and the kernel's own calls\n\n{launchers(result)}")
+        parts.append(f"### The launcher and the kernel's own calls\n\n{MARK}\n{launchers(result)}")
     if "cost" in result:
         parts.append(f"### What a candidate costs\n\n{cost(result)}")
     return "\n\n".join(parts)
