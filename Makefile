@@ -18,6 +18,7 @@ check: $(READY)  ## format, lint, types, layers, documentation
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy benchmarks
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python docs/generate.py --check
 

@@ -55,7 +55,7 @@ def fact(number: int) -> dict[str, Any]:
     return FACT | {"candidate": CANDIDATES[number % STREAMS]}
 
 
-def row(number: int) -> tuple[object, ...]:
+def row(number: int) -> tuple[Any, ...]:
     """Every value of a stored row, with digests of the right length."""
     payload = orjson.dumps(fact(number), option=orjson.OPT_SORT_KEYS).decode()
     digest = hashlib.sha256(payload.encode()).digest()
@@ -164,7 +164,7 @@ def session(path: Path) -> Contender:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
 
-    SQLModel.metadata.create_all(engine, tables=[Row.__table__])
+    SQLModel.metadata.create_all(engine, tables=[SQLModel.metadata.tables[Row.__tablename__]])
 
     class Orm:
         def ready(self, first: int, count: int) -> None:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -22,9 +23,10 @@ VERSIONS = 10
 """Kernels of a slot that were verified at the same shapes, one after the other the faster one."""
 
 Shape = Mapping[str, int]
+Json = dict[str, Any]  # Any: a JSON document
 
 
-def example() -> dict[str, object]:
+def example() -> Json:
     """What the snapshot shows of one kernel that was verified at 48 shapes and measured at one."""
     from tests.projections.histories import opened, promoted, rebuild
     from tests.projections.values import task
@@ -35,14 +37,14 @@ def example() -> dict[str, object]:
     files = rebuild(history.events, history.head)
     (snapshot,) = (content for name, content in files.items() if name.startswith("lookup-"))
     (kernel,) = orjson.loads(snapshot)["kernels"]
-    shown: dict[str, object] = kernel
+    shown: Json = kernel
     return shown
 
 
-def kernels(count: int) -> list[dict[str, object]]:
+def kernels(count: int) -> list[Json]:
     """`count` kernels, spread evenly over the slots; of one slot, each ten share a measured shape."""
     base, found = example(), []
-    (point,) = base["points"]  # type: ignore[misc]  # JSON
+    (point,) = base["points"]
     slots = [(f"operation_{op}", gpu, dtype) for op in range(OPS) for gpu in GPUS for dtype in DTYPES]
     for number in range(count):
         op, gpu, dtype = slots[number % len(slots)]
@@ -55,24 +57,24 @@ def kernels(count: int) -> list[dict[str, object]]:
     return found
 
 
-def publish(directory: Path, listed: list[dict[str, object]], *, seq: int = 1) -> None:
+def publish(directory: Path, listed: list[Json], *, seq: int = 1) -> None:
     """Write them as Forge publishes them."""
     from forge.projections import snapshot
     from forge.projections.files import put
     from forge.projections.fold import Position
 
     ordered = sorted((one["op"], one["gpu"], one["dtype"], orjson.dumps(one).decode()) for one in listed)
-    content = snapshot.render(ordered, {"h100": "sm_90", "h200": "sm_90"})  # type: ignore[arg-type]  # JSON
+    content = snapshot.render(ordered, {"h100": "sm_90", "h200": "sm_90"})
     name, digest = snapshot.named(content)
     head = Position(ledger_id="a ledger", seq=seq, event_hash="0" * 64)
     put(directory, {name: content, snapshot.POINTER: snapshot.pointer_to(digest, head)})
 
 
-def publish_list(path: Path, listed: list[dict[str, object]]) -> None:
+def publish_list(path: Path, listed: list[Json]) -> None:
     """Write the same kernels as one list of entries with the fields of a plain registry, and no more evidence."""
     entries = []
     for one in listed:
-        (point,) = one["points"]  # type: ignore[misc]  # JSON
+        (point,) = one["points"]
         entries.append(
             {
                 "kernel_id": one["kernel_id"],

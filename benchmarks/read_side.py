@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from figures import Figure, shown, spread
@@ -129,8 +130,8 @@ def round_of_figures(folder: Path, note: Note) -> None:
     note(IMPORT, import_cost())
     for size in SIZES:
         directory = folder / str(size)
-        note(f"open, {size:,} kernels", microseconds(lambda at=directory: Registry.open(at)))
-        listed = microseconds(lambda at=directory: a_list_per_request(at / "verified_kernels.json"))
+        note(f"open, {size:,} kernels", microseconds(partial(Registry.open, directory)))
+        listed = microseconds(partial(a_list_per_request, directory / "verified_kernels.json"))
         note(f"a list per request, {size:,} kernels", listed)
     ask(folder / str(SIZES[0]), note)
     recommend(note)

@@ -238,9 +238,8 @@ def main() -> None:
     wanted = list(items({one for one in options.only.split(",") if one}))
     stood = {} if options.again else standings(options.home)
     fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
-    run_on(
-        options.home, found, JUDGES_PER_GPU, [{"phase": "verify", "item": asdict(item)} for item in fresh], deadline
-    )
+    orders: list[dict[str, object]] = [{"phase": "verify", "item": asdict(item)} for item in fresh]
+    run_on(options.home, found, JUDGES_PER_GPU, orders, deadline)
     stood = standings(options.home)
     untimed = [item for item in wanted if item in stood and stood[item].verified and not stood[item].decided]
     orders = [{"phase": "bench", "item": asdict(item), "run_id": stood[item].run_id} for item in untimed]

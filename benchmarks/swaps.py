@@ -8,6 +8,7 @@ half open it anew at each turn.
 import multiprocessing
 import threading
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
@@ -73,13 +74,14 @@ def swap(directory: Path, swaps: int, *, threads: int = 2, processes: int = 2) -
         threading.Thread(target=ask, args=(directory, stop, counts), kwargs={"anew": bool(n % 2)})
         for n, counts in enumerate(own)
     ]
-    for reader in [*forked, *threaded]:
+    readers: list[BaseProcess | threading.Thread] = [*forked, *threaded]
+    for reader in readers:
         reader.start()
     for number in range(1, swaps + 1):
         publish_nth(number)
     stop.value = 1
     others = [told.get(timeout=60) for _ in forked]
-    for reader in [*forked, *threaded]:
+    for reader in readers:
         reader.join(60)
     return total(own), total(others)
 

@@ -43,12 +43,13 @@ def examine_once(name: str) -> dict[str, float]:
         interpreted=metadata.language == "triton",
     )
     steps: dict[str, float] = {}
-    began = [time.perf_counter(), "start"]
+    began: tuple[float, str] = (time.perf_counter(), "start")
 
     def note(step: str) -> None:
+        nonlocal began
         now = time.perf_counter()
-        steps[str(began[1])] = steps.get(str(began[1]), 0.0) + now - float(began[0])
-        began[:] = [now, step]
+        steps[began[1]] = steps.get(began[1], 0.0) + now - began[0]
+        began = (now, step)
 
     examined = examine(job, progress=note)
     note("end")
