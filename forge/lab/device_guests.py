@@ -15,7 +15,7 @@ from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, PROMOTED, baselin
 from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe
-from forge.lab.subject import DEVICE_ARENA_BYTES
+from forge.lab.subject import arena_bytes
 from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
 from forge.sandbox.arena import Arena
 from forge.sandbox.launch import Bind
@@ -140,7 +140,7 @@ class _Factory:
 
     def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> Probe | Failed:
         job = self._job
-        arena = Arena(DEVICE_ARENA_BYTES)
+        arena = Arena(arena_bytes(job))
         stack.callback(arena.close)
         limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
         session = stack.enter_context(

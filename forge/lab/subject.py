@@ -27,10 +27,9 @@ DEVICE_ARENA_BYTES = 16 * 2**30
 
 def arena_bytes(job: Job) -> int:
     """How large the arena of a job's guest is: on a CPU as the catalogue needs it, or a reference file."""
-    if job.device == "cuda":
-        return DEVICE_ARENA_BYTES
     own = job.operation.own
-    return ARENA_BYTES if own is None else own_arena_bytes(own.contract)
+    least = DEVICE_ARENA_BYTES if job.device == "cuda" else ARENA_BYTES
+    return least if own is None else max(least, own_arena_bytes(own.contract))
 
 
 def own_arena_bytes(contract: Contract) -> int:

@@ -28,6 +28,8 @@ LIMIT_S = 60.0
 """For one run of a reference with its initialisation: what takes longer can't be judged by."""
 TEXT_LIMIT = 400
 """Characters of a problem's description."""
+SETS_IN_A_GUEST = 8
+"""A guest's memory holds a set several times: the operands of a few calls, what lies on the way, and both in fp64."""
 TorchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
 
 ProblemCode = Literal[
@@ -115,9 +117,18 @@ class Question:
     operands: tuple[Declared, ...] = ()
 
 
-def describe(
-    question: Question, *, seed: int, limit_bytes: int, policy: Policy, isolation: Isolation, threads: int
-) -> Description:
+def most_set_bytes(policy: Policy) -> int:
+    """What operands, weights and results of one call may take in fp64."""
+    return policy.memory_limit_bytes // SETS_IN_A_GUEST
+
+
+def expected_room(policy: Policy) -> str:
+    """The end of a refusal: how much there is, and how to have more."""
+    most = f"expected at most {most_set_bytes(policy)}, an eighth of what a guest may have"
+    return f"{most}; on a machine with more memory, raise memory_limit_bytes in policy.toml"
+
+
+def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolation, threads: int) -> Description:
     """Run the file once in a sandbox; raise ReferenceRefused with the reason that fits, or EnvironmentUnfit."""
     limits = Limits(wall_s=LIMIT_S, cpu_s=int(LIMIT_S * 16), memory_bytes=policy.memory_limit_bytes)
     stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
@@ -130,7 +141,7 @@ def describe(
         ],
         "dtype": TORCH_NAMES[question.dtype],
         "seed": seed,
-        "limit_bytes": limit_bytes,
+        "limit_bytes": most_set_bytes(policy),
     }
     try:
         taken = run_errand(
@@ -148,15 +159,15 @@ def describe(
         stage.remove()
     if isinstance(taken, Refused):
         raise refusal(question.name, _ended(taken))
-    return parse_description(question, taken, limit_bytes)
+    return parse_description(question, taken, policy)
 
 
-def parse_description(question: Question, untrusted: bytes, limit_bytes: int) -> Description:
+def parse_description(question: Question, untrusted: bytes, policy: Policy) -> Description:
     """Read what a guest handed over; raise ReferenceRefused for a problem, and for what no honest guest says."""
     try:
         document = orjson.loads(untrusted)
         if isinstance(document, dict) and "problem" in document:
-            raise refusal(question.name, _explained(Problem.model_validate(document["problem"]), limit_bytes))
+            raise refusal(question.name, _explained(Problem.model_validate(document["problem"]), policy))
         description = Description.model_validate(document)
         _require_whole(question, description)
     except (ValidationError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
@@ -193,14 +204,13 @@ def _require_whole(question: Question, description: Description) -> None:
             ast.literal_eval(one.literal)
 
 
-def _explained(problem: Problem, limit_bytes: int) -> str:
+def _explained(problem: Problem, policy: Policy) -> str:
     """The reason, in our words as far as they go."""
     text = harmless(problem.text[:TEXT_LIMIT].encode())
     match problem.code:
         case "room":
             needed = text if text.isdecimal() else "more"
-            most = f"expected at most {limit_bytes}, what the lab can lay out"
-            return f"it needs {needed} bytes of operands and weights: {most}"
+            return f"it needs {needed} bytes of operands and weights: {expected_room(policy)}"
         case "memory":
             return text
         case "file":

@@ -17,7 +17,7 @@ from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
 from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
-from forge.lab.reference.describe import Question, describe, refusal
+from forge.lab.reference.describe import Question, describe, expected_room, most_set_bytes, refusal
 from forge.lab.reference.families import KINDS, family_of
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.trial import tried
@@ -27,8 +27,6 @@ from forge.sandbox.reply import Refused
 
 SEED = 20260101
 SEEDS = 3
-SET_LIMIT_BYTES = 2**30
-"""Of operands, weights and results in fp64: a few such sets lie in each guest's arena, and four guests are timed."""
 HEAVY_BYTES = 2**27
 KINDS_OF_HEAVY: tuple[InputKind, ...] = ("small", "constant")
 """Kinds of values that are asked beside those inferred, where one call has more bytes than that."""
@@ -62,13 +60,11 @@ def infer(
     """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit."""
     threads = processors()
     progress("described in a sandbox")
-    description = describe(
-        question, seed=SEED, limit_bytes=SET_LIMIT_BYTES, policy=policy, isolation=isolation, threads=threads
-    )
+    description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=threads)
     contract = contract_of(question, description, seed=SEED)
-    if contract.set_bytes > SET_LIMIT_BYTES:
+    if contract.set_bytes > most_set_bytes(policy):
         needs = f"it needs {contract.set_bytes} bytes of operands, weights and results"
-        raise refusal(question.name, f"{needs}: expected at most {SET_LIMIT_BYTES}, what the lab can lay out")
+        raise refusal(question.name, f"{needs}: {expected_room(policy)}")
     opened = Answers(
         contract,
         question.source,
@@ -274,7 +270,7 @@ class _Inference:
         """One alone, and others by lot; only those that run, none with more than the public one has, or than 64."""
         contract = self._contract
         most = min(MOST_BATCH, max(8, contract.batch))
-        if not contract.varies or contract.set_bytes // contract.batch * most > SET_LIMIT_BYTES:
+        if not contract.varies or contract.set_bytes // contract.batch * most > most_set_bytes(self._policy):
             return ()
         drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
         alone = [1] if self._stays_sound("normal", batch=1) else []  # normalising over one sample leaves only errors

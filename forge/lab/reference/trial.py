@@ -1,7 +1,10 @@
 """Known wrong answers, tried at the bound that the reference's error gives; where some pass, at narrower ones.
 
-A bound is narrowed only where it has to be: a task whose wrong answers are refused as it is keeps its bound. And only
-in fp32: elsewhere the result's own rounding hides what sums with cancellation err by, which honest kernels may.
+An exponential of large operands magnifies the rounding of whatever it is computed from, more than the reference's own
+way of computing it shows: there the error of operands one rounding off is the bound's, if known wrong answers are
+refused by it. A bound is narrowed only where it has to be: a task whose wrong answers are refused as it is keeps its
+bound. Both only in fp32: elsewhere the result's own rounding hides what sums with cancellation err by, which honest
+kernels may.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from forge.domain.operation import Expected, Operation
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
 from forge.lab.reference.admission import Question, admit, coarse
-from forge.lab.reference.answers import Answers, Tensors
-from forge.lab.reference.binding import bound, certain, expectation, least_error, rounded_up
+from forge.lab.reference.answers import Answers, Tensors, relative_error
+from forge.lab.reference.binding import FACTOR, bound, certain, expectation, least_error, rounded_up
 from forge.lab.reference.locality import AROUND, locals_of
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
@@ -26,23 +29,55 @@ if TYPE_CHECKING:
 
 ONE_ROUNDING = 2.0**-24
 """Of operands in fp32, up or down: an error that the best of kernels may make on its way."""
+ROUNDINGS_BEFORE = 3
+"""That a kernel may make before what magnifies them, as exp2 of a product with a rounded constant does."""
+MOST_MAGNIFIED = 2.0**-15
+"""Of the root mean square: beyond, half precision would do."""
 
 
 def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Policy) -> Admission:
-    """Try the reference at these draws; where only a narrower bound will do, that is the contract's from now on."""
+    """Try the reference at these draws; the bound that will do is the contract's from now on."""
     frozen = answers.contract
-    operation = own_operation(frozen, source)
-    live = bound(operation, answers, policy)
+    live = bound(own_operation(frozen, source), answers, policy)
     questions = tuple(_question(answers, live, cases, place) for place in range(len(cases)))
-    found = admit(operation, questions, frozen.dtype, policy)
-    narrows = found.survivors and frozen.wide and frozen.dtype == "fp32"
-    for results in _narrowed(answers, questions) if narrows else ():
+    own: Admission | None = None
+    for results in _bounds(answers, questions):
         contract = frozen.model_copy(update={"results": results})
         asked = tuple(replace(one, expected=_expected(contract, one, policy)) for one in questions)
-        again = admit(own_operation(contract, source), asked, contract.dtype, policy)
-        if not again.survivors and not again.refused:
+        found = admit(own_operation(contract, source), asked, contract.dtype, policy)
+        if not found.survivors and not found.refused:
             answers.contract = contract
-            return again
+            return found
+        if results == frozen.results:
+            own = found
+            if not found.survivors:  # what is right was refused: no narrower bound mends that
+                break
+    assert own is not None
+    return own
+
+
+def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[Result, ...]]:
+    """The results with each bound that may do, widest first; the reference's own error is always among them."""
+    contract = answers.contract
+    nearby = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
+    if nearby is None:
+        yield contract.results
+        return
+    wide = _magnified(contract, questions, nearby)
+    bases = (contract.results,) if wide == contract.results else (wide, contract.results)
+    for results in bases:
+        yield results
+        yield from _narrowed(contract.model_copy(update={"results": results}), questions, nearby)
+
+
+def _nearby(answers: Answers, questions: Sequence[Question]) -> list[Tensors] | None:
+    """What the reference answers in fp64 where every operand is one rounding off."""
+    found: list[Tensors] = []
+    for question in questions:
+        beside = answers.asked("module_fp64", tuple(map(_one_rounding_off, question.inputs)), answers.contract.batch)
+        if isinstance(beside, Refused):
+            return None
+        found.append(beside)
     return found
 
 
@@ -71,15 +106,25 @@ def _expected(contract: Contract, question: Question, policy: Policy) -> tuple[E
     return tuple(expectation(contract, result, one.value, policy) for result, one in pairs)
 
 
-def _narrowed(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[Result, ...]]:
+def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]) -> tuple[Result, ...]:
+    """The results with the errors of operands one rounding off, where those are larger, and not too large."""
+    found = []
+    for place, result in enumerate(contract.results):
+        error = 0.0
+        if result.element is None:
+            pairs = zip(questions, nearby, strict=True)
+            error = max(relative_error(near[place], one.expected[place].value, dtype="fp32") for one, near in pairs)
+        magnified = rounded_up(error * ROUNDINGS_BEFORE / FACTOR)
+        if magnified > MOST_MAGNIFIED:
+            magnified = 0.0
+        found.append(result.model_copy(update={"error": max(result.error, magnified)}))
+    return tuple(found)
+
+
+def _narrowed(
+    contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]
+) -> Iterator[tuple[Result, ...]]:
     """The results with bounds that follow the values, of each kind that their errors allow."""
-    contract = answers.contract
-    nearby: list[Tensors] = []
-    for question in questions:
-        beside = answers.asked("module_fp64", tuple(map(_one_rounding_off, question.inputs)), contract.batch)
-        if isinstance(beside, Refused):
-            return
-        nearby.append(beside)
     found = [_locals(contract, place, questions, nearby) for place in range(len(contract.results))]
     for around in AROUND:
         if any(around in locals_here for locals_here in found):

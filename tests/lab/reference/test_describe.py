@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from forge.domain.policy import Policy
 from forge.errors import ReferenceRefused
-from forge.lab.reference.describe import Declared, Question, parse_description
+from forge.lab.reference.describe import Declared, Question, most_set_bytes, parse_description
+from tests.lab.reference.references import POLICY
 
 X = {"name": "x", "literal": None, "dtype": "float32", "sizes": [4, 8]}
 SAID = {
@@ -47,7 +49,7 @@ def question(operands: tuple[Declared, ...] = ()) -> Question:
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_description_is_refused_in_one_harmless_line(name: str) -> None:
     with pytest.raises(ReferenceRefused) as refused:
-        parse_description(question(), json.dumps({**SAID, **FORGED[name]}).encode(), 2**20)
+        parse_description(question(), json.dumps({**SAID, **FORGED[name]}).encode(), POLICY)
     assert refused.value.message.isprintable()
     assert len(refused.value.message) < 500
 
@@ -55,19 +57,29 @@ def test_a_forged_description_is_refused_in_one_harmless_line(name: str) -> None
 @pytest.mark.parametrize("untrusted", [b"", b"nan", b"3", b"[" * 10000, b'{"problem": 3}', b"\xff", b'"\\ud800"'])
 def test_what_is_no_description_at_all_is_refused(untrusted: bytes) -> None:
     with pytest.raises(ReferenceRefused):
-        parse_description(question(), untrusted, 2**20)
+        parse_description(question(), untrusted, POLICY)
 
 
 def test_a_problem_is_shown_without_its_control_characters_and_cut() -> None:
     said = {"problem": {"code": "forward", "text": "\x1b[31m" + "A" * 100_000}}
     with pytest.raises(ReferenceRefused) as refused:
-        parse_description(question(), json.dumps(said).encode(), 2**20)
+        parse_description(question(), json.dumps(said).encode(), POLICY)
     assert refused.value.message.isprintable()
     assert len(refused.value.message) < 500
 
 
+def test_the_room_that_a_reference_has_follows_the_policy() -> None:
+    said = json.dumps({"problem": {"code": "room", "text": str(3 * 2**30)}}).encode()
+    roomy = Policy(memory_limit_bytes=32 * 2**30)
+    assert (most_set_bytes(Policy()), most_set_bytes(roomy)) == (2**30, 2**32)
+    with pytest.raises(
+        ReferenceRefused, match=r"needs 3221225472 bytes.*at most 1073741824.*raise memory_limit_bytes"
+    ):
+        parse_description(question(), said, Policy())
+
+
 def test_as_many_tensors_as_were_declared_are_taken() -> None:
     x, y = (Declared(name=name, dtype="float32", sizes=(4, 8)) for name in "xy")
-    assert len(parse_description(question((x,)), json.dumps(SAID).encode(), 2**20).arguments) == 1
+    assert len(parse_description(question((x,)), json.dumps(SAID).encode(), POLICY).arguments) == 1
     with pytest.raises(ReferenceRefused, match="expected the 2 that are declared"):
-        parse_description(question((x, y)), json.dumps(SAID).encode(), 2**20)
+        parse_description(question((x, y)), json.dumps(SAID).encode(), POLICY)

@@ -12,6 +12,7 @@ from forge.domain.policy import Policy
 from forge.lab.judge import judge
 from forge.lab.reference.binding import errs_within, expectation
 from forge.lab.reference.locality import locals_of, sizes_of
+from forge.lab.reference.trial import MOST_MAGNIFIED
 from forge.sandbox.isolation import Isolation
 from tests.lab.reference.references import ask, frozen, square_contract
 
@@ -178,3 +179,17 @@ def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Is
     assert local is not None
     assert (local.around, local.share) == ("all", 0.0)
     assert frozen().contract.results[0].local is None
+
+
+def test_an_exponential_may_magnify_the_rounding_of_its_operand(walls: Isolation) -> None:
+    inputs = "def get_inputs():\n    return [torch.randn(16, 256)]\n"
+    contract = ask("import torch\ndef kernel(x):\n    return torch.exp(4 * x)\n" + inputs).contract
+    (result,) = contract.results
+    assert 2.0**-21 < result.error <= MOST_MAGNIFIED
+    for seed in range(40):
+        x = torch.randn(16, 256, generator=torch.Generator().manual_seed(seed))
+        expected, right = expectation(contract, result, (4 * x.double()).exp(), Policy()), (4 * x).exp()
+        by_powers_of_two = torch.exp2(x * (4 * math.log2(math.e)))
+        assert judge(by_powers_of_two, expected, right, dtype="fp32", policy=Policy()).within
+        halved = (4 * x).half().float().exp()
+        assert not judge(halved, expected, right, dtype="fp32", policy=Policy()).within
