@@ -1,5 +1,6 @@
 """What a candidate costs from submission to decision, the first of a process and a later one: see measurement.py."""
 
+import sys
 import tempfile
 import threading
 import time
@@ -76,6 +77,7 @@ def _phase(workspace: Workspace, name: str, run: str, folder: Path, steps: list[
 
     def progress(step: str) -> None:
         steps.append([f"{name}: {step}", time.monotonic()])
+        print(f"{steps[-1][1] - steps[0][1]:7.1f} s  {name}: {step}", file=sys.stderr, flush=True)
 
     if name == "submit":
         return phases.submit(workspace, state, folder, author="forge benchmark")
