@@ -23,6 +23,8 @@ PLACES, COLUMNS = 4, 3
 """Changes inside rows: of one row in one operand, and of whole columns in all. Elements change places at a distance
 that is a power of two, drawn by lot: the near ones leave the sums of blocks as they were, the even ones what is
 sampled at a stride."""
+COARSEST = 3
+"""Powers of two between the finest and the coarsest step."""
 TRIES = 16
 """To find two elements that differ."""
 
@@ -55,13 +57,13 @@ def examine(probe: Probe) -> Finding:
 def _coarse(probe: Probe, case: Case) -> Case:
     """Take each activation to an odd multiple of a step, of 2^-6 of its largest value or more.
 
-    The steps are different powers of two, so that no value is zero, nor is a sum of two operands' values.
+    The first operands' steps are different powers of two, so that no value is zero, nor is a sum of two of theirs.
     """
     for turn, spec in enumerate(probe.operation.activations):
         place = probe.operation.inputs.index(spec)
         values = case.inputs[place].double()
         if values.numel():
-            step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + turn)
+            step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + min(turn, COARSEST))
             odd = (values / (2 * step)).floor() * 2 + 1
             case = _with_input(case, place, (odd * step).to(case.inputs[place].dtype))
     return case
@@ -76,7 +78,7 @@ def _place(probe: Probe, case: Case) -> Case:
         return case
     rows = changed.view(-1, changed.shape[-1])
     for _ in range(TRIES):
-        row, (one, other) = rows[lot.randrange(len(rows))], _two(changed.shape[-1], lot)
+        row, (one, other) = rows[lot.randrange(len(rows))], two_places(changed.shape[-1], lot)
         if row[one].item() != row[other].item():
             row[[one, other]] = row[[other, one]]
             break
@@ -89,14 +91,14 @@ def _columns(probe: Probe, case: Case) -> Case:
     for place in _with_rows(probe):
         changed = case.inputs[place].clone()
         if changed.shape[-1] >= 2:
-            one, other = _two(changed.shape[-1], lot)
+            one, other = two_places(changed.shape[-1], lot)
             changed[..., [one, other]] = changed[..., [other, one]]
         case = _with_input(case, place, changed)
     return case
 
 
-def _two(width: int, lot: random.Random) -> tuple[int, int]:
-    """Two columns of at least two; where there are enough others, the ends stay as they were."""
+def two_places(width: int, lot: random.Random) -> tuple[int, int]:
+    """Two of at least two places in a row, by lot; where there are enough others, the ends stay as they were."""
     first, count = (1, width - 2) if width >= 4 else (0, width)
     apart = 2 ** lot.randrange((count - 1).bit_length() or 1)
     one = first + lot.randrange(count - apart)

@@ -16,6 +16,7 @@ from forge.domain.own_operation import Contract
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.replay import two_places
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.observed import Case
 from forge.lab.placement import Placement
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import torch
 
 DRAWS = 4
+TURNS = 2
+"""Of one operand by lot, and of one weight, besides all of them at once."""
 RETAINED = 5
 ALIGNED_BYTES = 64
 """An operand whose bytes are a multiple of this may end where a page ends and is aligned all the same."""
@@ -54,18 +57,22 @@ def sizes(probe: Probe) -> Finding:
 
 
 def replay(probe: Probe) -> Finding:
-    """Ask related questions through the same tensors: each operand alone is new, the weights, a few values within."""
+    """Ask related questions through the same tensors: each operand alone is new, the weights, a few values within.
+
+    Values change places at a distance that is a power of two, as in the catalogue's gate.
+    """
     first = probe.case(probe.shape)
     other = probe.case(probe.shape)
     places = range(len(first.inputs))
     count = len(_contract(probe).tensors)
+    free = [[place for place in group if _free(probe, place)] for group in (places[:count], places[count:])]
     questions = [
         first,
         other,
         *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
         _with(first, {place: other.inputs[place] for place in places[count:]}),
-        _with(first, {place: _turned(first.inputs[place]) for place in places[:count] if _free(probe, place)}),
-        _with(first, {place: _turned(first.inputs[place]) for place in places[count:] if _free(probe, place)}),
+        *(_with(first, {place: _turned(first.inputs[place]) for place in group}) for group in free),
+        *(_one_turned(first, group) for group in free * TURNS if group),
         first,
     ]
     found = _judged(probe, questions, "related questions answered afresh")
@@ -168,11 +175,16 @@ def _free(probe: Probe, place: int) -> bool:
     return weight.parameter and weight.element is None
 
 
+def _one_turned(case: Case, places: Sequence[int]) -> Case:
+    place = random.SystemRandom().choice(places)
+    return _with(case, {place: _turned(case.inputs[place])})
+
+
 def _turned(tensor: torch.Tensor) -> torch.Tensor:
     """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
     flat = tensor.clone().reshape(-1)
     if flat.numel() >= 4:
-        one, other = random.SystemRandom().sample(range(1, flat.numel() - 1), 2)
+        one, other = two_places(flat.numel(), random.SystemRandom())
         flat[[one, other]] = flat[[other, one]]
     return flat.reshape(tensor.shape)
 
