@@ -32,7 +32,7 @@ def job_for(
     kernel: str,
     *,
     language: str,
-    limit_s: float = 60.0,
+    limit_s: float = 120.0,
     dtype: DType = "fp32",
     shape: Mapping[str, int] = SHAPE,
     cpp_source: bool = True,

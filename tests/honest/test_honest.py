@@ -33,7 +33,7 @@ def accepted(job: Job) -> Examination:
 def test_an_honest_variant_is_accepted(path: Path) -> None:
     said = dict(re.findall(r"^(Language|Dtype): (\w+)$", path.read_text().split('"""')[1], re.MULTILINE))
     language, dtype = said.get("Language", "torch"), parse_dtype(said.get("Dtype", "fp32"))
-    accepted(job_for(path.read_text(), language=language, dtype=dtype, limit_s=60))
+    accepted(job_for(path.read_text(), language=language, dtype=dtype, limit_s=120))
 
 
 def test_the_shipped_example_is_accepted_with_its_own_tests() -> None:

@@ -48,7 +48,7 @@ def job_of(kernel: str) -> Job:
         shape=SHAPE,
         held_out=({"m": 6, "k": 50, "n": 24},),
         dtype="fp32",
-        policy=Policy(verify_limit_s=60, memory_limit_bytes=2**31),
+        policy=Policy(verify_limit_s=120, memory_limit_bytes=2**31),
         isolation=isolation(),
         files=files,
         metadata=Metadata.model_validate(described),

@@ -47,7 +47,7 @@ def fused_add_rmsnorm(x, residual, weight, eps):
 HANGS_WHEN_ASKED_SMALL = DIES_WHEN_ASKED_SMALL.replace("os.abort()", "while True: pass")
 
 
-def judged(kernel: str, *, language: str = "torch", limit_s: float = 60.0) -> tuple[Examination, Counterexample]:
+def judged(kernel: str, *, language: str = "torch", limit_s: float = 120.0) -> tuple[Examination, Counterexample]:
     job = job_for(kernel, language=language, shape=WIDE, limit_s=limit_s)
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected), examined

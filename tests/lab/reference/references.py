@@ -13,7 +13,7 @@ from forge.lab.reference.infer import Inferred, infer
 from forge.languages import find_language
 from tests.candidates import NO_TESTS, isolation
 
-POLICY = Policy(verify_limit_s=60.0, memory_limit_bytes=2**31)
+POLICY = Policy(verify_limit_s=120.0, memory_limit_bytes=2**31)
 MODEL = """
 import torch
 import torch.nn as nn
