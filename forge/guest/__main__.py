@@ -5,7 +5,7 @@ import importlib
 import sys
 import traceback
 
-from . import channel, load, wire
+from . import channel, load, memory, wire
 
 
 def main() -> None:
@@ -120,11 +120,10 @@ def _call(function: load.Function, served: _Served, command: channel.Go | channe
             served.time(function, command)
         else:
             run.run(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
-    except MemoryError:
-        channel.reply(command.call_id, wire.OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 (whatever a candidate raises is an answer, not our fault)
-        traceback.print_exc()
-        exhausted = "not enough memory" in str(error) or "out of memory" in str(error)
+        exhausted = memory.ran_out(error)
+        if not exhausted:  # a traceback takes memory too
+            traceback.print_exc()
         channel.reply(command.call_id, wire.OUT_OF_MEMORY if exhausted else wire.RAISED)
 
 

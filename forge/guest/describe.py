@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import channel, load, module, wire
+from . import channel, load, memory, module, wire
 
 Made = TypeVar("Made")
 Function = Callable[..., Any]
@@ -135,13 +135,11 @@ def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
         return do()
     except ProblemError:
         raise
-    except MemoryError:
-        raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
     except BaseException as error:  # noqa: BLE001 (whatever the file raises is its own)
+        if memory.ran_out(error):
+            raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}"
-        if "not enough memory" in text or "out of memory" in text or "can't allocate memory" in text:
-            raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
         raise ProblemError("device" if "cuda" in text.lower() else code, f"{what} raises {text}") from None
 
 
