@@ -21,6 +21,7 @@ MAY_CATCH_ALL = {
     "guest/__main__.py",  # whatever a candidate raises is its answer
     "guest/build.py",  # building runs the candidate
     "guest/describe.py",  # describing runs a reference file
+    "guest/memory.py",  # it asks a candidate's own exception what it says
     "recommend/passes.py",  # a pass is other people's code, and runs after the plans are made: they stand without it
     "sandbox/enter/init.py",  # between fork and exec: any fault must be told to the parent, then the process ends
     "sandbox/launch.py",
