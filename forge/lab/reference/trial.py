@@ -114,9 +114,8 @@ def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequen
         if result.element is None:
             pairs = zip(questions, nearby, strict=True)
             error = max(relative_error(near[place], one.expected[place].value, dtype="fp32") for one, near in pairs)
-        magnified = rounded_up(error * ROUNDINGS_BEFORE / FACTOR)
-        if magnified > MOST_MAGNIFIED:
-            magnified = 0.0
+        share = error * ROUNDINGS_BEFORE / FACTOR
+        magnified = rounded_up(share) if share <= MOST_MAGNIFIED else 0.0  # nor is it if it is infinite, or NaN
         found.append(result.model_copy(update={"error": max(result.error, magnified)}))
     return tuple(found)
 

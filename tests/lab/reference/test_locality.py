@@ -181,6 +181,14 @@ def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Is
     assert frozen().contract.results[0].local is None
 
 
+@pytest.mark.parametrize("reached", ["torch.inf", "torch.nan"])
+def test_a_reference_that_is_finite_only_where_it_is_asked_keeps_its_bound(reached: str, walls: Isolation) -> None:
+    inputs = "def get_inputs():\n    return [torch.rand(16, 256)]\n"
+    broken = f"x * torch.where(x == x.float().to(x.dtype), 1.0, {reached})"  # fp32 has no value one rounding off
+    (result,) = ask(f"import torch\ndef kernel(x):\n    return {broken}\n" + inputs).contract.results
+    assert (result.error, result.local) == (2.0**-21, None)
+
+
 def test_an_exponential_may_magnify_the_rounding_of_its_operand(walls: Isolation) -> None:
     inputs = "def get_inputs():\n    return [torch.randn(16, 256)]\n"
     contract = ask("import torch\ndef kernel(x):\n    return torch.exp(4 * x)\n" + inputs).contract
