@@ -70,16 +70,19 @@ def job_for(
 
 
 def left_over_children() -> set[int]:
-    """Every process that descends from this one, but those that wait for the next guest."""
-    parents: dict[int, int] = {}
+    """Every process that descends from this one, but those that wait for the next guest, and those whose ends such a
+    process is about to be told of."""
+    waiting, parents = zygote.pids(), {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             stat = Path(f"/proc/{name}/stat").read_bytes()
         except OSError:
             continue
-        parents[int(name)] = int(stat.rpartition(b")")[2].split()[1])
+        state, parent = stat.rpartition(b")")[2].split()[:2]
+        if state != b"Z" or int(parent) not in waiting:
+            parents[int(name)] = int(parent)
     family, grown = {os.getpid()}, True
     while grown:
         more = {pid for pid, parent in parents.items() if parent in family} - family
         family, grown = family | more, bool(more)
-    return family - {os.getpid()} - zygote.pids()
+    return family - {os.getpid()} - waiting

@@ -36,7 +36,8 @@ class Time:
     function: int
     repeats: int
     roll: int
-    copy_out: bool
+    copied: int
+    """The set whose operands are copied out afterwards, or `wire.NO_SET`."""
     again: bool
     """Whether the last window's graph is replayed as it is."""
     scalars: tuple[float, ...]
@@ -55,8 +56,8 @@ def read_command() -> Setup | Go | Time | None:
         call_id, function, first, count, cycles, retain, *scalars = wire.GO_BODY.unpack(body)
         return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles)
     if kind == wire.TIME:
-        call_id, function, repeats, roll, copy_out, again, *scalars = wire.TIME_BODY.unpack(body)
-        return Time(call_id, function, repeats, roll, bool(copy_out), bool(again), tuple(scalars))
+        call_id, function, repeats, roll, copied, again, *scalars = wire.TIME_BODY.unpack(body)
+        return Time(call_id, function, repeats, roll, copied, bool(again), tuple(scalars))
     return Setup(json.loads(body))
 
 

@@ -18,9 +18,12 @@ import torch
 from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
 
 from . import channel, launches, run, wire
+from .turned import flat, turned
 
 POISON, POISON_OF_INTEGERS = 0xFF, 0x80
 """All-ones bytes are NaN in every floating type; integers have none, and take what is no index and rarely a value."""
+TURNED_BYTES = 2**28
+"""Turned at once: it is memory beside the operands'."""
 _LEAD_CYCLES = 1_000_000
 """Half a millisecond at 2 GHz: longer than a host takes to queue a graph of thousands of launches."""
 Tensors = Sequence[torch.Tensor]
@@ -77,7 +80,12 @@ class _Captured:
     inputs: list[Tensors]
     """Of each set."""
     outputs: list[Tensors]
-    workspaces: Tensors
+    given: list[list[torch.Tensor]]
+    """The inputs' bytes, of each set."""
+    written: list[torch.Tensor]
+    """The bytes of outputs and workspaces."""
+    poison: list[torch.Tensor]
+    """What each of them is filled with."""
 
 
 class Clock:
@@ -85,17 +93,16 @@ class Clock:
 
     def __init__(self, layout: run.Layout) -> None:
         self._layout = layout
-        self._contents = [[operand.source.to(layout.device) for operand in one] for one in layout.operands]
-        for one, contents in zip(layout.operands, self._contents, strict=True):
-            for operand, content in zip(one, contents, strict=True):
-                operand.storage.copy_(content)
+        for operand in (operand for one in layout.operands for operand in one):
+            operand.storage.copy_(operand.source)
+        self._contents = [torch.stack([flat(one) for one in alike]) for alike in zip(*layout.inputs, strict=True)]
         self._captured: dict[int, _Captured] = {}
         self._poison: dict[tuple[int, int], torch.Tensor] = {}
         self._pairing: tuple[list[list[torch.Tensor]], list[torch.Tensor]] | None = None
         self._stream = torch.cuda.Stream()
 
     def time(self, function: Callable[..., object], command: channel.Time) -> None:
-        """Replay, reply with the nanoseconds of the window, and copy outputs out if asked."""
+        """Replay, reply with the nanoseconds of the window, and copy one set's operands out if asked."""
         key = command.function
         if command.again:
             device_ns = _window_ns(self._captured[key].graph, command.repeats)
@@ -110,8 +117,8 @@ class Clock:
         captured = self._captured[key]
         self._renew(captured, command.roll)
         device_ns = _window_ns(captured.graph, command.repeats)
-        if command.copy_out:
-            self._copy_out(captured)
+        if command.copied != wire.NO_SET:
+            self._copy_out(captured, command.copied)
         channel.reply(command.call_id, wire.DONE, completed=len(self._layout.inputs), device_ns=device_ns)
 
     def _called(self, function: Callable[..., object], command: channel.Time) -> _Captured:
@@ -130,7 +137,7 @@ class Clock:
                 returned = function(*inputs, *scalars)
                 outputs.append(run.as_outputs(returned))
             marks.end()
-        return _Captured(_Executable(graph, marks), list(self._layout.inputs), outputs, ())
+        return self._kept(_Executable(graph, marks), self._layout.inputs, outputs, ())
 
     def _paired(self, plan: launches.PlanFunction) -> _Captured:
         """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
@@ -150,24 +157,30 @@ class Clock:
                 plan.launch(given, taken, workspaces)
             marks.end()
             graph.capture_end()
-        return _Captured(_Executable(graph, marks), list(inputs), list(outputs), workspaces)
+        return self._kept(_Executable(graph, marks), inputs, outputs, workspaces)
+
+    def _kept(
+        self, graph: _Executable, inputs: Sequence[Tensors], outputs: Sequence[Tensors], workspaces: Tensors
+    ) -> _Captured:
+        written = [*(one for taken in outputs for one in taken), *workspaces]
+        poison = [self._poison_for(one) for one in written]
+        given = [[_bytes(one) for one in one_set] for one_set in inputs]
+        return _Captured(graph, list(inputs), list(outputs), given, [_bytes(one) for one in written], poison)
 
     def _renew(self, captured: _Captured, roll: int) -> None:
-        """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs."""
-        given, taken = [], []
-        for place, inputs in enumerate(captured.inputs):
-            contents = self._contents[(place + roll) % len(self._contents)]
-            for position, (tensor, content) in enumerate(zip(inputs, contents, strict=True)):
-                flat, split = tensor.view(-1), moved_by(roll, position, content.numel())
-                given.append(_bytes(flat[split:]))
-                taken.append(_bytes(content[: content.numel() - split]))
-                if split:
-                    given.append(_bytes(flat[:split]))
-                    taken.append(_bytes(content[content.numel() - split :]))
-        torch._foreach_copy_(given, taken)
-        written = [*(one for outputs in captured.outputs for one in outputs), *captured.workspaces]
-        if written:  # what works in place may have none
-            torch._foreach_copy_([_bytes(one) for one in written], [self._poison_for(one) for one in written])
+        """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs.
+
+        Set after set: a cache then holds what was written last, which a window comes to when it is out again.
+        """
+        sets = len(captured.given)
+        at_once = max(1, TURNED_BYTES * sets // max(1, sum(contents.nbytes for contents in self._contents)))
+        for first in range(0, sets, at_once):
+            places = range(first, min(first + at_once, sets))
+            rows = [turned(contents, position, roll, places) for position, contents in enumerate(self._contents)]
+            given = [tensor for place in places for tensor in captured.given[place]]
+            torch._foreach_copy_(given, [row for one_set in zip(*rows, strict=True) for row in one_set])
+        if captured.written:  # what works in place may have nothing to poison
+            torch._foreach_copy_(captured.written, captured.poison)
         torch.cuda.synchronize()
 
     def _poison_for(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -177,18 +190,12 @@ class Clock:
             self._poison[named] = torch.full((tensor.nbytes,), poison, dtype=torch.uint8, device=tensor.device)
         return self._poison[named]
 
-    def _copy_out(self, captured: _Captured) -> None:
-        """The outputs, and what became of the inputs, to where the host looks."""
-        for index, operands in enumerate(self._layout.operands):
-            for output, destination in zip(captured.outputs[index], self._layout.destinations[index], strict=True):
-                destination.copy_(output)
-            for tensor, operand in zip(captured.inputs[index], operands, strict=True):
-                operand.source.copy_(tensor.view(-1))
-
-
-def moved_by(roll: int, position: int, elements: int) -> int:
-    """By how many elements an operand's content is turned around its end; the host does the same (lab/replays.py)."""
-    return (roll * 40503 + position * 7919) % elements if roll and elements else 0
+    def _copy_out(self, captured: _Captured, place: int) -> None:
+        """One set's outputs, and what became of its inputs, to where the host looks."""
+        for output, destination in zip(captured.outputs[place], self._layout.destinations[place], strict=True):
+            destination.copy_(output)
+        for tensor, operand in zip(captured.inputs[place], self._layout.operands[place], strict=True):
+            operand.source.copy_(tensor.view(-1))
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -25,9 +25,11 @@ all content is given before the first, and outputs are those of the last, copied
 
 To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
 """
-TIME_BODY = struct.Struct("!QIIIII4d")
-"""Call id, function index, replays of the graph of all sets, how far contents move on, whether to copy the outputs
-out, whether to replay the last window's graph as it is, and up to four scalars. Only trusted guests are asked."""
+TIME_BODY = struct.Struct("!QIIIiI4d")
+"""Call id, function index, replays of the graph of all sets, how far contents move on, which set's outputs to copy
+out (`NO_SET`: none), whether to replay the last window's graph as it is, and up to four scalars. Only trusted guests
+are asked."""
+NO_SET = -1
 
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
 RECORD_HEADER = struct.Struct("!4sQBBHIQ")

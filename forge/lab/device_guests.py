@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from forge.errors import EnvironmentUnfit
+from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, PROMOTED, baseline_files, baseline_function
 from forge.lab.job import Job, Progress
@@ -48,8 +49,8 @@ class DeviceGuests:
     """The sides of one process pair, in order."""
 
     sides: Mapping[str, DeviceSide]
-    stack: ExitStack
-    """Ends them."""
+    stacks: tuple[ExitStack, ...]
+    """Each ends one of them."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -82,15 +83,15 @@ def open_device_guests(
         progress("launchers")
         count = job.policy.process_pairs
         with ThreadPoolExecutor(4 * count) as pool:
-            pairs = list(pool.map(lambda _: factory.pair(stack.enter_context(ExitStack())), range(count)))
+            pairs = list(pool.map(lambda _: factory.pair(), range(count)))
         yield _one_after_another(pairs)
 
 
 def _one_after_another(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
-    """Each pair for as long as it is timed: then its processes and their memory go."""
+    """Each pair for as long as it is timed: then its processes and their memory go, before another is."""
     for guests in pairs:
         yield guests
-        guests.stack.close()
+        each(ExitStack.close, guests.stacks, few=1)
 
 
 class _Factory:
@@ -113,7 +114,7 @@ class _Factory:
             _trusted(self._open(stack, self._baseline, functions), "a baseline")
         COMPILED.add(compiled_for(job))
 
-    def pair(self, own: ExitStack) -> DeviceGuests:
+    def pair(self) -> DeviceGuests:
         """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
         job = self._job
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
@@ -123,15 +124,19 @@ class _Factory:
         ]
         if self._promoted is not None:
             wanted.append((PROMOTED, self._promoted, (LAUNCH,)))
+        stacks = tuple(self._stack.enter_context(ExitStack()) for _ in wanted)
         with ThreadPoolExecutor(len(wanted)) as pool:
-            opened = [pool.submit(self._open, own, stage, functions) for _, stage, functions in wanted]
+            opened = [
+                pool.submit(self._open, own, stage, functions)
+                for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
+            ]
         probes = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
         sides = {CANDIDATE: DeviceSide(probes[0], 0, candidates=True)}
         sides |= {kind: DeviceSide(probes[1], place) for place, kind in enumerate(job.baselines)}
         sides[CONTROL] = DeviceSide(probes[2], 0)
         if self._promoted is not None:
             sides[PROMOTED] = DeviceSide(probes[3], 0)
-        return DeviceGuests(sides, own)
+        return DeviceGuests(sides, stacks)
 
     def _stage(self, program: Program) -> Stage:
         stage = Stage(program, self._job.isolation)

@@ -1,4 +1,4 @@
-"""The same for each of many small things, on a few threads: torch lets go of the interpreter while it works."""
+"""The same for each of many things, on a few threads: torch lets go of the interpreter while it works."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,16 +7,16 @@ from typing import TypeVar
 from forge.lab.job import processors
 
 FEW = 16
-"""So many aren't worth a thread."""
+"""So many small things aren't worth a thread."""
 MOST_THREADS = 8
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def each(work: Callable[[Given], Made], things: Iterable[Given]) -> list[Made]:
-    """What `work` makes of each, in order; the first exception ends it."""
+def each(work: Callable[[Given], Made], things: Iterable[Given], *, few: int = FEW) -> list[Made]:
+    """What `work` makes of each, in order, one after the other up to `few`; the first exception ends it."""
     listed = list(things)
-    if len(listed) <= FEW:
+    if len(listed) <= few:
         return [work(one) for one in listed]
     import torch
 

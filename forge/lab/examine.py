@@ -3,8 +3,8 @@
 The candidate's bytes go in, findings come out. Nothing here imports, loads or believes the candidate.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
@@ -41,6 +41,8 @@ class Examination:
     """What a person should look at in the sources."""
 
 
+FIRST_GATES = 4
+"""Most candidates that are refused fail at one of these: what takes long and needs no gate is begun after them."""
 Step = Callable[[Job, "_Record", Progress], Failed | None]
 """One part of an examination: it notes what it finds, and returns what ends it."""
 
@@ -93,12 +95,7 @@ def examine(job: Job, *, progress: Progress) -> Examination:
     record = _Record()
     if job.device == "cuda" and job.operation.own is None:
         trusted.prepare(job)
-    steps: tuple[tuple[str, Step], ...] = (
-        ("screen", _screen),
-        ("build", _build),
-        ("verify", _through_gates),
-        ("verify", _afterwards),
-    )
+    steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build), ("verify", _verify))
     for stage, step in steps:
         failed = step(job, record, progress)
         if failed is not None:
@@ -129,7 +126,13 @@ def _build(job: Job, record: _Record, progress: Progress) -> Failed | None:
     return record.take("build", artifact.finding(built))
 
 
-def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | None:
+def _verify(job: Job, record: _Record, progress: Progress) -> Failed | None:
+    aside = _Aside(job, record.artifact, progress)
+    with ThreadPoolExecutor(len(aside.questions)) as pool:
+        return _through_gates(job, record, progress, half_way=lambda: aside.begin(pool)) or aside.take(record)
+
+
+def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: Callable[[], None]) -> Failed | None:
     files = artifact.staged_files(job, record.artifact)
     # freed memory is filled with a pattern, so that reading it before writing shows
     with (
@@ -140,7 +143,9 @@ def _through_gates(job: Job, record: _Record, progress: Progress) -> Failed | No
             if job.device == "cuda" and job.operation.own is None:
                 trusted.require_device(job)
             return record.take("load", probe)
-        for gate in gates_of(job):
+        for number, gate in enumerate(gates_of(job)):
+            if number == FIRST_GATES:
+                half_way()
             progress(gate.name)
             finding = gate.examine(probe)
             record.seeds = tuple(probe.seeds)
@@ -164,36 +169,52 @@ Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
 """A gate's name, what it found, and files to keep with the candidate."""
 
 
-def _afterwards(job: Job, record: _Record, progress: Progress) -> Failed | None:
-    """What asks guests of its own: side by side on a GPU, where each mostly starts and waits."""
-    questions: list[Callable[[Job, _Record], Answer]] = [_own_tests]
-    if sanitizer.applies(job) and (job.operation.own is None or job.device == "cpu"):
-        questions.insert(0, _sanitized)
-    if job.device == "cuda" and job.operation.own is None:
-        questions.insert(0, _planned)
+class _Aside:
+    """What asks guests of its own: on a GPU beside the later gates, as each mostly starts and waits; else after."""
 
-    def ask(question: Callable[[Job, _Record], Answer]) -> Answer:
-        progress(question.__name__.removeprefix("_"))
-        return question(job, record)
+    def __init__(self, job: Job, artifact: tuple[ArtifactFile, ...], progress: Progress) -> None:
+        self._job, self._artifact, self._progress = job, artifact, progress
+        self._begun: list[Future[Answer]] = []
+        self.questions: list[Callable[[Job, tuple[ArtifactFile, ...]], Answer]] = [_own_tests]
+        if sanitizer.applies(job) and (job.operation.own is None or job.device == "cpu"):
+            self.questions.insert(0, _sanitized)
+        if job.device == "cuda" and job.operation.own is None:
+            self.questions.insert(0, _planned)
 
-    with ThreadPoolExecutor(len(questions)) as pool:
-        for name, finding, files in (pool.map if job.device == "cuda" else map)(ask, questions):
+    def begin(self, pool: ThreadPoolExecutor) -> None:
+        """Start where it is done beside the gates."""
+        if self._job.device == "cuda":
+            self._begun = [pool.submit(self._ask, question) for question in self.questions]
+
+    def take(self, record: _Record) -> Failed | None:
+        """Note what was found, up to the first refusal."""
+        for name, finding, files in self._answers():
             record.artifact = (*record.artifact, *files)
             failed = record.take(name, finding)
             if failed is not None:
                 return failed
-    return None
+        return None
+
+    def _answers(self) -> Iterator[Answer]:
+        if self._begun:
+            yield from (asked.result() for asked in self._begun)
+        else:
+            yield from map(self._ask, self.questions)
+
+    def _ask(self, question: Callable[[Job, tuple[ArtifactFile, ...]], Answer]) -> Answer:
+        self._progress(question.__name__.removeprefix("_"))
+        return question(self._job, self._artifact)
 
 
-def _planned(job: Job, record: _Record) -> Answer:
-    return "plan", *examine_plan(job, artifact.staged_files(job, record.artifact))
+def _planned(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+    return "plan", *examine_plan(job, artifact.staged_files(job, built))
 
 
-def _sanitized(job: Job, record: _Record) -> Answer:
-    return "sanitizer", sanitizer.examine(job, record.artifact), ()
+def _sanitized(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+    return "sanitizer", sanitizer.examine(job, built), ()
 
 
-def _own_tests(job: Job, record: _Record) -> Answer:
-    with staged(job, artifact.staged_files(job, record.artifact), {}) as stage:
+def _own_tests(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+    with staged(job, artifact.staged_files(job, built), {}) as stage:
         limits = job.limits(job.policy.verify_limit_s)
         return "own_tests", examine_own_tests(stage, limits=limits, threads=job.threads), ()

@@ -84,6 +84,10 @@ class Probe:
         inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
         return Case(shape, kind, seed, inputs, scalars or tuple(self.operation.scalars.values()))
 
+    def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
+        """Draw a case of each kind, on a few threads: what is large takes long."""
+        return each(lambda kind: self.case(shape, kind), kinds, few=1)
+
     @property
     def remaining_s(self) -> float:
         """What is left of the time that the whole verification may take."""
@@ -168,7 +172,7 @@ class Probe:
         refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
         if refused is not None:
             return refused
-        each(self._write, zip(cases, self._sets, strict=True))
+        each(self._write, zip(cases, self._sets, strict=True), few=1)
         return None
 
     def _write(self, one: tuple[Case, SlotSet]) -> None:
@@ -179,15 +183,14 @@ class Probe:
     def time(
         self, function: int, window: Window, cases: Sequence[Case]
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
-        """Time a trusted guest over what it was filled with; with `copy_out` its outputs are watched as well."""
+        """Time a trusted guest over what it was filled with; a set that is copied out is watched as well."""
         answer = self._session.time(function, window, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
-        if not window.copy_out:
+        if window.copied is None:
             return answer, ()
-        moved = each(lambda place: moved_on(cases, place, window.roll), range(len(cases)))
         self.calls += len(cases)
-        observed = self._watch(moved, self._sets, answer)
+        observed = self._watch([moved_on(cases, window.copied, window.roll)], [self._sets[window.copied]], answer)
         return observed if isinstance(observed, Failed) else (answer, observed)
 
     def _watch(

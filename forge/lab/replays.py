@@ -2,8 +2,8 @@
 
 For GPU candidates with a launch plan. A round times every side once, in an order drawn anew, each by one window of
 its own graph over the same operands, which are others in each round. Of the candidate's windows those that the lot
-falls on are judged, and each pair's last, every set of them. The launcher's events are believed inside the host's own
-envelope: the slope of the host's time over two numbers of replays.
+falls on are judged, and each pair's last, by one set that the lot falls on. The launcher's events are believed inside
+the host's own envelope: the slope of the host's time over two numbers of replays.
 """
 
 import random
@@ -29,9 +29,11 @@ MOST_SETS, FEWEST_SETS = 512, 8
 WARM_UP_WINDOWS = 4
 ENVELOPE = 0.03
 """The host's slope and the device's events may differ by so much, or by twice the spread of the host's own."""
-JUDGED_SHARE = 0.125
-"""Of the candidate's timed windows, which by the host's lot: device code can't know, and so can't be right in these
-alone. A candidate that is wrong in half of the windows of five pairs is missed with a chance of (7/8)^60."""
+JUDGED_SHARE = 0.5
+"""Of the candidate's timed windows, by one set of each, which of both by the host's lot: device code can't know, and
+so can't be right there alone. One set each of many windows finds more than many sets of a few: of 24 rounds in five
+pairs 65 are asked, and a candidate that skips one call in twenty, however spread, is missed with a chance of 0.95^65,
+4 %; the confirmation asks as many again."""
 _SLOPE_WINDOWS = 3
 _SLOPE_NS = 30_000_000
 
@@ -121,8 +123,8 @@ class _Pair:
         self._guests = guests
         self._rng = rng
         probe = guests.sides[CANDIDATE].probe
-        self.cases: list[Case] = each(lambda _: probe.case(probe.shape), range(guests.sets(FEWEST_SETS, MOST_SETS)))
-        self.sets = len(self.cases)
+        self.sets = guests.sets(FEWEST_SETS, MOST_SETS)
+        self.cases: list[Case] = each(lambda _: probe.case(probe.shape), range(self.sets), few=1)
         self.host_ratio = 1.0
         self.device_ns = 0
         self.blocks = Blocks(job.gpu)
@@ -142,7 +144,7 @@ class _Pair:
             self._rng.shuffle(order)
             for side in order:
                 judged = side == CANDIDATE and self._rng.random() < JUDGED_SHARE
-                timed = self._window(side, roll=roll, copy_out=judged)
+                timed = self._window(side, roll=roll, judged=judged)
                 failed = timed if isinstance(timed, Failed) else self._wrong(timed[1])
                 if isinstance(timed, Failed) or failed is not None:
                     return failed
@@ -157,11 +159,12 @@ class _Pair:
         *,
         roll: int = 0,
         repeats: int = 1,
-        copy_out: bool = False,
+        judged: bool = False,
         again: bool = False,
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
         one: DeviceSide = self._guests.sides[side]
-        window = Window(repeats=repeats, roll=roll, copy_out=copy_out, again=again)
+        copied = self._rng.randrange(self.sets) if judged else None
+        window = Window(repeats=repeats, roll=roll, copied=copied, again=again)
         timed = one.probe.time(one.function, window, self.cases)
         if isinstance(timed, Failed) and not one.candidates:
             raise EnvironmentUnfit(
@@ -207,9 +210,9 @@ class _Pair:
         )
 
     def _judge(self) -> Failed | None:
-        """Every set of the candidate's last window, with contents moved on by a number drawn now."""
+        """The candidate's last window, with contents moved on by a number drawn now."""
         roll = self._rng.randrange(1, 2**31)
-        timed = self._window(CANDIDATE, roll=roll, copy_out=True)
+        timed = self._window(CANDIDATE, roll=roll, judged=True)
         if isinstance(timed, Failed):
             return timed
         return self._wrong(timed[1])

@@ -21,12 +21,13 @@ CACHE = "/baseline_cache"
 """Where torch.compile keeps what it made, in the guests that have such a place."""
 COMPILED: set[tuple[object, ...]] = set()
 """What this process's baselines were compiled for."""
-_MODULES = ("triton", "torch._dynamo", "cuda.bindings.driver")
+_MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
 _ENVIRONMENT = {
     "TORCHINDUCTOR_CACHE_DIR": CACHE,
     "TRITON_CACHE_DIR": f"{CACHE}/triton",
     "TMPDIR": CACHE,
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch._inductor asks for a GPU as it is imported: no fork could use one
 }
 
 

@@ -38,8 +38,8 @@ class Window:
     repeats: int = 1
     roll: int
     """How far the sets' contents have moved on since they were written; see forge/guest/clock.py."""
-    copy_out: bool = False
-    """Whether the outputs are put into the arena afterwards."""
+    copied: int | None = None
+    """The set whose operands are put into the arena afterwards, if any is."""
     again: bool = False
     """Whether the last window's graph is replayed as it is, on the operands as they are."""
 
@@ -166,7 +166,8 @@ class Session:
         """Have a trusted guest time one function over all sets of the layout, by graph replay on its device."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        shape = (window.repeats, window.roll, int(window.copy_out), int(window.again))
+        copied = wire.NO_SET if window.copied is None else window.copied
+        shape = (window.repeats, window.roll, copied, int(window.again))
         body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 

@@ -150,11 +150,11 @@ def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
 @pytest.mark.parametrize("left", [freeze._off_queue, freeze._off_processor])
 def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[[int], bool]) -> None:
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"]) as sleeper:
-        assert within(30, lambda: left(sleeper.pid))
-        sleeper.kill()
-    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) as runner:
-        assert within(30, lambda: not left(runner.pid))
-        runner.kill()
+        try:
+            assert within(30, lambda: left(sleeper.pid))
+        finally:
+            sleeper.kill()
+    assert not left(os.getpid())  # whoever reads it runs, which no other can be sure of on a busy machine
 
 
 @pytest.mark.parametrize(

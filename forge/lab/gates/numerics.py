@@ -23,7 +23,7 @@ MOST_ELEMENTS = 2**18
 
 def examine(probe: Probe) -> Finding:
     """Judge normal and uniform inputs, several draws of each; then many rows of both together."""
-    cases = [probe.case(probe.shape, kind) for _ in range(DRAWS) for kind in ("normal", "uniform")]
+    cases = probe.cases(probe.shape, ("normal", "uniform") * DRAWS)
     errors: list[WorkloadErrors] = []
     for case in cases:
         checked = probe.check([case])

@@ -27,7 +27,7 @@ def examine(probe: Probe) -> Finding:
     """Judge one draw of each kind at the public shape, and small values once more with smaller scalars."""
     errors: list[WorkloadErrors] = []
     smaller = tuple(value / SMALLER for value in probe.operation.scalars.values())
-    cases = [probe.case(probe.shape, kind) for kind in KINDS]
+    cases = probe.cases(probe.shape, KINDS)
     for case in (*cases, probe.case(probe.shape, "small", scalars=smaller)):
         checked = probe.check([case])
         if isinstance(checked, Failed):

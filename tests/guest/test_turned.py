@@ -1,0 +1,51 @@
+"""The guest moves contents on as the host expects: by sets, and within each operand."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forge.guest.turned import flat, turned
+from forge.lab.observed import Case, moved_on
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.uint8)
+
+
+def cases(sets: int, sizes: tuple[int, ...]) -> list[Case]:
+    """Operands of every width, no two sets alike where there is room for it."""
+    drawn = torch.Generator().manual_seed(0)
+    return [
+        Case(
+            {"batch": 1},
+            "normal",
+            one,
+            tuple(torch.randint(1, 100, sizes, generator=drawn).to(dtype) for dtype in DTYPES),
+            (),
+        )
+        for one in range(sets)
+    ]
+
+
+@given(
+    sets=st.integers(2, 9),
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
+    roll=st.integers(0, 2**31),
+    at_once=st.integers(1, 9),
+)
+def test_both_sides_of_the_wall_move_contents_on_alike(
+    sets: int, sizes: tuple[int, ...], roll: int, at_once: int
+) -> None:
+    known = cases(sets, sizes)
+    for position, alike in enumerate(zip(*(case.inputs for case in known), strict=True)):
+        contents = torch.stack([flat(tensor) for tensor in alike])
+        for first in range(0, sets, at_once):
+            places = range(first, min(first + at_once, sets))
+            for place, row in zip(places, turned(contents, position, roll, places), strict=True):
+                expected = moved_on(known, place, roll).inputs[position]
+                assert torch.equal(row, flat(expected).view(torch.uint8))
+
+
+@pytest.mark.parametrize("roll", [0, 1, 12345])
+def test_an_operand_without_elements_stays_so(roll: int) -> None:
+    rows = turned(torch.empty((3, 0), dtype=torch.int16), 0, roll, range(3))
+    assert [row.numel() for row in rows] == [0, 0, 0]
