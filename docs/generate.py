@@ -335,7 +335,11 @@ _BEFORE = (
     ("`build`", "Does the builder make a shared object? Only for a language with a build."),
     ("`load`", "Can `kernel.py` be imported and the entry point found? Recorded only when it can't."),
 )
-_AFTER = (("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only sink the candidate."),)
+_AFTER = (
+    ("`plan`", "On a GPU: is a call a launch plan, and is what the launcher makes of it right?"),
+    ("`sanitizer`", "Does the language's sanitizer find nothing: AddressSanitizer, compute-sanitizer?"),
+    ("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only sink the candidate."),
+)
 
 
 def _asked() -> Iterator[tuple[str, str]]:

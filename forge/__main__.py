@@ -1,8 +1,12 @@
 """`python -m forge` and the command `forge`: errors become one line, a hint, and an exit status."""
 
 import gc
+import io
+import os
 import sys
 
+INTERRUPTED = 130
+"""128 and SIGINT, as shells have it."""
 QUIET_ALLOCATIONS = 100_000
 """So many objects between two looks for garbage: importing makes many and drops none, so looking is for nothing."""
 
@@ -10,8 +14,10 @@ QUIET_ALLOCATIONS = 100_000
 def main() -> None:
     """Run the command line; exit 0 done, 1 refused, 2 bad input, 3 this machine can't."""
     gc.set_threshold(QUIET_ALLOCATIONS)
+    _open_streams()
     from forge.cli import app, command_of
     from forge.cli.output import say
+    from forge.cli.suggest import suggest
     from forge.errors import EnvironmentUnfit, ForgeError, UsageError
 
     try:
@@ -24,7 +30,7 @@ def main() -> None:
         else:
             usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
         say(f"error: {' '.join(error.message.splitlines())}")
-        say(f"try: {error.hint or usual}")
+        suggest("try", error.hint or usual)
         sys.exit(error.exit_status)
     except BrokenPipeError:
         sys.stderr.close()
@@ -32,9 +38,22 @@ def main() -> None:
     except OSError as error:
         say(f"error: {error}; nothing was recorded after the last acknowledged event")
         sys.exit(3)
-    except KeyboardInterrupt:
-        say("interrupted; the run can be taken up again: forge run show last")
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as ended:  # typer makes the one of the other
+        if isinstance(ended, KeyboardInterrupt) or ended.code == INTERRUPTED:
+            say("interrupted; what was recorded stays, and a run can be taken up again")
+            suggest("try", "forge run show last")
+            sys.exit(INTERRUPTED)
+        raise
+
+
+def _open_streams() -> None:
+    """Have somewhere to write, whatever was closed, and nothing that can't be written there."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process lives)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _check_text(untrusted_argument: str) -> None:

@@ -55,7 +55,8 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, value: str, known: list[str], *, near: tuple[str, ...] = ()) -> None:
         nearest = f"; nearest: {', '.join(near)}" if near else ""
-        super().__init__(f"unknown {kind} {value!r:.200}: expected one of {', '.join(sorted(known))}{nearest}")
+        expected = f"expected one of {', '.join(sorted(known))}" if known else "there is none here"
+        super().__init__(f"unknown {kind} {value!r:.200}: {expected}{nearest}")
 
 
 class WorkspaceNotFound(UsageError):

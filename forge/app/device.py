@@ -24,7 +24,7 @@ def chosen_device(named: str | None = None) -> Device | None:
     """The GPU that is meant, by name or else by the environment; None where there is none. Raise UnknownName."""
     device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))
     if named is not None and device is None:
-        raise UnknownName("GPU", named, [one.uuid for one in devices()] or ["none: this machine has no GPU"])
+        raise UnknownName("GPU", named, [one.uuid for one in devices()])
     if device is not None:
         os.environ[VARIABLE] = device.uuid
     return device

@@ -9,7 +9,7 @@ from forge.cli import audit_authors, audit_speed, audit_sql
 from forge.cli.answering import Baseline, Csv, Draw, DType, Gpu, Op, Parquet, Plot, emit_answer, require_baseline
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import say
+from forge.cli.suggest import suggest
 
 app = typer.Typer(
     help="Questions about the recorded history; nothing is recorded.", no_args_is_help=True, rich_markup_mode=None
@@ -41,7 +41,7 @@ def why(
     with open_workspace(home) as workspace:
         answer = asked(workspace, kernel_id)
     emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
-    say(f"next: forge ledger prove {kernel_id}")
+    suggest("next", f"forge ledger prove {kernel_id}")
 
 
 @app.command()

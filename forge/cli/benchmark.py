@@ -7,6 +7,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Benchmarks: what was measured.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,4 +44,4 @@ def invalidate(
         command = f"forge kernel revoke {open_cases[0]} --severity evidence_invalid --reason TEXT"
         say(f"next, to take it back for good: {command}")
     else:
-        say("next: forge kernel list")
+        suggest("next", "forge kernel list")

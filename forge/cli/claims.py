@@ -7,6 +7,7 @@ import typer
 
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Claims: prose against the ledger.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,7 +40,7 @@ def check(
         for report in found["files"]:
             _show(report)
     if not found["ok"]:
-        say("try: forge kernel list")
+        suggest("try", "forge kernel list")
         raise typer.Exit(1)
 
 

@@ -7,7 +7,8 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say, shape_text, short
+from forge.cli.output import emit_json, emit_table, shape_text, short
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Kernels: what was promoted.", no_args_is_help=True, rich_markup_mode=None)
 KernelId = Annotated[str, typer.Argument(help="A kernel's full id.")]
@@ -82,7 +83,7 @@ def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> Non
         emit_json(found)
     else:
         emit_table(kernel_id, ("about", "sentence"), [(one["about"], one["text"]) for one in found["sentences"]])
-    say("next: forge claims check FILE")
+    suggest("next", "forge claims check FILE")
 
 
 @app.command()
@@ -108,7 +109,7 @@ def export(
     else:
         rows = [(name, short(digest)) for name, digest in exported["files"].items()]
         emit_table(f"{kernel_id} ({exported['status']}) in {exported['folder']}", ("file", "sha256"), rows)
-    say(f"next: forge ledger prove {kernel_id}")
+    suggest("next", f"forge ledger prove {kernel_id}")
 
 
 @app.command()
@@ -134,7 +135,7 @@ def revoke(
             workspace, kernel_id, reason=reason, severity=severity, evidence=tuple(evidence or ())
         )
     _show("Revoked", decided, as_json=as_json)
-    say(f"next: forge kernel history {kernel_id}")
+    suggest("next", f"forge kernel history {kernel_id}")
 
 
 @app.command()
@@ -156,7 +157,7 @@ def deprecate(
     with open_workspace(home) as workspace:
         decided = decisions.deprecate(workspace, kernel_id, reason=reason, superseded_by=superseded_by)
     _show("Deprecated", decided, as_json=as_json)
-    say(f"next: forge kernel history {kernel_id}")
+    suggest("next", f"forge kernel history {kernel_id}")
 
 
 def _show(title: str, document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document

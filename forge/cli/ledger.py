@@ -9,6 +9,7 @@ from forge.cli import ledger_copies
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
 ledger_copies.register(app)
@@ -81,9 +82,18 @@ def verify(
     else:
         _show_report(report)
     if not report["ok"]:
-        say("restore kernel_registry.db and forge_runs/ from a copy, then check again")
-        say("try: forge ledger verify")
+        for advice in dict.fromkeys(map(_advice, report["problems"])):
+            say(advice)
+        suggest("try", "forge ledger verify")
         raise typer.Exit(1)
+
+
+def _advice(problem: dict[str, Any]) -> str:  # Any: a JSON document
+    if problem["what"] == "format":
+        return "another version of Forge wrote this ledger: check it with that one"
+    if problem["what"] == "key" or problem["found"] == "other_ledger":
+        return "the key or the checkpoint is of another log: give one that was kept of this, then check again"
+    return "restore kernel_registry.db and forge_runs/ from a copy, then check again"
 
 
 def _show_report(report: dict[str, Any]) -> None:  # Any: a JSON document
@@ -156,7 +166,7 @@ def prove(
     _show(proved, "Proof", as_json=as_json)
     if proved["revoked"]:
         say("note: this kernel was revoked later, which the proof doesn't say")
-    say("next: forge verify-proof --help")
+    suggest("next", "forge verify-proof --help")
 
 
 def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # Any: a JSON document

@@ -8,6 +8,7 @@ import typer
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.suggest import suggest
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,7 @@ def recover(
             say(f"note: the ledger knows nothing of the open run {run_id}; its folder was left as it is")
     if not found.alone:
         say("another process works here: nothing of it is taken for dead; run this again when it has ended")
-        say("try: forge ledger recover")
+        suggest("try", "forge ledger recover")
         raise typer.Exit(1)
 
 
@@ -111,7 +112,7 @@ def export(
     with open_workspace(home) as workspace, reporting("export") as progress:
         made = exchange.export(workspace, target, since=since, progress=progress)
     _show(made, "Bundle", as_json=as_json)
-    say("next: forge ledger import --help")
+    suggest("next", "forge ledger import --help")
 
 
 def import_(
@@ -134,7 +135,7 @@ def import_(
     with open_workspace(home) as workspace, reporting("import") as progress:
         done = exchange.take_in(workspace, source, key=key, progress=progress)
     _show(done, "Imported", as_json=as_json)
-    say("next: forge ledger imported")
+    suggest("next", "forge ledger imported")
 
 
 def imported(home: Home = None, as_json: Json = False) -> None:

@@ -6,7 +6,8 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say, short
+from forge.cli.output import emit_json, emit_table, short
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Lessons: what experiments taught.", no_args_is_help=True, rich_markup_mode=None)
 LessonId = Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's id: forge lesson list.")]
@@ -41,7 +42,7 @@ def propose(
         made = lesson.propose(workspace, op=op, runs=tuple(runs), text=text, playbook=playbook, ended=ended)
         found = lesson.described(made)
     _show(found, as_json=as_json)
-    say(f"next: forge lesson accept {found['lesson_id']} --by NAME")
+    suggest("next", f"forge lesson accept {found['lesson_id']} --by NAME")
 
 
 @app.command()
@@ -60,7 +61,7 @@ def accept(
     with open_workspace(home) as workspace:
         found = lesson.described(lesson.accept(workspace, lesson_id, by=by))
     _show(found, as_json=as_json)
-    say(f"next: forge lesson show {lesson_id}")
+    suggest("next", f"forge lesson show {lesson_id}")
 
 
 @app.command("list")

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table
+from forge.cli.suggest import suggest
 
 Deprecated = Annotated[
     bool, typer.Option("--deprecated", help="A deprecated kernel may answer if nothing else does.")
@@ -59,7 +60,7 @@ def lookup(
     else:
         _show(answer)
     if answer["match"] == "none":
-        say("try: forge kernel list")
+        suggest("try", "forge kernel list")
         raise typer.Exit(1)
 
 

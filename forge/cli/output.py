@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 Row = Sequence[object]
+WIDEST = 100_000
+"""Columns where nobody is looking: ids stay in one piece, for whatever reads them."""
 
 
 def emit_json(document: object) -> None:
@@ -28,7 +30,8 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         table.add_column(Text(visible(column)), overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDEST)
+    console.print(table)
 
 
 def emit_text(text: str) -> None:

@@ -9,7 +9,8 @@ import typer
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import emit_json, emit_table, emit_text, reporting, say, short
+from forge.cli.output import emit_json, emit_table, emit_text, reporting, short
+from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _finish(name: str, answer: Answer, following: str, *, as_json: bool) -> None
 
 def _leave(answer: Answer, following: str) -> None:
     accepted = answer["verdict"] == "accepted"
-    say(f"next: {following}" if accepted else f"try: {following}")
+    suggest("next" if accepted else "try", following)
     if not accepted:
         raise typer.Exit(1)
 

@@ -8,6 +8,7 @@ import typer
 
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
+from forge.cli.suggest import suggest
 
 # Any: a JSON document
 Document = dict[str, Any]
@@ -103,7 +104,7 @@ def recommend(
             _show(one)
     say(found["summary"])
     if all(one["recommended"] is None for one in answers):
-        say("try: forge recommend --help")
+        suggest("try", "forge recommend --help")
         raise typer.Exit(1)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
     from forge.app.references import Confirmable, Imported
@@ -43,7 +44,7 @@ def create_from_reference(
             if as_json:
                 emit_json({"task_id": None, "run_id": None, "prompt_path": None, "inferred": document})
             say("nothing was frozen: that needs a yes")
-            say(f"try: forge task create --reference {path} --yes, with the other options as they are")
+            suggest("try", f"forge task create --reference {path} --yes, with the other options as they are")
             raise typer.Exit(1)
         opened = freeze_reference(workspace, found)
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
@@ -51,7 +52,7 @@ def create_from_reference(
         emit_json({**paths, "inferred": document})
     else:
         emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
-    say(f"next: forge submit {opened.run_id} DIR")
+    suggest("next", f"forge submit {opened.run_id} DIR")
 
 
 def inferred_document(found: "Confirmable") -> dict[str, object]:
@@ -152,9 +153,9 @@ def import_collection(collection: str, path: Path, request: "Request", *, home: 
         emit_table(f"Problems of {collection}", ("problem", "task", "why not"), rows)
     say(f"{len(done) - len(refused)} imported, {len(refused)} refused")
     if refused:
-        say("try: forge task list")
+        suggest("try", "forge task list")
         raise typer.Exit(1)
-    say("next: forge run open TASK")
+    suggest("next", "forge run open TASK")
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table
+from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,7 +31,7 @@ def open_run(
         emit_json(document)
     else:
         emit_table("Run", ("run", "prompt"), [(opened.run_id, opened.prompt_path)])
-    say(f"next: forge submit {opened.run_id} DIR")
+    suggest("next", f"forge submit {opened.run_id} DIR")
 
 
 @app.command("list")
@@ -85,7 +86,7 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
         rows = [(problem["kind"], problem["path"]) for problem in problems] or [("ok", "as it was sealed")]
         emit_table(state.run_id, ("", "file"), rows)
     if problems:
-        say("try: forge ledger verify")
+        suggest("try", "forge ledger verify")
         raise typer.Exit(1)
 
 

@@ -8,6 +8,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
 from forge.cli.output import emit_json, emit_table, say
+from forge.cli.suggest import suggest
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +35,7 @@ def init(
         emit_json(made)
     else:
         emit_table("Workspace", ("home", "ledger"), [(made["home"], made["ledger_id"])])
-        say("next: forge task create --help")
+        suggest("next", "forge task create --help")
 
 
 def doctor(

@@ -9,6 +9,7 @@ from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
 from forge.cli.reference import create_from_reference, import_collection
+from forge.cli.suggest import suggest
 
 Language = Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")]
 Gpu = Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")]
@@ -100,7 +101,7 @@ def create(
         emit_table("Task", ("task", "run", "prompt", "known wrong answers"), [(*paths.values(), score)])
     if tried is None:
         say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
-    say(f"next: forge submit {opened.run_id} DIR")
+    suggest("next", f"forge submit {opened.run_id} DIR")
 
 
 def _require_one_form(op: str | None, shape: str | None, reference: Path | None, *, own_options: bool) -> None:
@@ -108,7 +109,8 @@ def _require_one_form(op: str | None, shape: str | None, reference: Path | None,
     from forge.errors import UsageError
 
     if reference is None and (op is None or shape is None):
-        raise UsageError("no operation: expected --op and --shape, or --reference FILE", hint="forge op list")
+        missing = " and ".join(name for name, given in (("--op", op), ("--shape", shape)) if given is None)
+        raise UsageError(f"no {missing}: expected --op and --shape, or --reference FILE", hint="forge op list")
     if reference is not None and (op is not None or shape is not None):
         raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
     if reference is None and own_options:

@@ -1,0 +1,48 @@
+"""The command that fits next, in the workspace that this one was about."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from forge.cli.output import say
+
+
+def suggest(kind: Literal["next", "try"], command: str) -> None:
+    """Name a command on stderr, with the `--home` that was given to this one."""
+    say(f"{kind}: {at_home(command, sys.argv[1:])}")
+
+
+def at_home(command: str, arguments: Sequence[str]) -> str:
+    """The command with the `--home` among `arguments`, if it takes one and names none."""
+    home = _home_among(arguments)
+    if home is None or "--home" in command or not _takes_home(command):
+        return command
+    return f"{command} --home {shlex.quote(home)}"
+
+
+def _home_among(arguments: Sequence[str]) -> str | None:
+    for place, argument in enumerate(arguments):
+        if argument == "--home":
+            return next(iter(arguments[place + 1 :]), None)
+        if argument.startswith("--home="):
+            return argument.removeprefix("--home=")
+    return None
+
+
+def _takes_home(command: str) -> bool:
+    """Whether it is one command of ours and nothing else, with that option."""
+    from typer.main import get_command
+
+    from forge.cli import app
+
+    words = command.split()
+    if words[0] != "forge" or {"--help", "init"} & set(words) or any(one in command for one in ";,("):
+        return False
+    found = get_command(app)
+    for word in words[1:]:
+        below = getattr(found, "commands", {})
+        if word not in below:
+            break
+        found = below[word]
+    return any(option.name == "home" for option in found.params)

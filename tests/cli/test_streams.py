@@ -1,0 +1,90 @@
+"""The command line with a home that isn't the usual one, with closed streams, and when it is interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from forge.cli.suggest import at_home
+
+FORGE = [sys.executable, "-m", "forge"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "with a blank é"
+    subprocess.run([*FORGE, "init", str(made)], check=True, capture_output=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        ("forge kernel list", ("kernel", "show", "x", "--home", "/a b"), "forge kernel list --home '/a b'"),
+        ("forge kernel list", ("--home=/a",), "forge kernel list --home /a"),
+        ("forge ledger prove k", ("--home", "/a"), "forge ledger prove k --home /a"),
+        ("forge kernel list", (), "forge kernel list"),
+        ("forge kernel list", ("--home",), "forge kernel list"),
+        ("forge kernel list --home /b", ("--home", "/a"), "forge kernel list --home /b"),
+        ("forge op list", ("--home", "/a"), "forge op list"),
+        ("forge init /a", ("--home", "/a"), "forge init /a"),
+        ("forge task create --help", ("--home", "/a"), "forge task create --help"),
+        ("dmesg | grep Xid; forge doctor", ("--home", "/a"), "dmesg | grep Xid; forge doctor"),
+    ],
+)
+def test_a_suggestion_keeps_the_workspace_that_was_named(command: str, given: tuple[str, ...], expected: str) -> None:
+    assert at_home(command, given) == expected
+
+
+def test_what_an_error_suggests_runs_in_the_same_workspace(home: Path) -> None:
+    command = [*FORGE, "kernel", "show", "nope", "--home", str(home)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == f"try: forge run list --home '{home}'"
+
+
+def test_a_table_that_is_read_by_a_program_keeps_ids_in_one_piece(home: Path) -> None:
+    command = [*FORGE, "task", "create", "--op", "softmax", "--language", "cpp", "--gpu", "cpu", "--dtype", "fp32"]
+    command += ["--shape", "batch=16,hidden_size=64", "--home", str(home)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    made = subprocess.run([*FORGE, "task", "list", "--json", "--home", str(home)], capture_output=True, check=True)
+    (task,) = json.loads(made.stdout)
+    assert task["task_id"] in told
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_a_closed_stream_is_no_error(home: Path, closed: str) -> None:
+    redirected = {"stdout": ">&-", "stderr": "2>&-"}[closed]
+    line = f'exec "$@" {redirected}'
+    command = ["sh", "-c", line, "sh", *FORGE, "kernel", "list", "--home", str(home)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_a_stream_that_cant_hold_a_letter_gets_its_escape(home: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [*FORGE, "lookup", "--op", "softmax", "--gpu", "cpu", "--dtype", "fp32", "--shape"]
+    command += ["batch=1,hidden_size=1", "--home", str(home)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert answer.returncode == 1, answer.stderr
+    assert r"with a blank \xe9" in answer.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a process has begun its work is read in /proc")
+def test_an_interrupted_command_says_so(home: Path) -> None:
+    command = [*FORGE, "audit", "sql", "--home", str(home)]
+    command += ["WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        deadline = time.monotonic() + 60
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")  # who answers the question
+        while not children.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.startswith("interrupted; what was recorded stays")
