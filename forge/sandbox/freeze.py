@@ -134,9 +134,12 @@ def _off_queue(pid: int) -> bool:
 
 
 def _off_processor(pid: int) -> bool:
-    """Whether each stopped thread has left as often as it came, where that is counted; anyone may ask that."""
-    came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
+    """Whether each stopped thread has left as often as it came, where that is counted; anyone may ask that.
+
+    In this order: one that runs has come once more than it had left, whatever happens between the two readings.
+    """
     left = {thread: _times_left(fields) for thread, fields in _of_threads(pid, "status")}
+    came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
     return all(not came.get(thread) or came[thread] == left.get(thread) for thread in _alive(pid))
 
 
