@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 Row = Sequence[object]
-WIDEST = 100_000
-"""Columns where nobody is looking: ids stay in one piece, for whatever reads them."""
+WIDEST, WIDEST_CELL = 100_000, 240
+"""Characters of a table and of one cell where nobody is looking: ids and paths stay in one piece, for whatever reads
+them, and a document in a cell doesn't pad every row to its length."""
 
 
 def emit_json(document: object) -> None:
@@ -26,12 +27,12 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     table = Table(
         title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
     )
+    watched = sys.stdout.isatty()
     for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold")
+        table.add_column(Text(visible(column)), overflow="fold", max_width=None if watched else WIDEST_CELL)
     for row in rows:
         table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    console = Console() if sys.stdout.isatty() else Console(width=WIDEST)
-    console.print(table)
+    Console(width=None if watched else WIDEST).print(table)
 
 
 def emit_text(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.cli.output import WIDEST_CELL, emit_table
 from forge.cli.suggest import at_home
 
 FORGE = [sys.executable, "-m", "forge"]
@@ -55,6 +56,14 @@ def test_a_table_that_is_read_by_a_program_keeps_ids_in_one_piece(home: Path) ->
     made = subprocess.run([*FORGE, "task", "list", "--json", "--home", str(home)], capture_output=True, check=True)
     (task,) = json.loads(made.stdout)
     assert task["task_id"] in told
+
+
+def test_a_document_in_a_cell_is_folded_and_pads_no_other_row(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_table("", ("name", "holds"), [("document", "x" * 5000), ("path", "/a" * 100)])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) < 2 * WIDEST_CELL
+    assert sum(line.count("x") for line in lines) == 5000
+    assert any("/a" * 100 in line for line in lines)
 
 
 @pytest.mark.parametrize("closed", ["stdout", "stderr"])
