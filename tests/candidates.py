@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -32,16 +32,20 @@ def job_for(
     kernel: str,
     *,
     language: str,
+    operation: str = "fused_add_rmsnorm",
     limit_s: float = 120.0,
     dtype: DType = "fp32",
     shape: Mapping[str, int] = SHAPE,
+    layouts: Sequence[str] = (),
     cpp_source: bool = True,
     own_tests: bytes = NO_TESTS,
     memory_bytes: int = 2**30,
     forbidding: bool = False,
 ) -> Job:
     """Judge `kernel` as a submission whose other files are those of examples/honest_cpp."""
-    described: dict[str, object] = {"name": "a candidate", "op": "fused_add_rmsnorm", "language": language}
+    described: dict[str, object] = {"name": "a candidate", "op": operation, "language": language}
+    if layouts:
+        described["layouts"] = list(layouts)
     if language == "cpp" and cpp_source:
         described["cpp"] = {"source": "CPP_SOURCE", "flags": ["-O3", "-march=native", "-fopenmp", "-std=c++17"]}
     if language == "cuda" and cpp_source:
@@ -52,17 +56,18 @@ def job_for(
         "metadata.json": json.dumps(described).encode(),
         "test_correctness.py": own_tests,
     }
+    asked = find_operation(operation)
     return Job(
-        operation=find_operation("fused_add_rmsnorm"),
+        operation=asked,
         language=find_language(language),
         shape=shape,
-        held_out=({"batch": 6, "hidden_size": 200},),
+        held_out=({**shape, asked.row_axis: 6, asked.reduced_axis: 200},),
         dtype=dtype,
         policy=Policy(build_limit_s=240, verify_limit_s=limit_s, memory_limit_bytes=memory_bytes),
         isolation=isolation(),
         files=files,
         metadata=Metadata.model_validate(described),
-        entry_point="fused_add_rmsnorm",
+        entry_point=operation,
         interpreted=language == "triton",
         arch="sm_90" if language in ("cuda", "triton") else "host",
         forbidding=forbidding,

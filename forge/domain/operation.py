@@ -25,8 +25,13 @@ InputKind = Literal[
     "small",
     "tiny",
     "offset_mean",
+    "offset_operands",
     "outlier_channel",
+    "rows_apart",
     "sparse",
+    "single",
+    "padded",
+    "ordered",
     "heavy_tails",
     "ties",
     "constant",
@@ -38,7 +43,7 @@ InputKind = Literal[
     "special_rows",
     "special_weights",
 ]
-"""How the values of a workload are drawn; see `forge.lab.inputs`."""
+"""How the values of a workload are drawn; see `forge.lab.kinds`."""
 
 SpecialsPolicy = Literal["as_reference", "nan_may_spread", "unspecified"]
 """What NaN and infinities among the inputs make of the outputs: what they make of the reference's; that, but where a
@@ -63,8 +68,9 @@ class Expectation:
     on_integers: OnIntegers = "as_usual"
     """What inputs of small integers make of it: equal to the last bit; right but for what follows sums that are
     exact in any order; or as usual, since honest kernels divide on the way, as running means do."""
-    errs_by_scale: bool = False
-    """Whether the baseline's own error in a row is allowed in proportion to `scale`, as far as that is less."""
+    last_factor: torch.Tensor | None = None
+    """What an intermediate that may be rounded to the output's dtype is multiplied by afterwards, as a size: where
+    that type ends, the intermediate errs by its smallest number and the output by so many of them."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,8 @@ class Operation:
     """Inputs that are written to in place: each is an output of the same name, judged as a whole, and isn't returned.
     All other inputs stay as they are."""
     specials: SpecialsPolicy = "as_reference"
+    masks: bool = False
+    """Whether rows of the lowest finite numbers, as masks leave them, are asked beside NaN and infinities."""
     layouts: tuple[LayoutName, ...] = ("contiguous", "offset")
     """Layouts of inputs that every kernel must take; a candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())

@@ -54,6 +54,6 @@ class Policy(Value):
     sanitizer: bool = True
     """Whether compiled candidates are run once more under a memory checker."""
     tolerance_baseline_multiple: Annotated[float, Field(ge=1, le=16)] = 4.0
-    """The first term of the bound: this many times the baseline's own error in the same row."""
+    """The first term of the bound: this many times the baseline's own error in the row, in proportion to size."""
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
     """The factor c in `u_out |y| + c u_acc (sqrt(n) + 8) S`."""

@@ -71,8 +71,8 @@ class Indices(Value):
     """Whole numbers from 0 to the size of an axis less one."""
 
     axis: str
-    unique: bool = False
-    """Whether no number comes twice; the operand has no more elements than the axis then."""
+    extremes_of: str | None = None
+    """An operand in front of it, in whose rows a quarter each point at the largest and at the smallest number."""
 
 
 class Whole(Value):
@@ -86,10 +86,22 @@ class AnyByte(Value):
 
 
 class Between(Value):
-    """Numbers from `low` to `high`, all alike."""
+    """Numbers from `low` to `high`: all differences alike, or all ratios."""
 
     low: float
     high: float
+    by: Literal["difference", "ratio"] = "difference"
+
+
+class Counts(Value):
+    """How many of an axis: from less than none to more than all, half of them few."""
+
+    axis: str
+
+    @staticmethod
+    def ends(size: int) -> tuple[int, int]:
+        """The first number, and the first that isn't drawn any more."""
+        return -2, size + 20
 
 
 class Chance(Value):
@@ -97,7 +109,10 @@ class Chance(Value):
 
 
 class Parts(Value):
-    """Whole numbers that add up to the size of an axis: a quarter of them zero, the others not where that goes."""
+    """Whole numbers that add up to the size of an axis: a quarter of them zero, the others not where that goes.
+
+    Beside unusual values there may be other patterns, of less than the axis as well.
+    """
 
     axis: str
 
@@ -108,7 +123,10 @@ class Parts(Value):
 
 
 class Slots(Value):
-    """Different whole numbers below the size of an axis; about an eighth, and what is left over, are -1: none."""
+    """Different whole numbers below the size of an axis; about an eighth, and what is left over, are -1: none.
+
+    Beside unusual values there may be other patterns: none, as many as there are, runs.
+    """
 
     axis: str
 
@@ -118,8 +136,8 @@ class Slots(Value):
         return min(entries - (entries + 5) // 8, size)
 
 
-Values = AsKind | Indices | Whole | AnyByte | Between | Chance | Parts | Slots
-"""How an operand's values are drawn: a closed union. All but `AsKind` are the same for every kind of workload."""
+Values = AsKind | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
+"""How an operand's values are drawn: a closed union. `AsKind` alone are floats that follow the kind of workload."""
 
 
 class TensorSpec(Value):

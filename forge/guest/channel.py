@@ -26,6 +26,8 @@ class Go:
     scalars: tuple[float, ...]
     cycles: int = 1
     """How often the range is gone through."""
+    default_type: str = "float32"
+    """Torch's default type meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ def read_command() -> Setup | Go | Time | None:
     if body is None:
         return None
     if kind == wire.GO:
-        call_id, function, first, count, cycles, retain, *scalars = wire.GO_BODY.unpack(body)
-        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles)
+        call_id, function, first, count, cycles, retain, element, *scalars = wire.GO_BODY.unpack(body)
+        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles, wire.ELEMENT_TYPES[element])
     if kind == wire.TIME:
         call_id, function, repeats, roll, copied, again, *scalars = wire.TIME_BODY.unpack(body)
         return Time(call_id, function, repeats, roll, copied, bool(again), tuple(scalars))

@@ -182,8 +182,9 @@ def _require_state(module: torch.nn.Module, contract: Contract) -> None:
 
 
 def _inputs(loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    torch.manual_seed(int(seed))
-    drawn = loaded["get_inputs"]()  # type: ignore[operator]  # described before: it is a function
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(seed))
+        drawn = loaded["get_inputs"]()  # type: ignore[operator]  # described before: it is a function
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
         for one, (is_tensor, _) in zip(drawn, contract.literals, strict=True)
@@ -192,5 +193,6 @@ def _inputs(loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor
 
 
 def _state(called: object, contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    module = made(called, contract.init, int(seed), contract.dtype)
+    with torch.random.fork_rng(devices=[]):
+        module = made(called, contract.init, int(seed), contract.dtype)
     return tuple(tensor.contiguous() for _, tensor in shared(module))

@@ -4,14 +4,15 @@ Verification and timing are made by the same lines: a candidate can't tell which
 are. The outputs are copied into the arena before the reply, so that the host's clock stops on bytes it has.
 """
 
+import itertools
 import mmap
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 
-from . import channel, guard, wire
+from . import channel, guard, surroundings, wire
 
 Function = Callable[..., object]
 
@@ -86,9 +87,15 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """Call the function once for each set of the command, copy the outputs out, and reply."""
-    if command.cycles > 1:
-        _run_in_cycles(function, layout, command)
-        return
+    torch.set_default_dtype(getattr(torch, command.default_type))
+    try:
+        (_run_in_cycles if command.cycles > 1 else _run_once)(function, layout, command)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
+    before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     retained: list[tuple[tuple[torch.Tensor, ...], tuple[object, ...]]] = []
     outputs: tuple[object, ...] = ()
@@ -113,11 +120,17 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
             _copy_out(destinations, outputs)
     for destinations, kept in retained:
         _copy_out(destinations, kept)
-    channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=_forms(outputs))
+    status = before.status_after(_inputs_of(layout, command))
+    channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
+
+
+def _inputs_of(layout: Layout, command: channel.Go) -> Iterator[torch.Tensor]:
+    return itertools.chain.from_iterable(layout.inputs[command.first : command.first + command.count])
 
 
 def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> None:
     """Go through the sets again and again, between one copying in and one copying out."""
+    before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     sets = range(command.first, command.first + command.count)
     for index in sets:
@@ -137,7 +150,8 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
             return_inputs(layout.operands[index])
         _copy_out(layout.destinations[index], outputs)
     completed = command.count * command.cycles
-    channel.reply(command.call_id, wire.DONE, completed=completed, outputs=_forms(kept[-1]))
+    status = before.status_after(_inputs_of(layout, command))
+    channel.reply(command.call_id, status, completed=completed, outputs=_forms(kept[-1]))
 
 
 def as_outputs(returned: object) -> tuple[object, ...]:

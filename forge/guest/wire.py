@@ -17,8 +17,9 @@ SETUP, GO, TIME = b"SETU", b"GO..", b"TIME"
 """`SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a plan. `GO` has a
 `GO_BODY`, `TIME` a `TIME_BODY`."""
 COMMAND_LIMIT_BYTES = 1 << 20
-GO_BODY = struct.Struct("!QIIIII4d")
-"""Call id, function index, first set, how many sets, cycles over them, whether to retain, and up to four scalars.
+GO_BODY = struct.Struct("!QIIIIII4d")
+"""Call id, function index, first set, how many sets, cycles over them, whether to retain, which of `ELEMENT_TYPES` is
+torch's default type meanwhile, and up to four scalars.
 
 One cycle gives each set its content, calls, and copies the outputs out, one set after the other. With more of them
 all content is given before the first, and outputs are those of the last, copied out after it.
@@ -59,6 +60,10 @@ ALIASES_AN_OUTPUT = 11
 """An output is the memory of an earlier call's; looked for where outputs are retained."""
 OTHER_STATE = 12
 """A module's state dict has other names or sizes than the task's."""
+CHANGED_AN_INPUT = 13
+"""An input has other sizes, strides, memory or flags than before the calls."""
+CHANGED_A_SETTING = 14
+"""Torch's settings in the process, or the processor's rounding, aren't what they were before the calls."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -117,7 +122,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > OTHER_STATE:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > CHANGED_A_SETTING:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

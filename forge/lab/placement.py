@@ -17,8 +17,6 @@ from forge.sandbox.arena import (
     contiguous_strides,
 )
 
-GAP_ELEMENTS = 5
-"""Between the rows of `strided_rows`: odd, so that no row but the first begins at an even address."""
 Pages = Literal["open", "closed_after", "closed_before", "read_only"]
 
 
@@ -30,6 +28,11 @@ class Placement:
     pages: Pages = "open"
     elements_in: int = 1
     """Where each input begins in its storage, in the layout `offset`."""
+    gaps: tuple[int, int] = (5, 0)
+    """In the layout `strided_rows`, elements after each row and, of three axes, rows after each row of rows. Odd ones
+    leave no row but the first at an even address."""
+    only: str | None = None
+    """The one input that lies so, where the others are contiguous."""
     return_inputs: bool = False
     """Whether a device's copies of the inputs come back to be compared."""
 
@@ -38,11 +41,30 @@ class Placement:
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         if self.pages == "closed_after":
             return Form(sizes, element, begins="ends_at_page")
+        if self.only not in (None, spec.name):
+            return Form(sizes, element)
         if self.layout == "offset":
             return Form(sizes, element, begins="elements_in", elements_in=self.elements_in)
-        if len(sizes) < 2 or operation.row_axis not in spec.axes:
+        if not has_layouts(operation, spec):
             return Form(sizes, element)
-        return Form(sizes, element, strides=_strides(sizes, self.layout, spec.axes.index(operation.row_axis)))
+        return Form(sizes, element, strides=self._strides(sizes, spec.axes.index(operation.row_axis)))
+
+    def _strides(self, sizes: tuple[int, ...], row_axis: int) -> tuple[int, ...]:
+        match self.layout:
+            case "contiguous" | "offset":
+                return contiguous_strides(sizes)
+            case "strided_rows":
+                after_row, after_rows = self.gaps
+                rows = (sizes[-2] + after_rows,) if len(sizes) > 2 else sizes[-2:-1]
+                return contiguous_strides((*sizes[:-2], *rows, sizes[-1] + after_row))
+            case "transposed":
+                turned = contiguous_strides((*sizes[:-2], sizes[-1], sizes[-2]))
+                return (*turned[:-2], turned[-1], turned[-2])
+            case "expanded":
+                once = contiguous_strides((*sizes[:row_axis], *sizes[row_axis + 1 :]))
+                return (*once[:row_axis], 0, *once[row_axis:])
+            case _:
+                assert_never(self.layout)
 
     def closed(self, operation: Operation, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
         """Which pages a guest's harness closes; those of updated inputs can't be closed to writing."""
@@ -73,20 +95,9 @@ def _without_updated(operation: Operation, slots: SlotSet) -> SlotSet:
     return SlotSet(tuple(kept), slots.outputs)
 
 
-def _strides(sizes: tuple[int, ...], layout: LayoutName, row_axis: int) -> tuple[int, ...]:
-    match layout:
-        case "contiguous" | "offset":
-            return contiguous_strides(sizes)
-        case "strided_rows":
-            return contiguous_strides((*sizes[:-1], sizes[-1] + GAP_ELEMENTS))
-        case "transposed":
-            turned = contiguous_strides((*sizes[:-2], sizes[-1], sizes[-2]))
-            return (*turned[:-2], turned[-1], turned[-2])
-        case "expanded":
-            once = contiguous_strides((*sizes[:row_axis], *sizes[row_axis + 1 :]))
-            return (*once[:row_axis], 0, *once[row_axis:])
-        case _:
-            assert_never(layout)
+def has_layouts(operation: Operation, spec: TensorSpec) -> bool:
+    """Whether an input can lie otherwise than contiguously: a matrix of rows can, or more axes."""
+    return len(spec.axes) >= 2 and operation.row_axis in spec.axes
 
 
 PLAIN = Placement()

@@ -138,6 +138,7 @@ class Probe:
         cycles: int = 1,
         retain: bool = False,
         placement: Placement = PLAIN,
+        default_type: DType = "fp32",
     ) -> tuple[Observed, ...] | Failed:
         """Make one call per case and cycle, in one release; all cases share a shape and scalars."""
         count = len(cases)
@@ -150,7 +151,9 @@ class Probe:
                 self._arena.write(slot, tensor)
             for slot in slots.outputs:
                 self._arena.poison(slot)
-        answer = self._session.release(function, first, count, cases[0].scalars, cycles=cycles, retain=retain)
+        answer = self._session.release(
+            function, first, count, cases[0].scalars, cycles=cycles, retain=retain, default_type=default_type
+        )
         if isinstance(answer, Refused):
             return no_answer(answer, placement, cases[0])
         self.calls += count * cycles

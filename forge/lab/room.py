@@ -5,6 +5,7 @@ judged in minutes, or wouldn't fit in at all.
 """
 
 import math
+import random
 from collections.abc import Mapping
 
 from forge.domain.operation import Operation
@@ -15,6 +16,14 @@ MOST_ASKED = 2**26
 """Elements of all operands together that another axis is made longer for freely; a public shape may have more."""
 MOST_FLOPS = 2**34
 """Likewise, of one call: the oracle's own work grows with it."""
+
+ODD_WIDTHS = (16, 512)
+"""Half of the least and the largest odd width: several blocks of any usual size, and a rest."""
+
+
+def odd_width() -> int:
+    """A width by lot that no vector instruction or block divides."""
+    return 2 * random.SystemRandom().randint(*ODD_WIDTHS) + 1
 
 
 def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:

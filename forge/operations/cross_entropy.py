@@ -115,7 +115,9 @@ CROSS_ENTROPY = Operation(
     axes=("tokens", "vocab_size"),
     inputs=(
         TensorSpec(name="logits", axes=("tokens", "vocab_size")),
-        TensorSpec(name="labels", axes=("tokens",), element="int64", values=Indices(axis="vocab_size")),
+        TensorSpec(
+            name="labels", axes=("tokens",), element="int64", values=Indices(axis="vocab_size", extremes_of="logits")
+        ),
     ),
     scalars={},
     outputs=(TensorSpec(name="loss", axes=("tokens",), element="fp32"),),
@@ -141,6 +143,7 @@ CROSS_ENTROPY = Operation(
     row_axis="tokens",
     reduced_axis="vocab_size",
     specials="as_reference",
+    masks=True,
     mutants=MUTANTS,
     variants=VARIANTS,
     vendor=vendor,

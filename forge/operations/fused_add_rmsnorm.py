@@ -28,10 +28,17 @@ def fused_add_rmsnorm(
 
 def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
-    h = x.double() + residual.double()
-    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
+    h, w = x.double() + residual.double(), weight.double()
+    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * w
     return (
-        Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=4, on_integers="exact_sums"),
+        Expectation(
+            value=y,
+            scale=y.abs(),
+            terms=x.shape[-1],
+            roundings=4,
+            on_integers="exact_sums",
+            last_factor=w.abs().expand_as(y),
+        ),
         Expectation(value=h, scale=h.abs(), terms=1, on_integers="exact"),
     )
 

@@ -34,7 +34,8 @@ def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
 
     g, u = gate.double(), up.double()
     size = (g * u).abs() * (0.5 + 0.5 * (g * ROOT_HALF).erf().abs())
-    return (Expectation(value=0.5 * g * torch.special.erfc(-g * ROOT_HALF) * u, scale=size, terms=1, roundings=2),)
+    y = 0.5 * g * torch.special.erfc(-g * ROOT_HALF) * u
+    return (Expectation(value=y, scale=size, terms=1, roundings=2, last_factor=u.abs()),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -26,9 +26,18 @@ def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 
 def oracle(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
-    h = x.double()
-    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.double()
-    return (Expectation(value=y, scale=y.abs(), terms=x.shape[-1], roundings=2, on_integers="exact_sums"),)
+    h, w = x.double(), weight.double()
+    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * w
+    return (
+        Expectation(
+            value=y,
+            scale=y.abs(),
+            terms=x.shape[-1],
+            roundings=2,
+            on_integers="exact_sums",
+            last_factor=w.abs().expand_as(y),
+        ),
+    )
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

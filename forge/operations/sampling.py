@@ -16,13 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.operation import Drawn, Expected, Operation
-from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, Between, Chance, DType, TensorSpec, Whole
+from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, Between, Chance, Counts, DType, TensorSpec
 
 if TYPE_CHECKING:
     import torch
 
 BESIDE_THE_SUM = 8.0
-MOST_K = 64
 
 
 def sampling(
@@ -242,7 +241,7 @@ def _sums_in_blocks(p: torch.Tensor) -> torch.Tensor:
     import torch
 
     blocks = torch.nn.functional.pad(p, (0, -p.shape[-1] % 64)).unflatten(-1, (-1, 64))
-    before = blocks.sum(-1).cumsum(-1) - blocks.sum(-1)
+    before = torch.nn.functional.pad(blocks.sum(-1).cumsum(-1)[:, :-1], (1, 0))
     return (blocks.cumsum(-1) + before.unsqueeze(-1)).flatten(-2)[:, : p.shape[-1]]
 
 
@@ -258,9 +257,11 @@ SAMPLING = Operation(
     axes=("batch", "vocab_size"),
     inputs=(
         TensorSpec(name="logits", axes=("batch", "vocab_size")),
-        TensorSpec(name="temperature", axes=("batch",), element="fp32", values=Between(low=0.5, high=2.0)),
-        TensorSpec(name="top_k", axes=("batch",), element="int32", values=Whole(below=MOST_K)),
-        TensorSpec(name="top_p", axes=("batch",), element="fp32", values=Between(low=0.4, high=1.4)),
+        TensorSpec(
+            name="temperature", axes=("batch",), element="fp32", values=Between(low=2.0**-5, high=4.0, by="ratio")
+        ),
+        TensorSpec(name="top_k", axes=("batch",), element="int32", values=Counts(axis="vocab_size")),
+        TensorSpec(name="top_p", axes=("batch",), element="fp32", values=Between(low=0.0, high=1.4)),
         TensorSpec(name="u", axes=("batch",), element="fp32", values=Chance()),
     ),
     scalars={},

@@ -34,7 +34,7 @@ def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     g, u = gate.double(), up.double()
     y = torch.nn.functional.silu(g) * u
     size = y.abs() * (1 + (-g).clamp(min=0.0) / 4) + UNDERFLOW * (1 + g.abs()) * (1 + u.abs())
-    return (Expectation(value=y, scale=size, terms=1, roundings=2),)
+    return (Expectation(value=y, scale=size, terms=1, roundings=2, last_factor=u.abs()),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -142,6 +142,7 @@ SOFTMAX = Operation(
     row_axis="batch",
     reduced_axis="hidden_size",
     specials="as_reference",
+    masks=True,
     relations=(RowsIndependent(), RowsPermuted()),
     mutants=MUTANTS,
     variants=VARIANTS,

@@ -194,6 +194,7 @@ TOPK_PER_ROW = Operation(
     row_axis="batch",
     reduced_axis="vocab_size",
     specials="as_reference",
+    masks=True,
     relations=(RowsIndependent(), RowsPermuted(), Scaled(inputs={"x": 1}, outputs={"values": 1, "indices": 0})),
     mutants=MUTANTS,
     variants=VARIANTS,

@@ -158,6 +158,7 @@ TOPK_SOFTMAX = Operation(
     row_axis="tokens",
     reduced_axis="experts",
     specials="nan_may_spread",
+    masks=True,
     mutants=MUTANTS,
     variants=VARIANTS,
 )

@@ -92,6 +92,7 @@ def _variables(
             "signature": operation.signature,
             "numerics": operation.numerics,
             "specials": operation.specials,
+            "masks": operation.masks,
             "layouts": list(operation.layouts),
             "bytes_moved": operation.bytes_moved(task.shape, task.dtype),
             "flops": operation.flops(task.shape),

@@ -53,6 +53,15 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "BAD_SUBMISSION",
         "the module's state dict has other names or sizes than the reference's: the log names them",
     ),
+    wire.CHANGED_AN_INPUT: (
+        "INPUT_MUTATED",
+        "an input tensor has other sizes, strides, memory or flags than before the call: the caller goes on with it",
+    ),
+    wire.CHANGED_A_SETTING: (
+        "STATE_CARRIED",
+        "the call left another setting of torch or of the processor behind (default type, threads, gradients, seed, "
+        "precision, determinism, rounding): the caller goes on in the same process",
+    ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena, Closed, SlotSet
@@ -144,11 +145,13 @@ class Session:
         *,
         cycles: int = 1,
         retain: bool = False,
+        default_type: DType = "fp32",
     ) -> Returned | Refused:
         """Run one function on sets `first` to `first + count`, in turn, `cycles` times each."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), *padded)
+        element = wire.ELEMENT_TYPES.index(TORCH_NAMES[default_type])
+        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), element, *padded)
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
 
     def capture(self, scalars: tuple[float, ...]) -> bytes | Refused:

@@ -1,6 +1,8 @@
 """What the first lines of a hostile candidate say about it; the generated page of attacks reads them as well."""
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +24,9 @@ CATALOGUE = {
 """The groups of cheats and silent failures, by the letter of their entries."""
 LIMIT_S = 90.0
 """Of a candidate that ends by itself: far beyond what it takes, for a busy machine is no reason to refuse."""
-_FIELDS = ("Refused by", "Accepted", "Catalogue", "Language", "Dtype", "Build", "Limit")
+_FIELDS = (
+    *("Refused by", "Accepted", "Catalogue", "Language", "Operation", "Dtype", "Shape", "Layouts", "Build", "Limit"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,12 @@ class Described:
     entries: tuple[str, ...]
     """Of the catalogue."""
     language: str
+    operation: str
     dtype: DType
+    shape: Mapping[str, int] | None
+    """None is the usual one of the usual operation."""
+    layouts: tuple[str, ...]
+    """That it claims to take."""
     extension: bool
     """Whether it is built by load_inline instead of from a string of C++."""
     limit_s: float
@@ -64,7 +73,10 @@ def described(path: Path) -> Described:
         why_accepted=fields.get("Accepted", ""),
         entries=tuple(fields["Catalogue"].split()),
         language=fields.get("Language", "torch"),
+        operation=fields.get("Operation", "fused_add_rmsnorm"),
         dtype=parse_dtype(fields.get("Dtype", "fp32")),
+        shape=json.loads(fields["Shape"]) if "Shape" in fields else None,
+        layouts=tuple(fields.get("Layouts", "").split()),
         extension=fields.get("Build") == "extension",
         limit_s=float(fields.get("Limit", f"{LIMIT_S} s").removesuffix(" s")),
     )

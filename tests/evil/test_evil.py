@@ -12,7 +12,7 @@ import pytest
 from forge.domain.verdict import REASON_CODES, Accepted, Rejected
 from forge.lab.examine import Job, examine
 from forge.lab.gates import GATES
-from tests.candidates import EXAMPLES, NO_TESTS, job_for, left_over_children
+from tests.candidates import EXAMPLES, NO_TESTS, SHAPE, job_for, left_over_children
 from tests.evil.described import CANDIDATES, CATALOGUE, described
 
 GRACE_S = 5.0
@@ -26,6 +26,9 @@ def job_of(path: Path) -> Job:
     return job_for(
         path.read_text(),
         language=said.language,
+        operation=said.operation,
+        shape=said.shape or SHAPE,
+        layouts=said.layouts,
         limit_s=said.limit_s,
         dtype=said.dtype,
         cpp_source=not said.extension,

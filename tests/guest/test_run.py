@@ -1,5 +1,6 @@
 """The harness's one loop: what it takes for an answer, and when it copies."""
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 
@@ -138,3 +139,64 @@ def test_strides_are_told_as_they_are(replies: Callable[[], wire.Record]) -> Non
     _, layout = lay_out()
     run.run(lambda x, _: x.t().contiguous().t(), layout, go())
     assert replies().outputs[0].strides == (1, 3)
+
+
+@pytest.fixture
+def as_before() -> Iterator[None]:
+    """Torch's settings put back, whatever a call did to them."""
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    yield
+    torch.set_rng_state(state)
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(True)
+    torch.set_float32_matmul_precision("highest")
+    torch.use_deterministic_algorithms(False)
+
+
+LEFT_BEHIND: dict[str, tuple[Callable[[torch.Tensor], object], int]] = {
+    "an axis more": (lambda x: x.unsqueeze_(0), wire.CHANGED_AN_INPUT),
+    "axes exchanged": (lambda x: x.transpose_(0, 1), wire.CHANGED_AN_INPUT),
+    "other memory": (lambda x: x.set_(torch.zeros(3, 4)), wire.CHANGED_AN_INPUT),
+    "a gradient wanted": (lambda x: x.requires_grad_(True), wire.CHANGED_AN_INPUT),
+    "a default type": (lambda _: torch.set_default_dtype(torch.float64), wire.CHANGED_A_SETTING),
+    "gradients": (lambda _: torch.set_grad_enabled(not torch.is_grad_enabled()), wire.CHANGED_A_SETTING),
+    "a seed": (lambda _: torch.manual_seed(1234567), wire.CHANGED_A_SETTING),
+    "threads": (lambda _: torch.set_num_threads(torch.get_num_threads() + 1), wire.CHANGED_A_SETTING),
+    "a precision": (lambda _: torch.set_float32_matmul_precision("medium"), wire.CHANGED_A_SETTING),
+    "determinism": (lambda _: torch.use_deterministic_algorithms(True), wire.CHANGED_A_SETTING),
+    "random numbers taken": (lambda _: torch.rand(3), wire.DONE),
+    "a form put back": (lambda x: x.unsqueeze_(0).squeeze_(0), wire.DONE),
+}
+
+
+@pytest.mark.usefixtures("as_before")
+@pytest.mark.parametrize("cycles", [1, 3])
+@pytest.mark.parametrize("name", LEFT_BEHIND)
+def test_inputs_and_settings_are_left_as_they_were_found(
+    name: str, cycles: int, replies: Callable[[], wire.Record]
+) -> None:
+    change, status = LEFT_BEHIND[name]
+    _, layout = lay_out()
+
+    def function(x: torch.Tensor, _: float) -> torch.Tensor:
+        y = x.detach().clone().reshape(3, 4)
+        change(x)
+        return y
+
+    run.run(function, layout, dataclasses.replace(go(), cycles=cycles))
+    assert replies().status == status
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_a_call_is_made_under_the_default_type_that_is_asked(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    seen = []
+
+    def function(x: torch.Tensor, _: float) -> torch.Tensor:
+        seen.append(torch.tensor(1.5).dtype)
+        return x.clone()
+
+    for name in ("bfloat16", "float32"):
+        run.run(function, layout, dataclasses.replace(go(), default_type=name))
+        assert replies().status == wire.DONE
+    assert seen == [torch.bfloat16, torch.float32]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from forge.domain.operation import InputKind
 from forge.domain.tensors import DTYPES
-from forge.lab.inputs import SPECIAL_ROWS, draw, torch_dtype
+from forge.lab.inputs import draw, torch_dtype
+from forge.lab.special_rows import PATTERNS, patterns_for
 from forge.operations import OPERATIONS, find_operation
 
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
@@ -52,12 +53,19 @@ def test_kinds_are_what_their_names_say() -> None:
     assert rows_of("uniform").abs().max() <= 1
     assert rows_of("large").abs().median() > 1e5
     assert rows_of("small").abs().median() < 1e-5
-    assert abs(rows_of("offset_mean").mean() - 1000) < 1
+    assert bool(((rows_of("offset_mean").mean(1).abs() - 1000).abs() < 1).all())
     assert int((rows_of("sparse") != 0).sum()) < 0.1 * 8 * 400
     assert bool((rows_of("constant") == rows_of("constant")[:, :1]).all())
     assert not bool(rows_of("zeros").any())
-    by_channel = rows_of("outlier_channel").square().mean(0)
-    assert int((by_channel > 1000).sum()) == 1
+    outliers = (rows_of("outlier_channel").abs() > 6).sum(1).tolist()
+    assert outliers.count(1) == 5 - outliers.count(0)
+    assert max(outliers) == 8
+    assert (rows_of("single") != 0).sum(1).tolist() == [1] * 8
+    slopes = rows_of("ordered").diff(dim=1)
+    assert sorted((slopes >= 0).all(1).tolist()) == sorted((slopes <= 0).all(1).tolist()) == [False] * 4 + [True] * 4
+    padded = rows_of("padded") == 0
+    assert bool(padded[:4, :200].all() and padded[4:, 200:].all() and not padded[:4, 200:].any())
+    assert sorted(rows_of("rows_apart").abs().amax(1).log2().round().tolist())[::7] == [-18, 22]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -93,23 +101,56 @@ def test_sums_of_integers_are_exact(dtype: str) -> None:
 
 
 def test_every_special_value_stands_alone_and_in_whole_rows_of_each_operand() -> None:
-    shape = {"batch": 2 * len(SPECIAL_ROWS), "hidden_size": 16}
+    count = len(PATTERNS)
+    shape = {"batch": 2 * count, "hidden_size": 64}
     x, residual, weight = draw(find_operation("fused_add_rmsnorm"), shape, "fp32", "special_rows", seed=1)
     for number, operand in enumerate((x, residual)):
-        other = operand[len(SPECIAL_ROWS) * (1 - number) :][: len(SPECIAL_ROWS)]
-        own = operand[len(SPECIAL_ROWS) * number :][: len(SPECIAL_ROWS)]
+        other = operand[count * (1 - number) :][:count]
+        own = operand[count * number :][:count]
         assert bool(other.isfinite().all())
-        assert own.isnan().sum(1).tolist() == [0, 1, 0, 0, 0, 16, 0, 0]
-        assert own.isposinf().sum(1).tolist() == [0, 0, 1, 0, 1, 0, 16, 0]
-        assert own.isneginf().sum(1).tolist() == [0, 0, 0, 1, 1, 0, 0, 16]
+        assert own.isnan().sum(1).tolist() == [0, 1, 0, 0, 0, 64, 0, 0, 1, 0, 0, 0]
+        assert own.isposinf().sum(1).tolist() == [0, 0, 1, 0, 1, 0, 64, 0, 0, 0, 0, 0]
+        assert own.isneginf().sum(1).tolist()[:9] == [0, 0, 0, 1, 1, 0, 0, 64, 0]
+        assert bool(own[8, -1].isnan())
+        in_front, behind, most = own[9:].isneginf()
+        assert bool(in_front.diff().sum() <= 1)
+        assert not bool(in_front[-1])
+        assert not bool(behind[0])
+        assert int(most.sum()) == 64 - 3
     assert bool(weight.isfinite().all())
-    special = draw(find_operation("rmsnorm"), SHAPE, "fp32", "special_weights", seed=1)
-    assert bool(special[0].isfinite().all())
-    assert [int(mask.sum()) for mask in (special[1].isnan(), special[1].isposinf(), special[1].isneginf())] == [
-        1,
-        1,
-        1,
-    ]
+
+
+def test_masks_leave_rows_of_the_lowest_number_where_an_operation_takes_maxima() -> None:
+    softmax = find_operation("softmax")
+    rows = len(patterns_for(softmax))
+    for dtype, lowest in (("fp32", -(2.0**100)), ("fp16", -65504.0)):
+        shape = {"batch": rows, "hidden_size": 16}
+        x = draw(softmax, shape, dtype, "special_rows", seed=1)[0]  # type: ignore[arg-type]
+        assert bool((x[-1] == lowest).all())
+    assert rows == len(patterns_for(find_operation("rmsnorm"))) + 1
+
+
+def test_special_weights_stand_anywhere_one_of_them_last() -> None:
+    places = set()
+    for seed in range(8):
+        x, weight = draw(find_operation("rmsnorm"), SHAPE, "fp32", "special_weights", seed=seed)
+        assert bool(x.isfinite().all())
+        assert not bool(weight[-1].isfinite())
+        assert [int(mask.sum()) for mask in (weight.isnan(), weight.isposinf(), weight.isneginf())] == [1, 1, 1]
+        places.add(tuple((~weight.isfinite()).nonzero().flatten().tolist()))
+    assert len(places) > 4
+
+
+def test_shifted_operands_make_products_of_one_sign_by_rows() -> None:
+    q, k, _ = draw(
+        find_operation("attention_decode"),
+        {"tokens": 4, "kv_len": 33, "kv_heads": 1, "group": 1, "head_dim": 64},
+        "fp32",
+        "offset_operands",
+        seed=1,
+    )
+    signs = {(float(a.mean()) > 0, float(b.mean()) > 0) for a, b in zip(q, k, strict=True)}
+    assert len(signs) == 4
 
 
 def test_weights_near_one_are_near_one_and_none_of_them_exactly() -> None:
@@ -124,7 +165,7 @@ def test_rows_of_zeros_stand_between_others() -> None:
     assert not bool(zero.all())
 
 
-OTHER_WEIGHTS = ("integers", "large", "special_weights", "weights_near_one")
+OTHER_WEIGHTS = ("integers", "large", "offset_operands", "special_weights", "weights_near_one")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OTHER_WEIGHTS])

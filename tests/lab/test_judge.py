@@ -1,5 +1,6 @@
 """The bound: NaN and infinity are never within, and it grows with what it says it grows with."""
 
+import dataclasses
 import math
 
 import pytest
@@ -11,7 +12,8 @@ from forge.domain.operation import Exact, Expectation, Expected, Grid, Quantised
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs import torch_dtype
-from forge.lab.judge import Judged, judge, judge_specials, plainly_within, spread
+from forge.lab.judge import SMALLEST_SIZE, Judged, judge, judge_specials, plainly_within, spread
+from forge.lab.judge.elementwise import allowed
 
 POLICY = Policy()
 finite = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False, width=32)
@@ -328,3 +330,42 @@ def test_two_answers_may_be_rounded_to_either_neighbour_but_no_further() -> None
     assert spread(one, near, expected, dtype="bf16", policy=POLICY) <= 1
     assert spread(one, far, expected, dtype="bf16", policy=POLICY) > 1
     assert spread(one, one * math.nan, expected, dtype="bf16", policy=POLICY) == math.inf
+
+
+def test_a_large_element_of_a_row_says_nothing_of_the_small_ones_beside_it() -> None:
+    expected = expectation([[0.59, 1e-5, 2e-5]])
+    baseline = expected.value.bfloat16()
+    assert judged(baseline, expected, baseline, dtype="bf16").within
+    dropped = baseline.clone()
+    dropped[0, 1:] = 0
+    assert float((dropped.double() - expected.value).abs()[0, 1]) < float(
+        (baseline.double() - expected.value).abs()[0, 0]
+    )
+    assert judged(dropped, expected, baseline, dtype="bf16").bound_used > 50
+
+
+def test_an_element_is_allowed_four_times_the_references_own_error_there() -> None:
+    expected = expectation([[1.0, 1e-6]])
+    baseline = expected.value.float() + torch.tensor([[0.0, 1e-3]])
+    assert judged(expected.value.float() + torch.tensor([[0.0, 3.9e-3]]), expected, baseline).within
+    assert not judged(expected.value.float() + torch.tensor([[0.0, 4.1e-3]]), expected, baseline).within
+
+
+@pytest.mark.parametrize("scale", [math.nan, math.inf])
+def test_a_scale_without_a_value_leaves_the_rows_own_error(scale: float) -> None:
+    exact = expectation([[1.0, 2.0, 3.0]])
+    expected = dataclasses.replace(exact, scale=torch.tensor([[scale, 2.0, 3.0]]))
+    baseline = exact.value.float() + torch.tensor([[0.0, 1.0, 0.0]])
+    bound = allowed(expected, baseline, dtype="fp32", policy=POLICY)
+    assert not float(bound[0, 0]) < 4.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_where_the_type_ends_an_intermediate_errs_by_its_smallest_number_times_what_follows(dtype: DType) -> None:
+    smallest = SMALLEST_SIZE[dtype]
+    exact = expectation([[8 * smallest, 0.0]], roundings=2)
+    off = exact.value + torch.tensor([[0.0, 5 * smallest]], dtype=torch.float64)
+    assert not judged(off, exact, exact.value, dtype=dtype).within
+    followed = dataclasses.replace(exact, last_factor=torch.tensor([[0.0, 6.0]], dtype=torch.float64))
+    assert judged(off, followed, exact.value, dtype=dtype).within
+    assert not judged(off.roll(1, 1) + exact.value, followed, exact.value, dtype=dtype).within

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import Indices
+from forge.domain.tensors import Slots
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import spread
@@ -68,7 +68,7 @@ def _one_row_changed(probe: Probe, first: Observed) -> float | Failed:
     inputs = []
     for spec, tensor, other in zip(probe.operation.inputs, first.case.inputs, fresh.inputs, strict=True):
         mixed = tensor.clone()
-        if rows in spec.axes and not (isinstance(spec.values, Indices) and spec.values.unique):
+        if rows in spec.axes and not (isinstance(spec.values, Slots)):
             axis = spec.axes.index(rows)
             mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
         inputs.append(mixed)
@@ -159,8 +159,9 @@ def _furthest(probe: Probe, first: Observed, others: Tensors, kept: list[int] | 
     furthest = 0.0
     for position, expected in enumerate(probe.expected(first.case)[0]):
         if isinstance(expected, Expectation):
-            value, scale = (_rows_of(probe, tensor, position, chosen) for tensor in (expected.value, expected.scale))
-            part = dataclasses.replace(expected, value=value, scale=scale)
+            sizes = {"value": expected.value, "scale": expected.scale, "last_factor": expected.last_factor}
+            named = {n: _rows_of(probe, one, position, chosen) for n, one in sizes.items() if one is not None}
+            part = dataclasses.replace(expected, **named)
             dtype = probe.operation.outputs[position].rounded_to(probe.dtype)
             used = spread(firsts[position], others[position], part, dtype=dtype, policy=probe.policy)
             furthest = max(furthest, used)

@@ -1,8 +1,9 @@
 """Does the answer follow the question, when the tensors are the same objects and only their content is new?
 
-A cached answer is keyed by something: a pointer, a version, a few sampled elements, sums of blocks. So the same
-storage gets new content, then content that differs only inside rows with their cheap statistics kept, then a new
-weight alone, a new scalar alone, and at last the first question again.
+A cached answer is keyed by something: a pointer, a version, a few sampled elements, sums of blocks, upper bits. So
+the same storage gets new content, then content that differs only inside rows of one operand, weights and positions
+included, with their cheap statistics kept, or in low bits, then a new weight alone, a new scalar alone, and at last
+the first question again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     import torch
 
 PLACES, COLUMNS = 4, 3
-"""Changes inside rows: of one row in one operand, and of whole columns in all. Elements change places at a distance
-that is a power of two, drawn by lot: the near ones leave the sums of blocks as they were, the even ones what is
-sampled at a stride."""
+"""Changes inside rows: of one row in one operand, of each operand at least once, and of whole columns in all with
+rows. Elements change places at a distance that is a power of two, drawn by lot: the near ones leave the sums of
+blocks as they were, the even ones what is sampled at a stride."""
+LOW_BITS = {4: 0xFFFF, 2: 0x7F}
+"""By bytes: those that aren't in a float's upper half, or its exponent; the others say a number to 2^-7 or less."""
 COARSEST = 3
 """Powers of two between the finest and the coarsest step."""
 TRIES = 16
@@ -39,12 +43,13 @@ def examine(probe: Probe) -> Finding:
     questions = (
         probe.case(probe.shape),
         first,
+        with_low_bits(first, _floats(probe)),
         _weight(probe, first),
         _scalar(first),
-        *(_place(probe, first) for _ in range(PLACES)),
+        *(_place(first, place) for place in _places(probe)),
         *(_columns(probe, first) for _ in range(COLUMNS)),
         coarse,
-        *(_place(probe, coarse) for _ in range(PLACES)),
+        *(_place(coarse, place) for place in _places(probe)),
         first,
     )
     for question in questions:
@@ -69,12 +74,17 @@ def _coarse(probe: Probe, case: Case) -> Case:
     return case
 
 
-def _place(probe: Probe, case: Case) -> Case:
+def _places(probe: Probe) -> list[int]:
+    """Which operands change: each once, those with rows several times."""
+    lot, every = random.SystemRandom(), range(len(probe.operation.inputs))
+    return [*every, *lot.choices(_with_rows(probe), k=PLACES)]
+
+
+def _place(case: Case, place: int) -> Case:
     """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
     lot = random.SystemRandom()
-    place = lot.choice(_with_rows(probe))
     changed = case.inputs[place].clone()
-    if changed.shape[-1] < 2 or not changed.numel():
+    if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
         return case
     rows = changed.view(-1, changed.shape[-1])
     for _ in range(TRIES):
@@ -83,6 +93,26 @@ def _place(probe: Probe, case: Case) -> Case:
             row[[one, other]] = row[[other, one]]
             break
     return _with_input(case, place, changed)
+
+
+def with_low_bits(case: Case, places: Iterable[int]) -> Case:
+    """Draw the low bits of these operands' floats anew; the ends of their ranges stay."""
+    import torch
+
+    generator = torch.Generator().manual_seed(case.seed)
+    for place in places:
+        whole = case.inputs[place]
+        mask = LOW_BITS.get(whole.itemsize, 0)
+        if mask and whole.numel():
+            bits = whole.view(torch.int32 if whole.itemsize == 4 else torch.int16)
+            fresh = torch.randint(mask + 1, bits.shape, generator=generator).to(bits.dtype)
+            changed = ((bits & ~mask) | fresh).view(whole.dtype)
+            case = _with_input(case, place, changed.clamp(whole.min(), whole.max()))
+    return case
+
+
+def _floats(probe: Probe) -> list[int]:
+    return [place for place, spec in enumerate(probe.operation.inputs) if spec.follows_kind]
 
 
 def _columns(probe: Probe, case: Case) -> Case:

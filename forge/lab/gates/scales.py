@@ -1,41 +1,44 @@
-"""Does it hold for values that are large, tiny, shifted, sparse, far apart, equal to each other, or all zero?"""
+"""Does it hold for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
+from forge.lab.room import affordable, odd_width
 
 KINDS: tuple[InputKind, ...] = (
-    "large",
-    "small",
-    "tiny",
-    "offset_mean",
-    "outlier_channel",
-    "sparse",
-    "heavy_tails",
-    "ties",
-    "constant",
-    "zeros",
-    "zero_rows",
+    *("large", "small", "tiny", "offset_mean", "offset_operands", "outlier_channel", "rows_apart"),
+    *("sparse", "single", "padded", "ordered", "heavy_tails", "ties", "constant", "zeros", "zero_rows"),
     "weights_near_one",
 )
 SMALLER = 1024.0
 """Of scalars, beside small values: other gates only make them larger, and a floor under one would never show."""
+ROWS = 5
+"""At the odd width: more than any kind has patterns, so that each comes in some row."""
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge one draw of each kind at the public shape, and small values once more with smaller scalars."""
-    errors: list[WorkloadErrors] = []
+    """Judge one draw of each kind at the public shape, and small values once more with smaller scalars.
+
+    Then each kind in a few rows of odd width: what handles the last elements is often other code.
+    """
+    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    odd = affordable(probe.operation, {**probe.shape, rows: ROWS, reduced: odd_width()}, probe.shape)
     smaller = tuple(value / SMALLER for value in probe.operation.scalars.values())
-    cases = probe.cases(probe.shape, KINDS)
-    for case in (*cases, probe.case(probe.shape, "small", scalars=smaller)):
+    cases = (
+        *probe.cases(probe.shape, KINDS),
+        probe.case(probe.shape, "small", scalars=smaller),
+        *(probe.case(odd, kind) for kind in KINDS),
+    )
+    errors: list[WorkloadErrors] = []
+    for case in cases:
         checked = probe.check([case])
         if isinstance(checked, Failed):
             return checked
         errors += checked
     worst = max(e.bound_used for e in errors)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(KINDS)} kinds of values, one with smaller scalars",
+        observed=f"{worst:.3g} x the bound over {len(KINDS)} kinds of values at two widths, one with smaller scalars",
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )

@@ -1,7 +1,8 @@
 """Are NaN and infinities where the reference has them, and nowhere else?
 
-One special value or a whole row of them, in each operand in turn; rows without stay right. Subnormal numbers are
-asked as well: they may be taken for zeros, and for nothing else. (Not of an interpreter: Triton's gets bf16's wrong.)
+One special value, a whole row of them, or what a mask leaves of a row, in each operand in turn; rows without stay
+right. Subnormal numbers are asked as well: they may be taken for zeros, and for nothing else. (Not of an interpreter:
+Triton's gets bf16's wrong.)
 """
 
 from collections.abc import Mapping
@@ -9,16 +10,16 @@ from collections.abc import Mapping
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.inputs import SPECIAL_ROWS
 from forge.lab.probe import Probe
-from forge.lab.room import narrowed
+from forge.lab.room import narrowed, odd_width
+from forge.lab.special_rows import patterns_for
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge each kind at the public width, with rows enough for every pattern in every operand; and at width one."""
+    """Judge each kind at the public width, an odd one and one, with rows for every pattern in every operand."""
     if probe.operation.specials == "unspecified":
         return Passed(observed="the contract leaves NaN and infinities open: not asked", threshold=THRESHOLD)
     kinds = tuple(kind for kind in KINDS if not (probe.interpreted and kind == "subnormal"))
@@ -37,8 +38,9 @@ def examine(probe: Probe) -> Finding:
 
 def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
     operation = probe.operation
-    rows = {**probe.shape, operation.row_axis: len(operation.activations) * len(SPECIAL_ROWS) + 1}
-    return narrowed(operation, rows), {**rows, operation.reduced_axis: 1}
+    rows = {**probe.shape, operation.row_axis: len(operation.activations) * len(patterns_for(operation)) + 1}
+    shapes = (rows, {**rows, operation.reduced_axis: odd_width()}, {**rows, operation.reduced_axis: 1})
+    return tuple(narrowed(operation, shape) for shape in shapes)
 
 
 SPECIALS = Gate(name="specials", examine=examine)

@@ -1,17 +1,20 @@
 """Is the same question answered alike, whatever was asked in between?
 
 Between the two askings lie other shapes, other kinds of values, NaN, other scalars and a call with no rows at all.
+At last it is asked where torch's default type isn't fp32, as in programs that load a model in its own type.
 """
 
 import dataclasses
 import random
 
+from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Case, Observed
 from forge.lab.probe import Probe
 
+OTHER_TYPE: DType = "bf16"
 THRESHOLD = "the same answer before and after, within what rounding explains"
 
 
@@ -36,6 +39,9 @@ def examine(probe: Probe) -> Finding:
         furthest = max(furthest, apart(probe, first, again))
     if not furthest <= 1:
         return _different(furthest)
+    elsewhere = _in_another_default_type(probe, question)
+    if elsewhere is not None:
+        return elsewhere
     return Passed(
         observed=f"{furthest:.3g} x what rounding explains, after {len(others) + 2} other calls", threshold=THRESHOLD
     )
@@ -59,6 +65,15 @@ def _asked(probe: Probe, case: Case) -> Observed | Failed:
     if isinstance(observed, Failed):
         return observed
     return probe.judge(observed[0])[1] or observed[0]
+
+
+def _in_another_default_type(probe: Probe, question: Case) -> Failed | None:
+    observed = probe.call([question], default_type=OTHER_TYPE)
+    failed = observed if isinstance(observed, Failed) else probe.judge(observed[0])[1]
+    if failed is None:
+        return None
+    message = f"where torch's default type is {OTHER_TYPE}, as the caller may set it: {failed.reason.message}"
+    return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
 def _changed(failed: Failed) -> Failed:

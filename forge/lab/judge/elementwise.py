@@ -1,7 +1,7 @@
 """Floats against the oracle: within the bound, element by element, or not.
 
-The bound is `max(m x the baseline's own error in the row, r u_out |y*| + c u_acc (sqrt(n) + 8) S)`; docs/numerics.md
-derives it. Acceptance is written positively, so a NaN anywhere is a refusal.
+The bound is `max(m x the baseline's own error in the row, by S; r u_out |y*| + c u_acc (sqrt(n) + 8) S)`, roughly;
+docs/numerics.md derives it. Acceptance is written positively, so a NaN anywhere is a refusal.
 """
 
 from __future__ import annotations
@@ -140,7 +140,10 @@ def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy:
     rounded = expectation.roundings * UNIT_ROUNDOFF[dtype]
     accumulated = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * growth
     bound = expectation.value.abs().mul_(rounded)
-    return bound.add_(expectation.scale, alpha=accumulated).add_(SMALLEST_SIZE[dtype])
+    bound.add_(expectation.scale, alpha=accumulated).add_(SMALLEST_SIZE[dtype])
+    if expectation.last_factor is not None:
+        bound.add_(expectation.last_factor, alpha=SMALLEST_SIZE[dtype])
+    return bound
 
 
 def allowed(
@@ -152,18 +155,17 @@ def allowed(
     value = expectation.value
     if growth is None:
         growth = _growth(expectation, patterned=False, integers=False)
-    baseline_error = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
-    in_row = baseline_error.amax(-1, keepdim=True) if value.dim() > 1 else baseline_error
-    if expectation.errs_by_scale and value.dim() > 1:
-        in_row = in_row.minimum(_in_proportion(baseline_error, expectation.scale, dtype))
+    own = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
+    if value.dim() > 1:
+        own = own.amax(-1, keepdim=True).minimum(_in_proportion(own, expectation.scale, dtype))
     reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
-    return torch.maximum(policy.tolerance_baseline_multiple * in_row, reachable)
+    return torch.maximum(policy.tolerance_baseline_multiple * own, reachable)
 
 
 def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> torch.Tensor:
     """The largest error over its scale in each row, times each element's scale; no element's less than its own.
 
-    Where the type ends, errors are of one size and say nothing of the row's.
+    Where the type ends, errors are of one size and say nothing of the row's. A scale without a value bounds nothing.
     """
     ratios = ((errors - SMALLEST_SIZE[dtype]).clamp_(min=0) / scale).nan_to_num(nan=0.0, posinf=0.0)
-    return (ratios.amax(-1, keepdim=True) * scale).maximum(errors)
+    return (ratios.amax(-1, keepdim=True) * scale).nan_to_num(nan=math.inf).maximum(errors)

@@ -101,7 +101,6 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
         terms=1,
         roundings=ROUNDINGS,
         on_integers="as_usual",
-        errs_by_scale=result.local is not None,
     )
 
 

@@ -16,7 +16,7 @@ from forge.domain.own_operation import Contract
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.gates.determinism import DETERMINISM
-from forge.lab.gates.replay import two_places
+from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.observed import Case
 from forge.lab.placement import Placement
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 DRAWS = 4
 TURNS = 2
 """Of one operand by lot, and of one weight, besides all of them at once."""
-RETAINED = 5
+RETAINED, RETAINED_BYTES = 40, 2**24
+"""So many calls are kept, where their operands take no more than that; at least a few."""
+RETAINED_AT_LEAST = 5
 ALIGNED_BYTES = 64
 """An operand whose bytes are a multiple of this may end where a page ends and is aligned all the same."""
 BOUND = "1 x the bound, every element"
@@ -74,6 +76,8 @@ def replay(probe: Probe) -> Finding:
         *(_with(first, {place: _turned(first.inputs[place]) for place in group}) for group in free),
         *(_one_turned(first, group) for group in free * TURNS if group),
         first,
+        with_low_bits(first, [place for place in places if _continuous(probe, place)]),
+        first,
     ]
     found = _judged(probe, questions, "related questions answered afresh")
     return found if isinstance(found, Failed) else dataclasses.replace(found, threshold="every answer fresh")
@@ -81,7 +85,8 @@ def replay(probe: Probe) -> Finding:
 
 def aliasing(probe: Probe) -> Finding:
     """Make several calls, and read their outputs only when all have been made."""
-    count = RETAINED
+    few = RETAINED_BYTES // max(1, probe.operation.operand_bytes(probe.shape, probe.dtype))
+    count = max(RETAINED_AT_LEAST, min(RETAINED, few))
     while count > 1 and not probe.fits(probe.shape, count):
         count -= 1
     checked = probe.check([probe.case(probe.shape) for _ in range(count)], retain=True)
@@ -173,6 +178,15 @@ def _free(probe: Probe, place: int) -> bool:
         return contract.tensors[place].drawn.family != "generated"
     weight = contract.weights[place - count]
     return weight.parameter and weight.element is None
+
+
+def _continuous(probe: Probe, place: int) -> bool:
+    """Whether an operand's values may be any between its smallest and its largest."""
+    contract = _contract(probe)
+    count = len(contract.tensors)
+    if place < count:
+        return contract.tensors[place].drawn.family in ("uniform", "normal")
+    return _free(probe, place)
 
 
 def _one_turned(case: Case, places: Sequence[int]) -> Case:

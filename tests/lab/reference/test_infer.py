@@ -83,8 +83,13 @@ BAD = {
         "two calls with the same operands differ",
     ),
     "draws random numbers under a seed of its own": (
-        "import torch\ndef kernel(x):\n    torch.manual_seed(0)\n    return x + torch.randn(32)\n" + INPUTS,
+        "import torch\ndef kernel(x):\n    own = torch.Generator().manual_seed(0)\n"
+        "    return x + torch.randn(32, generator=own, dtype=x.dtype)\n" + INPUTS,
         "in fp64 it gives another answer",
+    ),
+    "seeds torch": (
+        "import torch\ndef kernel(x):\n    torch.manual_seed(0)\n    return x + torch.randn(32)\n" + INPUTS,
+        "the call left another setting of torch",
     ),
     "asks for a GPU": (
         "import torch\ndef kernel(x):\n    return x * 2\ndef get_inputs():\n    return [torch.rand(4, 32).cuda()]\n",
