@@ -16,6 +16,7 @@ from forge.ledger.audit_imported import Imported
 from forge.ledger.audit_report import PROBLEM_LIMIT, AuditReport, CheckpointVerdict, Problem
 from forge.ledger.audit_rows import Reading
 from forge.ledger.audit_signed import GivenCheckpoint
+from forge.ledger.read_only import connect_to_read
 from forge.proof.note import VerifierKey
 
 
@@ -32,8 +33,9 @@ def audit(
     `checkpoint` is one that was kept elsewhere, `key` the one that is trusted instead of those the ledger names.
     `full` goes on after the first thousand problems, and hashes stored blobs that no event names too.
 
-    Raises WorkspaceNotFound if there is no file, UsageError if the checkpoint isn't one. Problems come in the order
-    of the rows, then those of the file as a whole; the first is where to begin.
+    Raises WorkspaceNotFound if there is no file, UsageError if the checkpoint isn't one, EnvironmentUnfit if events
+    are in a log that can't be read here. Problems come in the order of the rows, then those of the file as a whole;
+    the first is where to begin.
     """
     if not path.is_file():
         raise WorkspaceNotFound(f"no ledger at {str(path)!r}", hint="forge init")
@@ -78,8 +80,7 @@ def _unreadable(error: Exception) -> Problem:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Read-only, text as bytes, and one view of the file from here on."""
-    uri = f"{path.resolve().as_uri()}?mode=ro"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+    connection = connect_to_read(path, timeout_s=30)
     connection.text_factory = bytes
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("BEGIN")

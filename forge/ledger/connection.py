@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from forge.errors import EnvironmentUnfit, LedgerCorrupt, StorageFailed, WorkspaceNotFound
+from forge.ledger.read_only import connect_to_read
 
 BUSY_TIMEOUT_S = 30.0
 """Backstop only: writers queue on the lock file."""
@@ -19,8 +20,8 @@ _SETTINGS: tuple[tuple[str, str, object], ...] = (
     ("trusted_schema", "OFF", 0),  # a tampered schema can't call functions with side effects
     ("cell_size_check", "ON", 1),
 )
+_WRITE_AHEAD = ("journal_mode", "WAL", "wal")
 _WRITER_SETTINGS: tuple[tuple[str, str, object], ...] = (
-    ("journal_mode", "WAL", "wal"),
     ("synchronous", "FULL", 2),  # an acknowledged event survives a power cut; NORMAL loses the last ones
     ("journal_size_limit", "67108864", 67108864),
     ("fullfsync", "ON", 1),  # macOS: fsync alone stops at the drive's cache
@@ -40,7 +41,9 @@ def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Con
     """Open a database that exists (or is to be made) and read nothing of it yet."""
     if sqlite3.sqlite_version_info < MINIMUM_SQLITE:
         raise EnvironmentUnfit(f"SQLite {sqlite3.sqlite_version} is too old: expected 3.37 or newer")
-    mode = "rwc" if create else "ro" if read_only else "rw"
+    if read_only:
+        return connect_to_read(path, timeout_s=BUSY_TIMEOUT_S)
+    mode = "rwc" if create else "rw"
     return sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
         uri=True,
@@ -51,17 +54,27 @@ def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Con
 
 
 def configure(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
-    """Apply every setting and read it back; raise LedgerCorrupt if one didn't take."""
-    for name, setting, expected in _SETTINGS if read_only else _SETTINGS + _WRITER_SETTINGS:
-        connection.execute(f"PRAGMA {name} = {setting}")
-        found = connection.execute(f"PRAGMA {name}").fetchone()[0]
-        if found != expected:
-            raise LedgerCorrupt(
-                f"{path}: PRAGMA {name} is {found!r}, expected {expected!r}: this file or this SQLite can't "
-                "keep the ledger's promises; move the workspace to a local disk"
-            )
+    """Apply every setting but that of the log, and read it back; raise LedgerCorrupt if one didn't take."""
+    for setting in _SETTINGS if read_only else _SETTINGS + _WRITER_SETTINGS:
+        _apply(connection, path, setting)
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+
+
+def write_ahead(connection: sqlite3.Connection, path: Path) -> None:
+    """Have the file in write-ahead mode, which changes it: for whoever is about to write, never for a reader."""
+    _apply(connection, path, _WRITE_AHEAD)
+
+
+def _apply(connection: sqlite3.Connection, path: Path, setting: tuple[str, str, object]) -> None:
+    name, value, expected = setting
+    connection.execute(f"PRAGMA {name} = {value}")
+    found = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    if found != expected:
+        raise LedgerCorrupt(
+            f"{path}: PRAGMA {name} is {found!r}, expected {expected!r}: this file or this SQLite can't "
+            "keep the ledger's promises; move the workspace to a local disk"
+        )
 
 
 def resolve_existing(path: Path) -> Path:

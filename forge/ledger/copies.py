@@ -17,6 +17,7 @@ from forge.errors import StorageFailed
 from forge.ledger.blobs import READ_ONLY
 from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, written_aside
 from forge.ledger.failures import storage_errors
+from forge.ledger.read_only import connect_to_read
 from forge.ledger.runs import CAS, OPEN_FILE, OPEN_PREFIX, RUN_ID
 
 Progress = Callable[[str], None]
@@ -47,7 +48,7 @@ def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progres
 
 def open_copy(path: Path) -> sqlite3.Connection:
     """Open a database to copy it, and nothing else; raise what SQLite raises."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=30)
+    return connect_to_read(path, timeout_s=30)
 
 
 def copy_blobs(source: Path, target: Path, *, progress: Progress) -> tuple[int, list[str]]:

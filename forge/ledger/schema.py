@@ -131,13 +131,14 @@ def migrate(path: Path, *, then: Callable[[sqlite3.Connection], None] | None = N
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    from forge.ledger.connection import configure, connect
+    from forge.ledger.connection import configure, connect, write_ahead
 
     opened: list[sqlite3.Connection] = []
 
     def driver_connection() -> sqlite3.Connection:
         connection = connect(path, read_only=False, create=True)
         configure(connection, path, read_only=False)
+        write_ahead(connection, path)
         opened.append(connection)
         return connection
 

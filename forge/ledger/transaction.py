@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from forge.errors import IntegrityError, LedgerCorrupt
+from forge.ledger.connection import write_ahead
 from forge.ledger.lock import WriterLock
 
 
@@ -23,6 +24,7 @@ class WriteTransaction:
         self._lock = lock
         self._process = os.getpid()
         self._file = _file_identity(self._name)
+        self._ahead = False
 
     def __enter__(self) -> None:
         if os.getpid() != self._process:
@@ -34,6 +36,9 @@ class WriteTransaction:
         try:
             if _file_identity(self._name) != self._file:
                 raise LedgerCorrupt(f"{self._name}: another file took its place; open it again")
+            if not self._ahead:
+                write_ahead(self._connection, Path(self._name))
+                self._ahead = True
             self._connection.execute("BEGIN IMMEDIATE")
         except BaseException:
             self._leave()

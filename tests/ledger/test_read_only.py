@@ -1,0 +1,109 @@
+"""A ledger is read where nothing can be written, and reading never changes its file."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from forge.ledger.copies import copy_database
+from forge.ledger.store import Ledger
+
+from .making import fill, open_ledger
+
+CAP_DAC_OVERRIDE, PR_CAPBSET_DROP = 1, 24
+READ = """
+import sys
+from pathlib import Path
+from forge.errors import ForgeError
+from forge.ledger.audit import audit
+from tests.ledger.making import open_ledger
+
+path = Path(sys.argv[1])
+try:
+    report = audit(path)
+    print(report.ok, report.events, *report.problems)
+    with open_ledger(path, read_only=True) as ledger:
+        print(ledger.head.seq, len(list(ledger.read())))
+except ForgeError as error:
+    print(error.code, error.message)
+"""
+
+
+def obey_modes() -> None:
+    """Take root's right to write whatever the modes say; whoever isn't root has none."""
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def read_in_another_process(path: Path) -> list[str]:
+    answer = subprocess.run(
+        [sys.executable, "-c", READ, path], capture_output=True, text=True, check=False, preexec_fn=obey_modes
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout.splitlines()
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    before = sorted(os.listdir(folder))
+    folder.chmod(0o555)
+    try:
+        answer = subprocess.run(["touch", folder / "x"], capture_output=True, check=False, preexec_fn=obey_modes)
+        assert answer.returncode != 0, "the folder can be written to"
+        yield
+    finally:
+        folder.chmod(0o755)
+    assert sorted(os.listdir(folder)) == before
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("log", [None, b""], ids=["no log", "an empty log"])
+def test_a_ledger_at_rest_is_read_where_nothing_can_be_written(log: bytes | None, path: Path, shelf: Path) -> None:
+    with open_ledger(path) as ledger:
+        fill(ledger, 4)
+    copied = Path(shutil.copy(path, shelf))
+    if log is not None:
+        copied.with_name(f"{copied.name}-wal").write_bytes(log)
+    with unwritable(shelf):
+        assert read_in_another_process(copied) == ["True 5", "5 5"]
+
+
+def test_events_in_a_log_that_cannot_be_read_here_are_not_passed_over(
+    ledger: Ledger, path: Path, shelf: Path
+) -> None:
+    fill(ledger, 4)
+    for name in (path.name, f"{path.name}-wal"):
+        shutil.copy(path.with_name(name), shelf)
+    with unwritable(shelf):
+        (said,) = read_in_another_process(shelf / path.name)
+    assert said.startswith("ENVIRONMENT_UNFIT ")
+    assert f"{path.name}-wal beside it holds events that can't be read where nothing can be written" in said
+    assert read_in_another_process(shelf / path.name) == ["True 5", "5 5"]
+
+
+@pytest.mark.parametrize("read", [lambda one: list(one.read()), lambda one: one.head], ids=["events", "head"])
+def test_a_copy_without_a_log_is_not_changed_by_being_read(
+    read: Callable[[Ledger], object], ledger: Ledger, shelf: Path
+) -> None:
+    fill(ledger, 4)
+    copied = shelf / "kernel_registry.db"
+    with ledger.snapshot() as connection:
+        copy_database(connection, copied, progress=lambda _: None)
+    before = copied.read_bytes()
+    with open_ledger(copied) as opened:
+        read(opened)
+    assert copied.read_bytes() == before
+    with open_ledger(copied) as opened:
+        fill(opened, 1)
+        assert copied.with_name(f"{copied.name}-wal").exists()
