@@ -18,7 +18,8 @@ from forge.lab.reference.describe import Question
 from forge.lab.reference.infer import Inferred, infer
 from forge.operations.own import make_known
 from forge.pipeline.create import Request, Terms, parse_terms
-from forge.pipeline.reference import create_own, parse_operands
+from forge.pipeline.operands import parse_operands, require_arguments
+from forge.pipeline.reference import create_own
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def infer_reference(
         function=_parse_function(function),
         operands=parse_operands(operands),
     )
+    require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(question, policy=workspace.policy, isolation=isolation(), rng=workspace.rng, progress=progress)
     return Confirmable(inferred, terms)
 

@@ -112,6 +112,7 @@ def test_what_was_inferred_is_shown_and_frozen_only_with_a_yes(home: Path, level
         (("--reference", "binary.py"), "isn't UTF-8"),
         (("--reference", "large.py"), "more than 524288 bytes"),
         (("--reference", "fine.py", "--operand", "x=fp32"), "bad operand 'x=fp32'"),
+        (("--reference", "adds.py", "--operand", "y=fp32[4]", "--operand", "x=fp32[4]"), "in the order of adds()"),
         (("--reference", "fine.py", "--function", "not a name"), "bad function 'not a name'"),
     ],
 )
@@ -123,6 +124,7 @@ def test_a_request_that_makes_no_sense_is_refused_before_anything_runs(
     Path("binary.py").write_bytes(b"\xff\xfe\x00")
     Path("large.py").write_text("#" * 600_000)
     Path("fine.py").write_text("import torch\n")
+    Path("adds.py").write_text("def adds(x, y):\n    return x + y\n")
     answer = ask("task", "create", *options, *TERMS, "--home", home)
     assert answer.status == 2
     assert said in answer.error

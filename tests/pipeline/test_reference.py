@@ -5,12 +5,12 @@ import pytest
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, is_own
-from forge.errors import UnknownName, UsageError, WeakTask
+from forge.errors import UnknownName, WeakTask
 from forge.lab.reference.infer import Inferred
 from forge.operations import OPERATIONS, find_operation, reference_source
 from forge.operations.own import make_known, own_operation
 from forge.pipeline.create import parse_terms
-from forge.pipeline.reference import create_own, parse_operands
+from forge.pipeline.reference import create_own
 from tests.guest.test_module import CONTRACT
 from tests.pipeline.making import POLICY, request
 
@@ -56,23 +56,3 @@ def test_an_own_operation_is_found_once_it_is_known_and_no_catalogue_name_is_lik
 
 def test_a_contract_reads_back_to_the_same_bytes() -> None:
     assert canonical(Contract.model_validate_json(canonical(FROZEN))) == canonical(FROZEN)
-
-
-def test_operands_are_read_with_their_sizes_and_ranges() -> None:
-    x, index = parse_operands(["x=fp32[16,64]", "index=int64[16]:-1..99"])
-    assert (x.name, x.dtype, x.sizes, x.low) == ("x", "float32", (16, 64), None)
-    assert (index.dtype, index.sizes, index.low, index.high) == ("int64", (16,), -1, 99)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "x", "x=", "x=fp32", "x=fp32[]", "x=fp32[0]", "x=fp32[4", "x=fp9[4]", "1x=fp32[4]", "x=fp32[4,-1]"),
-        *("x=fp32[4]:0..9", "i=int64[4]", "i=int64[4]:9..0", "i=int64[4]:0", "i=int64[4]:a..b", "x=fp32[٤]"),
-        f"x=fp32[{','.join('1' * 9)}]",
-        "x=fp32[99999999999]",
-    ],
-)
-def test_an_operand_that_says_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="bad operand"):
-        parse_operands([text])
