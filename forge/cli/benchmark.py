@@ -7,6 +7,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
+from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Benchmarks: what was measured.", no_args_is_help=True, rich_markup_mode=None)
@@ -39,6 +40,7 @@ def invalidate(
         rows = [(name, value) for name, value in decided.items() if name != "kernels" and value is not None]
         emit_table("Invalidated", ("", ""), rows)
         emit_table("Kernels that stood on it", ("kernel", "status"), [(k["kernel_id"], k["status"]) for k in stood])
+    say_if_unsigned(decided)
     open_cases = [one["kernel_id"] for one in stood if one["status"] != "revoked"]
     if open_cases:
         command = f"forge kernel revoke {open_cases[0]} --severity evidence_invalid --reason TEXT"

@@ -8,6 +8,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, shape_text, short
+from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Kernels: what was promoted.", no_args_is_help=True, rich_markup_mode=None)
@@ -135,6 +136,7 @@ def revoke(
             workspace, kernel_id, reason=reason, severity=severity, evidence=tuple(evidence or ())
         )
     _show("Revoked", decided, as_json=as_json)
+    say_if_unsigned(decided)
     suggest("next", f"forge kernel history {kernel_id}")
 
 
@@ -157,6 +159,7 @@ def deprecate(
     with open_workspace(home) as workspace:
         decided = decisions.deprecate(workspace, kernel_id, reason=reason, superseded_by=superseded_by)
     _show("Deprecated", decided, as_json=as_json)
+    say_if_unsigned(decided)
     suggest("next", f"forge kernel history {kernel_id}")
 
 

@@ -8,6 +8,7 @@ import typer
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.signed import NEW_KEY
 from forge.cli.suggest import suggest
 
 
@@ -94,7 +95,7 @@ def restore(
         done = go_on_from(source, directory.resolve(), accept_loss=accept_loss, progress=progress)
     _show(done, "Workspace", as_json=as_json)
     if not done["signs"]:
-        say("note: the private key isn't here, so nothing is signed: forge ledger checkpoint --new-key makes another")
+        say(f"note: the private key isn't here, so nothing is signed: {NEW_KEY}")
 
 
 def export(

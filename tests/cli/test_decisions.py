@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from forge.events import KernelRevoked
 from forge.lookup import Policy, Registry
 from tests.app.prepared import benchmarked_run, rejected_run
 from tests.app.test_crash import killed
-from tests.cli.asking import SHAPE, ask, built_once, copied, create_task, history, ledger_stands
+from tests.cli.asking import SHAPE, Answer, ask, built_once, copied, create_task, history, ledger_stands
 
 SIZES = {"batch": 16, "hidden_size": 4096}
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
@@ -82,6 +83,30 @@ def test_a_revocation_is_signed(kept: Path) -> None:
     assert (last["type"], last["payload"]["size"]) == ("CheckpointPublished", revoked["seq"])
     assert revoked["signed_size"] == revoked["seq"]
     assert (kept / "kernel_registry" / "checkpoint").read_text() == last["payload"]["note"]
+
+
+@pytest.mark.parametrize(
+    "decide",
+    [
+        lambda home, *more: ask("kernel", "revoke", FIRST, "--reason", "x", "--home", home, *more),
+        lambda home, *more: ask("kernel", "deprecate", FIRST, "--reason", "x", "--home", home, *more),
+        lambda home, *more: ask(
+            *("benchmark", "invalidate", benchmark_of(home, FIRST), "--reason", "x", "--home", home), *more
+        ),
+    ],
+    ids=["revoke", "deprecate", "invalidate"],
+)
+def test_a_decision_without_the_private_key_says_that_it_is_unsigned(
+    decide: Callable[..., Answer], kept: Path, tmp_path: Path
+) -> None:
+    unsigned = copied(kept, tmp_path / "unsigned")
+    for key in (unsigned / "keys").glob("*.key"):
+        key.unlink()
+    answer = decide(unsigned, "--json")
+    assert (answer.status, answer.document["signed_size"]) == (0, None)
+    said = f"note: the private key isn't here, so event {answer.document['seq']} is unsigned: "
+    assert said + "forge ledger checkpoint --new-key makes another" in answer.err
+    assert "unsigned" not in decide(kept).err
 
 
 def test_a_second_revocation_says_so_and_records_nothing(kept: Path) -> None:
