@@ -30,7 +30,7 @@ from forge.ledger.audit import audit
 from forge.ledger.runs import check
 from forge.lookup import Policy, Registry
 from forge.operations import find_operation
-from forge.platforms import find_target
+from forge.platforms import PROCESSORS, find_target
 from forge.projections.runs import RunState
 from forge.proof.files import key_of, read
 
@@ -205,10 +205,13 @@ def look_up(
         raise
     known = find_language(language).name if language is not None else None
     slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
-    found = registry.lookup(**slot, shape=sizes, language=known, policy=policy)
+    arch = PROCESSORS[target.gpu].arch
+    found = registry.lookup(**slot, shape=sizes, language=known, policy=policy.of_architecture(arch))
     kernel, evidence = found.kernel, found.evidence
     return {
         "match": found.match,
+        "gpu_arch": arch,
+        "ran_on_gpu": target.gpu in registry.gpus if target.platform != "cpu" else None,
         "generation": found.generation,
         "ledger_seq": registry.health().ledger_seq,
         "kernel_id": kernel.kernel_id if kernel else None,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 Deprecated = Annotated[
@@ -59,6 +59,9 @@ def lookup(
         emit_json(answer)
     else:
         _show(answer)
+    if family and answer["ran_on_gpu"] is False:
+        seen = "nothing here was verified or measured on it, and its architecture"
+        say(f"note: {gpu!r} is a GPU that nothing ran on: {seen}, {answer['gpu_arch']}, is the catalogue's word")
     if answer["match"] == "none":
         suggest("try", "forge kernel list")
         raise typer.Exit(1)

@@ -66,6 +66,18 @@ class Policy(Frozen):
         self._fill(shape=shape, gpu=gpu, gpu_arch=gpu_arch, deprecated=deprecated, max_octaves=max_octaves)
         self._fill(abi_key=abi_key, measured_since=measured_since, loosest=FITS.index(shape), key=key)
 
+    def of_architecture(self, gpu_arch: str) -> "Policy":
+        """The same for a GPU of which the asker knows the architecture."""
+        return Policy(
+            shape=self.shape,
+            gpu=self.gpu,
+            gpu_arch=gpu_arch,
+            deprecated=self.deprecated,
+            max_octaves=self.max_octaves,
+            abi_key=self.abi_key,
+            measured_since=self.measured_since,
+        )
+
     def __repr__(self) -> str:
         return f"Policy{self.key}"
 

@@ -98,6 +98,11 @@ class Registry:
         """The digest of the snapshot that answers."""
         return self._shown.generation.sha256
 
+    @property
+    def gpus(self) -> "dict[str, str]":
+        """The GPUs that something ran on, each with its architecture."""
+        return dict(self._shown.generation.gpus)
+
     def lookup(
         self,
         *,

@@ -47,6 +47,19 @@ def test_another_gpu_of_the_architecture_answers_only_if_asked_for(home):
     assert ask(*at, "--family", "--home", home, "--json").document["match"] == "family"
 
 
+@pytest.mark.parametrize(("gpu", "match"), [("h100-pcie", "family"), ("a100", "none")])
+def test_a_gpu_that_nothing_ran_on_goes_by_the_catalogues_architecture_and_that_is_said(home, gpu, match):
+    asked = ("lookup", "--op", "softmax", "--gpu", gpu, "--dtype", "bf16", "--shape", "batch=16,hidden_size=4096")
+    answer = ask(*asked, "--family", "--home", home, "--json")
+    assert (answer.document["match"], answer.document["ran_on_gpu"]) == (match, False)
+    assert f"note: {gpu!r} is a GPU that nothing ran on" in answer.err
+    assert answer.document["gpu_arch"] in answer.err
+    assert "of None" not in str(answer.document["rejected"])
+    assert "nothing ran on" not in ask(*asked, "--home", home).err
+    on_another = ask(*slot("softmax", "batch=16,hidden_size=4096"), "--family", "--home", home, "--json")
+    assert (on_another.document["ran_on_gpu"], on_another.err) == (True, "")
+
+
 def test_the_answer_names_its_evidence_and_its_generation(home):
     answer = ask(*slot(), "--nearest", "--home", home, "--json").document
     assert answer["evidence"]["shape"] == {"batch": 16, "hidden_size": 4096}
