@@ -5,7 +5,7 @@ from typing import get_args
 import orjson
 
 from forge.app.recorded import artifact_of, evidence_of
-from forge.app.runs import GATE
+from forge.app.runs import GATE, what_comes_next
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
 from forge.executor.local import LocalExecutor, require_lab
@@ -26,7 +26,7 @@ def profile_candidate(
     if run.verified is None:
         raise PhaseOutOfOrder(
             f"run {run.run_id!r} is {run.state}, profile needs a candidate that was verified",
-            hint=f"forge verify {run.run_id}",
+            hint=what_comes_next(run),
         )
     require_lab()
     evidence = evidence_of(workspace, run, attempt=1)

@@ -29,9 +29,15 @@ def require_state(run: RunState, state: str, *, phase: str) -> None:
     """Raise PhaseOutOfOrder, with the command that fits, unless the run is in the state a phase needs."""
     if run.state == state:
         return
+    raise PhaseOutOfOrder(
+        f"run {run.run_id!r} is {run.state}, {phase} needs one that is {state}", hint=what_comes_next(run)
+    )
+
+
+def what_comes_next(run: RunState) -> str:
+    """The command that takes a run further; where it has come to its end, the one that opens another."""
     following = NEXT.get(run.state)
-    hint = following.format(run=run.run_id) if following else f"forge run open {run.task_id}"
-    raise PhaseOutOfOrder(f"run {run.run_id!r} is {run.state}, {phase} needs one that is {state}", hint=hint)
+    return following.format(run=run.run_id) if following else f"forge run open {run.task_id}"
 
 
 def task_of(run: RunState) -> Task:

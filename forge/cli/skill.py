@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table, emit_text
+from forge.cli.output import emit_json, emit_table, emit_text, say
 
 if TYPE_CHECKING:
     from forge.pipeline.skills import Skill
@@ -66,7 +66,7 @@ def search_skills(
     """
     from forge.languages import find_language
     from forge.pipeline.plan import read_libraries
-    from forge.pipeline.skill_search import search, words_of
+    from forge.pipeline.skill_search import NO_EVIDENCE, search, words_of
 
     wanted = {find_language(language).name, "any"} if language is not None else None
     skills, _ = read_libraries(packages)
@@ -74,8 +74,10 @@ def search_skills(
     if as_json:
         emit_json([{**_described(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])
         return
-    rows = [(hit.skill.id, f"{hit.score:.2f}", ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
+    rows = [(hit.skill.id, hit.shown_score, ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
     emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
+    if any(hit.shown_score == NO_EVIDENCE for hit in hits):
+        say(f"{NO_EVIDENCE}: only words that most skills have, which puts none before another; ask with rarer ones")
 
 
 def _described(skill: "Skill") -> dict[str, object]:

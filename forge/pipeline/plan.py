@@ -144,4 +144,4 @@ def _names(hit: Hit, op: str) -> bool:
 def _why(hit: Hit) -> str:
     role = {"operation": "guide to the operation", "playbook": "playbook of the language"}
     said = role.get(hit.skill.front.category, hit.skill.front.category)
-    return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.score:.2f})"
+    return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.shown_score})"

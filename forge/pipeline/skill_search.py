@@ -16,6 +16,9 @@ from forge.pipeline.skills import Skill
 
 WEIGHTS = {"id": 4.0, "tags": 6.0, "summary": 3.0, "text": 1.0}
 """A word among the tags was put there on purpose; one in the text may be there by chance."""
+NO_EVIDENCE = "-"
+_LEAST_SHOWN = 0.005
+"""SQLite gives a word that more than half of the rows have a millionth, so that it never counts against one."""
 _DIGITS = 9
 """Scores are rounded, so that a tie is a tie whatever the order of a sum."""
 
@@ -39,6 +42,11 @@ class Hit:
     """Sum of weight times BM25 over the concepts: larger is better."""
     matched: tuple[str, ...]
     """The concepts that found it, the one that gave most first."""
+
+    @property
+    def shown_score(self) -> str:
+        """In two digits; a dash where its words say nothing, since more than half of what was searched has them."""
+        return f"{self.score:.2f}" if self.score >= _LEAST_SHOWN else NO_EVIDENCE
 
 
 def words_of(untrusted_query: str) -> tuple[Concept, ...]:

@@ -12,7 +12,7 @@ from forge.events import CandidateVerified, ProfileCaptured
 from forge.executor.local import LocalExecutor
 from forge.pipeline.profile import profile
 from forge.sandbox.reply import ArtifactFile
-from tests.app.prepared import gathered, verified_run
+from tests.app.prepared import gathered, rejected_run, verified_run
 
 CUBIN = Path(__file__).parents[1] / "lab" / "recorded" / "add_one.cubin"
 """Compiled by Triton 3.9 for sm_90: y = x + 1, four floats at a time."""
@@ -55,5 +55,15 @@ def test_a_profile_needs_a_known_tool_and_a_verified_candidate(own: Path) -> Non
         run = workspace.find_run("last")
         with pytest.raises(UnknownName, match="unknown profiler 'gdb'"):
             profile_candidate(workspace, run, untrusted_tool="gdb", progress=quiet)
-        with pytest.raises(PhaseOutOfOrder, match="profile needs a candidate that was verified"):
+        with pytest.raises(PhaseOutOfOrder, match="profile needs a candidate that was verified") as early:
             profile_candidate(workspace, run, untrusted_tool="ncu", progress=quiet)
+        assert early.value.hint == f"forge submit {run.run_id} DIR"
+
+
+def test_a_run_that_was_refused_is_not_sent_back_to_its_verification(own: Path) -> None:
+    run_id = rejected_run(own)
+    with Workspace.open(own) as workspace:
+        run = workspace.find_run(run_id)
+        with pytest.raises(PhaseOutOfOrder) as late:
+            profile_candidate(workspace, run, untrusted_tool="ncu", progress=quiet)
+        assert late.value.hint == f"forge run open {run.task_id}"
