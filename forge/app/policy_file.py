@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from forge.domain.misfit import misfit
 from forge.domain.policy import Policy
 from forge.errors import UsageError
 
@@ -18,12 +19,9 @@ def load_policy(home: Path) -> Policy:
         return Policy()
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Policy.model_validate(document)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise UsageError(f"{str(path)!r} can't be read as TOML: {error}") from error
+    try:
+        return Policy.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"{str(path)!r}: {field} = {first['input']!r}: {first['msg']}; docs/reference/policy.md lists the fields"
-        ) from error
+        raise UsageError(f"{str(path)!r}: {misfit(error, Policy)}; docs/reference/policy.md says of each") from error

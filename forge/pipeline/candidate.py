@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES, Candidate, CandidateFile, Metadata
 from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.misfit import misfit, shortened
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.errors import UsageError
@@ -142,14 +143,12 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
     except orjson.JSONDecodeError as error:
         return _Refused(f"metadata.json: not JSON ({error})")
     if not isinstance(document, dict):
-        return _Refused(f"metadata.json: expected an object, got {type(document).__name__}")
+        kind = type(document).__name__
+        return _Refused(f"metadata.json: expected an object, got {kind} {shortened(document)}")
     try:
         metadata = Metadata.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        shown = place if place.isprintable() else repr(place)
-        return _Refused(f"metadata.json: {shown[:SHOWN]}: {first['msg'][:SHOWN]}")
+        return _Refused(f"metadata.json: {misfit(error, Metadata)}")
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return _Refused(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")

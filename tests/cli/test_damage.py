@@ -21,16 +21,21 @@ TASK = {
 }
 BAD_POLICIES = {
     "not toml": ("rounds = = 4", "TOML"),
-    "unknown field": ("trust = 1", "trust = 1"),
-    "out of range": ("rounds = 1", "rounds = 1"),
-    "another type": ('rounds = "many"', "rounds = 'many'"),
-    "nan": ("minimum_speedup = nan", "minimum_speedup = nan"),
-    "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes = inf"),
-    "speedup below one": ("minimum_speedup = 0.5", "minimum_speedup = 0.5"),
-    "no baseline": ("baselines = []", "baselines = []"),
-    "unknown baseline": ('baselines = ["mine"]', "mine"),
-    "unknown wall": ('minimum_isolation = "hope"', "hope"),
+    "unknown field": ("trust = 1", "trust: got 1, expected no field but minimum_speedup, minimum_isolation,"),
+    "out of range": ("rounds = 1", "rounds: got 1, expected at least 4;"),
+    "another type": ('rounds = "many"', "rounds: got 'many', expected a whole number;"),
+    "nan": ("minimum_speedup = nan", "minimum_speedup: got nan, expected a finite number;"),
+    "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes: got inf, expected a finite number;"),
+    "speedup below one": ("minimum_speedup = 0.5", "minimum_speedup: got 0.5, expected at least 1.0;"),
+    "no baseline": ("baselines = []", "baselines: got [], expected at least 1 of them;"),
+    "unknown baseline": ('baselines = ["mine"]', "baselines.0: got 'mine', expected 'eager', 'compile' or 'vendor';"),
+    "unknown wall": (
+        'minimum_isolation = "hope"',
+        "minimum_isolation: got 'hope', expected 'none', 'bubblewrap' or 'namespaces';",
+    ),
     "not utf-8": ("\udcff = 1", "TOML"),
+    "a number of thousands of digits": (f"rounds = {'1' * 5000}", "TOML"),
+    "nested too deeply": (f"rounds = {'[' * 10_000}", "TOML"),
 }
 
 
