@@ -52,11 +52,20 @@ class UnknownName(UsageError):
     """A name that isn't in its catalogue."""
 
     code = "UNKNOWN_NAME"
+    NAMED = 5
+    """Of many names, so many stand in a message."""
 
-    def __init__(self, kind: str, value: str, known: list[str], *, near: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, kind: str, value: str, known: list[str], *, near: tuple[str, ...] = (), listed_by: str | None = None
+    ) -> None:
+        """`near` are the likeliest of `known`; where a command lists these, a few are named and the rest counted."""
         nearest = f"; nearest: {', '.join(near)}" if near else ""
         expected = f"expected one of {', '.join(sorted(known))}" if known else "there is none here"
-        super().__init__(f"unknown {kind} {value!r:.200}: {expected}{nearest}")
+        left = len(known) - self.NAMED
+        if listed_by is not None and left > 0:
+            first = [*near, *(one for one in sorted(known) if one not in near)][: self.NAMED]
+            expected, nearest = f"expected one of {', '.join(first)}, or of {left} more, which {listed_by} lists", ""
+        super().__init__(f"unknown {kind} {value!r:.200}: {expected}{nearest}", hint=listed_by)
 
 
 class WorkspaceNotFound(UsageError):

@@ -13,7 +13,6 @@ PAGE_LIMIT_BYTES = 2**20
 """Larger than any page; what a parser would take long for is refused before it is read."""
 FIGURES_LIMIT_BYTES = 2**24
 SUFFIXES = ("", ".md", ".markdown", ".txt")
-NEAR = 5
 
 
 def evidence_of(home: Path) -> Evidence:
@@ -29,9 +28,8 @@ def kernel_claims(home: Path, kernel_id: str) -> Data:
     if kernel_id not in known:
         if not known:
             raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-        error = UnknownName("kernel", kernel_id, difflib.get_close_matches(kernel_id, known, n=NEAR) or known[:NEAR])
-        error.hint = "forge kernel list"
-        raise error
+        near = tuple(difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED))
+        raise UnknownName("kernel", kernel_id, list(known), near=near, listed_by="forge kernel list")
     own = [one for one in evidence.by_kernel(kernel_id) if one.timing.shape == one.task.shape]
     ended = own[0].ended
     sentences = [sentence.model_dump(mode="json") for one in own for sentence in kernel_sentences(one)]

@@ -29,7 +29,6 @@ from forge.events import (
 from forge.projections import documents
 
 Data = dict[str, object]
-NEAR = 5
 STATUS = """
     SELECT status, status_reason, status_seq, superseded_by, candidate, task_id FROM kernels WHERE kernel_id = ?
 """
@@ -57,10 +56,8 @@ def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
         return
     if not known:
         raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-    near = difflib.get_close_matches(kernel_id, known, n=NEAR, cutoff=0.5)
-    error = UnknownName("kernel", kernel_id, near or known[:NEAR])
-    error.hint = "forge kernel list"
-    raise error
+    near = difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED, cutoff=0.5)
+    raise UnknownName("kernel", kernel_id, known, near=tuple(near), listed_by="forge kernel list")
 
 
 def kernel_history(workspace: Workspace, kernel_id: str) -> Data:

@@ -100,7 +100,7 @@ def find_lesson(workspace: Workspace, name: str) -> Lesson:
     """The lesson by its id; raise UnknownName."""
     known = {one.proposed.event.lesson_id: one for one in lessons(workspace)}
     if name not in known:
-        raise UnknownName("lesson", name, list(known))
+        raise UnknownName("lesson", name, list(known), listed_by="forge lesson list")
     return known[name]
 
 

@@ -76,7 +76,7 @@ def _promotion(workspace: Workspace, kernel_id: str) -> StoredRow:
             return next(workspace.ledger.rows(after_seq=recorded.seq - 1, limit=1))
     if not known:
         raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-    raise UnknownName("kernel", kernel_id, known)
+    raise UnknownName("kernel", kernel_id, known, listed_by="forge kernel list")
 
 
 def _revoked(workspace: Workspace, promoted: KernelPromoted) -> bool:

@@ -3,6 +3,7 @@
 Text from outside is `untrusted_*` until it parses; a file with a missing, misspelt or extra field is refused by name.
 """
 
+import difflib
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -130,5 +131,6 @@ def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:
     """The skill called `untrusted_id`, or raise UnknownName."""
     known = {one.id: one for one in skills}
     if untrusted_id not in known:
-        raise UnknownName("skill", untrusted_id, list(known))
+        near = tuple(difflib.get_close_matches(untrusted_id, known, n=UnknownName.NAMED))
+        raise UnknownName("skill", untrusted_id, list(known), near=near, listed_by="forge skill list")
     return known[untrusted_id]

@@ -273,10 +273,16 @@ def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
     return run
 
 
+SHOWN = 3
+"""Of the runs that a beginning may mean, so many stand in a message."""
+
+
 def the_run(known: Iterable[str], name: str) -> str:
     """The run id `name`, or the only one that begins so; raises RunNotFound."""
     fitting = sorted(run_id for run_id in known if name and run_id.startswith(name))
     if name in fitting or len(fitting) == 1:
         return name if name in fitting else fitting[0]
-    found = "no run" if not fitting else f"{len(fitting)} runs ({', '.join(fitting[:3])})"
+    shown = ", ".join(fitting[:SHOWN])
+    more = f", and {len(fitting) - SHOWN} more, which forge run list lists" if len(fitting) > SHOWN else ""
+    found = "no run" if not fitting else f"{len(fitting)} runs ({shown}{more})"
     raise RunNotFound(f"{found} by the name {name!r}: expected a run id or its unmistakable beginning")

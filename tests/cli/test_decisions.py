@@ -10,9 +10,10 @@ import pytest
 
 from forge.app import decisions
 from forge.app.workspace import Workspace
-from forge.errors import AlreadyDecided, ConcurrencyConflict
+from forge.errors import AlreadyDecided, ConcurrencyConflict, RunNotFound, UnknownName
 from forge.events import KernelRevoked
 from forge.lookup import Policy, Registry
+from forge.projections.runs import the_run
 from tests.app.prepared import benchmarked_run, rejected_run
 from tests.app.test_crash import killed
 from tests.cli.asking import SHAPE, Answer, ask, built_once, copied, create_task, history, ledger_stands
@@ -155,6 +156,26 @@ def test_a_revocation_with_bad_input_records_nothing(arguments: tuple[str, ...],
     assert answered(kept) == FIRST
 
 
+def test_of_many_names_a_few_are_said_and_the_command_that_lists_them_all() -> None:
+    known = [f"kernel_{number}" for number in range(9)]
+    few = UnknownName("kernel", "x", known[:5], listed_by="forge kernel list")
+    assert few.message == f"unknown kernel 'x': expected one of {', '.join(known[:5])}"
+    many = UnknownName("kernel", "x", known, near=("kernel_8",), listed_by="forge kernel list")
+    assert many.message == (
+        "unknown kernel 'x': expected one of kernel_8, kernel_0, kernel_1, kernel_2, kernel_3, or of 4 more, "
+        "which forge kernel list lists"
+    )
+    assert many.hint == few.hint == "forge kernel list"
+    assert len(UnknownName("kernel", "x", known).message.split(",")) == 9
+
+
+def test_runs_that_a_beginning_may_mean_are_counted() -> None:
+    with pytest.raises(RunNotFound, match=r"5 runs \(a1, a2, a3, and 2 more, which forge run list lists\)"):
+        the_run(["a1", "a2", "a3", "a4", "a5", "b"], "a")
+    with pytest.raises(RunNotFound, match=r"2 runs \(a1, a2\) by"):
+        the_run(["a1", "a2"], "a")
+
+
 def test_nothing_can_be_taken_back_where_nothing_was_promoted(home: Path) -> None:
     for command in (("kernel", "revoke"), ("kernel", "deprecate"), ("kernel", "history"), ("kernel", "show")):
         reason = ("--reason", "x") if command[1] in ("revoke", "deprecate") else ()
@@ -263,7 +284,9 @@ def test_rejections_are_counted_and_listed_and_filtered(home: Path) -> None:
     for by, name in (("gate", None), ("task", task_id)):
         counts = ask("audit", "rejections", "--by", by, "--home", home, "--json").document["rows"]
         assert counts == [{by: name, "refused": 1, "inconclusive": 0}]
-    for option, value in (("--code", "TOO_SLOW"), ("--gate", "numerics"), ("--task", "other")):
+    assert ask("audit", "rejections", "--task", task_id, "--home", home, "--json").document["refused"] == 1
+    assert ask("audit", "rejections", "--task", "other", "--home", home).status == 2
+    for option, value in (("--code", "TOO_SLOW"), ("--gate", "numerics")):
         assert ask("audit", "rejections", option, value, "--home", home, "--json").document["refused"] == 0
     assert ask("audit", "rejections", "--limit", 0, "--home", home, "--json").document["newest"] == []
     assert ask("audit", "rejections", "--code", "NOPE", "--home", home).status == 2
