@@ -287,6 +287,44 @@ def test_a_question_that_makes_no_sense_is_bad_input(arguments, shipped):
     assert ask("audit", *arguments, "--home", shipped).status == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("experiments", "--axis", "tile"), "unknown axis 'tile': expected one of algorithm, "),
+        (("experiments", "--layer", "L5"), "unknown layer 'L5': expected one of L1, L2, L3, L4"),
+        (("rejections", "--gate", "numeric"), "unknown gate that refused 'numeric': expected one of "),
+        (("rejections", "--task", "nope"), "more, which forge task list lists"),
+        (("history", "--candidate", "0", "--gpu", "h2oo"), "unknown GPU 'h2oo'"),
+        (("history", KERNEL, "--dtype", "fp99"), "unknown element type 'fp99'"),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_the_history_never_had_is_no_empty_answer(arguments, said, shipped):
+    answer = ask("audit", *arguments, "--home", shipped)
+    assert answer.status == 2
+    assert said in answer.error
+
+
+def test_filters_that_the_history_has_leave_what_they_name(shipped):
+    gates = ask("audit", "rejections", "--by", "gate", "--home", shipped, "--json").document["rows"]
+    tasks = ask("audit", "rejections", "--by", "task", "--home", shipped, "--json").document["rows"]
+    for option, rows in (("--gate", [row for row in gates if row["gate"]]), ("--task", tasks)):
+        name = next(iter(rows[0].values()))
+        found = ask("audit", "rejections", option, name, "--home", shipped, "--json").document
+        assert found["refused"] == rows[0]["refused"] > 0
+
+
+@pytest.mark.parametrize("gpu", ["H200", "NVIDIA H200"])
+def test_a_gpu_goes_by_any_of_its_names(gpu, shipped):
+    for question in (("leaderboard",), ("fast-p", "1"), ("roofline",), ("history", "--op", "softmax")):
+        answers = [ask("audit", *question, "--gpu", name, "--home", shipped, "--json") for name in (gpu, "h200")]
+        assert answers[0] == answers[1]
+        assert answers[0].document["rows"]
+    assert ask("audit", "history", "--op", "softmax", "--gpu", gpu, "--home", shipped).out.startswith(
+        "softmax on h200"
+    )
+
+
 def test_without_the_extra_a_file_is_refused_by_its_name(shipped, tmp_path, monkeypatch):
     real = builtins.__import__
 

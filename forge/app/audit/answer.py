@@ -6,18 +6,21 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forge.errors import UnknownName, UsageError
+from forge.platforms.gpus import slug_of
 
 Cell = str | int | float | None
 Named = dict[str, Cell]
-FILTERS = {
-    "op": ("operation", "SELECT DISTINCT op FROM tasks"),
-    "gpu": ("GPU", "SELECT DISTINCT gpu FROM tasks"),
-    "dtype": ("element type", "SELECT DISTINCT dtype FROM tasks"),
-    "language": ("language", "SELECT DISTINCT language FROM tasks"),
-    "author": ("author", "SELECT DISTINCT author FROM candidates"),
+FILTERS: dict[str, tuple[str, str, str | None]] = {
+    "op": ("operation", "SELECT DISTINCT op FROM tasks", None),
+    "gpu": ("GPU", "SELECT DISTINCT gpu FROM tasks", None),
+    "dtype": ("element type", "SELECT DISTINCT dtype FROM tasks", None),
+    "language": ("language", "SELECT DISTINCT language FROM tasks", None),
+    "author": ("author", "SELECT DISTINCT author FROM candidates", "forge audit effectiveness --by author"),
+    "gate": ("gate that refused", "SELECT DISTINCT gate FROM rejections", None),
+    "task": ("task", "SELECT task_id FROM tasks", "forge task list"),
 }
-"""Filter -> what it is called, and the values that the history has."""
-Filter = Literal["op", "gpu", "dtype", "language", "author"]
+"""Filter -> what it is called, the values that the history has, and what lists them where they may be many."""
+Filter = Literal["op", "gpu", "dtype", "language", "author", "gate", "task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,19 @@ def named(connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] |
 
 def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -> tuple[str, dict[str, Cell]]:
     """The condition that leaves what is wanted, and its values; raise UnknownName for what the history never had."""
-    given = {name: value for name, value in wanted.items() if value is not None}
-    for name, value in given.items():
-        kind, query = FILTERS[name]
-        known = sorted(found for (found,) in connection.execute(query) if found is not None)
-        if known and value not in known:
-            raise UnknownName(kind, value, known)
+    given = {name: known(connection, name, value) for name, value in wanted.items() if value is not None}
     values: dict[str, Cell] = {str(name): value for name, value in given.items()}
     return " AND ".join(["1", *(f"{name} = :{name}" for name in given)]), values
+
+
+def known(connection: sqlite3.Connection, name: Filter, untrusted_value: str) -> str:
+    """A filter's value as the history has it, a GPU by any of its names; raise UnknownName if it never had it."""
+    kind, query, listed_by = FILTERS[name]
+    recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
+    value = slug_of(untrusted_value) if name == "gpu" and untrusted_value not in recorded else untrusted_value
+    if recorded and value not in recorded:
+        raise UnknownName(kind, untrusted_value, recorded, listed_by=listed_by)
+    return value
 
 
 def candidate_named(connection: sqlite3.Connection, beginning: str) -> str:

@@ -3,15 +3,15 @@
 from datetime import date
 from typing import Literal
 
-from forge.app.audit.answer import Answer, Cell, Filter, named, where
+from forge.app.audit.answer import Answer, Cell, Filter, known, named, where
 from forge.app.workspace import Workspace
+from forge.domain.experiment import AXES, ENDS, LAYER_NAMES, layer_of
 from forge.domain.verdict import REASON_CODES
 from forge.errors import UnknownName, UsageError
 
 RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]
 EffectBy = Literal["author", "template", "skill", "op", "language"]
 CLAIM_VERDICTS = ("confirmed", "overstated", "refuted", "not_comparable", None)
-ENDS = ("improved", "no_change", "regressed", "incorrect", "build_failed")
 NAMES: dict[RefusedBy, str] = {
     "code": "reason_code",
     "gate": "gate",
@@ -81,10 +81,11 @@ def rejections(
     """
     if code is not None and code not in REASON_CODES:
         raise UnknownName("reason code", code, list(REASON_CODES))
-    values: dict[str, Cell] = {"code": code, "gate": gate, "task": task, "limit": limit}
+    values: dict[str, Cell] = {"code": code, "limit": limit}
     values |= {"since": _day(since or FIRST_DAY), "until": _day(until or LAST_DAY)}
     with workspace.publication.tables() as connection:
         condition, given = where(connection, wanted or {})
+        values |= {"gate": gate and known(connection, "gate", gate), "task": task and known(connection, "task", task)}
         refused, values = REFUSED.format(condition=condition), values | given
         counts = named(
             connection,
@@ -154,6 +155,10 @@ def experiments(
     """What was tried and what it showed, failures among them, newest first. `text` is sought in the hypothesis."""
     if ended is not None and ended not in ENDS:
         raise UnknownName("end of an experiment", ended, list(ENDS))
+    if layer is not None and layer not in LAYER_NAMES:
+        raise UnknownName("layer", layer, list(LAYER_NAMES))
+    if axis is not None and layer_of(axis) is None:
+        raise UnknownName("axis", axis, [one for axes in AXES.values() for one in axes])
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
         filters: dict[str, Cell] = {"text": text, "axis": axis, "layer": layer, "ended": ended, "limit": limit}

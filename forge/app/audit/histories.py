@@ -46,7 +46,8 @@ def history(
     if op is not None and gpu is None:
         raise UsageError(f"operation {op!r} without a GPU: times of different GPUs are no history; expected --gpu")
     with workspace.publication.tables() as connection:
-        values: dict[str, Cell] = {"baseline": baseline, "limit": limit, "gpu": gpu, "dtype": dtype}
+        condition, given = where(connection, {"op": op, "gpu": gpu, "dtype": dtype})
+        values: dict[str, Cell] = {"baseline": baseline, "limit": limit, "gpu": None, "dtype": None, **given}
         if kernel is not None:
             require_kernel(connection, kernel)
             candidates, title = OF_KERNEL, kernel
@@ -55,9 +56,7 @@ def history(
             values["candidate"] = title = candidate_named(connection, candidate)
             candidates = OF_CANDIDATE
         else:
-            condition, given = where(connection, {"op": op, "gpu": gpu, "dtype": dtype})
-            candidates, title = OF_SLOT.format(condition=condition), f"{op} on {gpu}"
-            values |= given
+            candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
         rows = named(connection, MEASURED.format(candidates=candidates), values)
     for row in rows:
         row["shape"] = shape_slug(orjson.loads(str(row["shape"])))

@@ -43,7 +43,7 @@ def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]
         )
     ceilings = calibrated.event.ceilings
     return Answer(
-        f"Roofline of {gpu}",
+        f"Roofline of {values['gpu']}",
         COLUMNS,
         tuple(placed),
         notes=(
@@ -52,7 +52,7 @@ def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]
             "floor_fraction: the least time that this machine allows over the time that was measured",
         ),
         shown=tuple(name for name in COLUMNS if name not in ("kernel_id", "benchmark_seq")),
-        more={"gpu": gpu, "calibrated_seq": calibrated.seq, "ceilings": ceilings.model_dump(mode="json")},
+        more={"gpu": values["gpu"], "calibrated_seq": calibrated.seq, "ceilings": ceilings.model_dump(mode="json")},
     )
 
 
