@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, shape_text, short
@@ -46,7 +47,10 @@ def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
 
     with open_workspace(home) as workspace:
         entry = find_kernel(workspace, kernel_id)
-    _show("Kernel", entry, as_json=as_json)
+    if as_json:
+        emit_json(entry)
+    else:
+        emit_document("Kernel", entry)
 
 
 @app.command()

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
@@ -186,4 +187,4 @@ def show(
     if as_json:
         emit_json(document)
     else:
-        emit_table("Task", ("", ""), [(key, value) for key, value in document.items() if value is not None])
+        emit_document("Task", document)

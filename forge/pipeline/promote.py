@@ -11,6 +11,7 @@ from forge.domain.environment import Environment
 from forge.domain.evidence import Coverage, GateResult, Speedup
 from forge.domain.policy import Policy
 from forge.domain.task import Task
+from forge.domain.tensors import Shape
 from forge.domain.verdict import Reason, ReasonCode
 from forge.events import (
     BenchmarkRecorded,
@@ -170,7 +171,11 @@ def _authority(case: Case) -> tuple[str, str, bool]:
 
 def _measured(case: Case) -> tuple[str, str, bool]:
     shapes = [workload.shape for workload in case.benchmark.event.workloads]
-    return str(shapes), str([case.task.shape]), shapes == [case.task.shape]
+    return "; ".join(map(_shown, shapes)), _shown(case.task.shape), shapes == [case.task.shape]
+
+
+def _shown(shape: Shape) -> str:
+    return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))
 
 
 def _stands(case: Case) -> tuple[str, str, bool]:

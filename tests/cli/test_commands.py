@@ -242,7 +242,8 @@ def test_a_lookup_that_finds_nothing_exits_with_one(empty: Path) -> None:
     document = answer.document
     assert document.pop("generation")
     assert document == {
-        **dict.fromkeys(("kernel_id", "entry_point", "source", "sha256", "evidence")),
+        **dict.fromkeys(("kernel_id", "entry_point", "source", "sha256", "evidence", "ran_on_gpu")),
+        "gpu_arch": "host",
         "match": "none",
         "rejected": [],
         "ledger_seq": 1,
