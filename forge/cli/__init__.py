@@ -3,8 +3,11 @@
 Nothing heavier than Typer is imported before a command runs, so that `forge --help` answers at once.
 """
 
+from typing import Annotated
+
 import typer
 
+from forge import __version__
 from forge.cli import (
     audit,
     benchmark,
@@ -24,6 +27,7 @@ from forge.cli import (
     start,
     task,
 )
+from forge.cli.output import emit_text
 
 app = typer.Typer(
     name="forge",
@@ -34,6 +38,24 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        emit_text(f"forge {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def forge(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Say the version and leave.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Options of no command."""
+
+
 start.register(app)
 phases.register(app)
 lookup.register(app)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from forge import __version__
 from forge.cli import app
 from tests.app.prepared import benchmarked_run, rejected_run, verified_run
 from tests.cli.asking import HONEST, SHAPE, ask, create_task, history, ledger_stands
@@ -66,6 +67,12 @@ def test_every_group_lists_its_commands_with_their_purpose(path: tuple[str, ...]
         if command[: len(path)] == path and len(command) == len(path) + 1:
             line = next(line for line in answer.out.splitlines() if line.split()[:1] == [command[-1]])
             assert len(line.split()) > 3, line
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    answer = ask("--version")
+    assert (answer.status, answer.out, answer.err) == (0, f"forge {__version__}\n", "")
+    assert "--version" in ask("--help").out
 
 
 def test_a_wrong_option_a_missing_one_and_an_unknown_command_exit_with_two() -> None:
