@@ -36,7 +36,8 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        say(f"error: {error}; nothing was recorded after the last acknowledged event")
+        say(f"error: {error}; what was acknowledged is recorded, and nothing after it: make room, then look")
+        suggest("try", "forge run list")
         sys.exit(3)
     except (KeyboardInterrupt, SystemExit) as ended:  # typer makes the one of the other
         if isinstance(ended, KeyboardInterrupt) or ended.code == INTERRUPTED:

@@ -40,7 +40,7 @@ BAD_POLICIES = {
 
 
 @pytest.mark.parametrize("case", BAD_POLICIES)
-def test_a_policy_that_does_not_hold_stops_every_command(case: str, home: Path) -> None:
+def test_a_policy_that_does_not_hold_stops_every_command_that_opens_the_workspace(case: str, home: Path) -> None:
     text, value = BAD_POLICIES[case]
     (home / "policy.toml").write_bytes(text.encode(errors="surrogateescape"))
     for command in (("run", "list"), ("verify", "last"), ("task", "create", *[p for o in TASK.items() for p in o])):
@@ -48,7 +48,9 @@ def test_a_policy_that_does_not_hold_stops_every_command(case: str, home: Path) 
         assert answer.status == 2
         assert "policy.toml" in answer.error
         assert value in answer.error
-    assert ledger_stands(home)
+    assert ledger_stands(home)  # that and a lookup don't ask it
+    slot = [part for option, value in TASK.items() if option != "--language" for part in (option, value)]
+    assert ask("lookup", *slot, "--home", home, "--json").document["match"] == "none"
 
 
 def test_a_policy_that_changed_since_the_task_denies_the_promotion(home: Path) -> None:

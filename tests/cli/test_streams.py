@@ -75,6 +75,18 @@ def test_a_closed_stream_is_no_error(home: Path, closed: str) -> None:
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("command", [("run", "list"), ("task", "list", "--json"), ("--version",)], ids=" ".join)
+def test_an_answer_that_cannot_be_written_is_told_with_what_to_do_next(home: Path, command: tuple[str, ...]) -> None:
+    at = () if command == ("--version",) else ("--home", str(home))
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run([*FORGE, *command, *at], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 3
+    error, hint = answer.stderr.splitlines()
+    assert "No space left on device; what was acknowledged is recorded" in error
+    assert hint.startswith("try: forge run list")
+
+
 def test_a_stream_that_cant_hold_a_letter_gets_its_escape(home: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     command = [*FORGE, "lookup", "--op", "softmax", "--gpu", "cpu", "--dtype", "fp32", "--shape"]
