@@ -78,11 +78,15 @@ def _counterexample(event: CandidateRejected, workspace: Workspace) -> object:
 
 
 def _reported(event: CandidateVerified | CandidateRejected, workspace: Workspace) -> Data:
-    """What the sources showed, and the judgement that this one repeats."""
-    findings: object = []
+    """What the sources showed, where what was built of them is kept, and the judgement that this one repeats."""
+    report: Data = {}
     if event.report_sha256 is not None:
-        findings = orjson.loads(workspace.blobs.get(event.report_sha256)).get("findings", [])
-    return {"findings": findings, "reused": _reused(event.reused_seq, workspace)}
+        report = orjson.loads(workspace.blobs.get(event.report_sha256))
+    built = report.get("built", [])
+    assert isinstance(built, list)
+    kept = [{**one, "kept_at": str(workspace.blobs.path(one["sha256"]))} for one in built]
+    reused = _reused(event.reused_seq, workspace)
+    return {"findings": report.get("findings", []), "built": kept, "reused": reused}
 
 
 def _reused(seq: int | None, workspace: Workspace) -> Data | None:

@@ -22,6 +22,9 @@ def show_evidence(answer: Answer) -> None:
         emit_table("Worth a look in the sources", ("kind", "where", "source", "why"), rows)
     if answer.get("counterexample"):
         _show_counterexample(answer["counterexample"])
+    if answer.get("built") and answer["verdict"] == "rejected":
+        kept = [(one["path"], one["size_bytes"], one["kept_at"]) for one in answer["built"]]
+        emit_table("What was built of it, to put beside kernel.py", ("file", "bytes", "kept as"), kept)
 
 
 def _finding_row(finding: Answer) -> tuple[str, str, str, str]:

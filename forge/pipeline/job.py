@@ -82,7 +82,10 @@ def pack_artifact(files: tuple[ArtifactFile, ...]) -> tuple[Digest | None, tuple
     """Name what was built by the digest of its listing; the blobs to store are the listing and the files."""
     if not files:
         return None, ()
-    listing = canonical(
-        {"files": [{"path": f.name, "sha256": sha256(f.content), "size_bytes": len(f.content)} for f in files]}
-    )
+    listing = canonical({"files": listed(files)})
     return sha256(listing), (listing, *(file.content for file in files))
+
+
+def listed(files: tuple[ArtifactFile, ...]) -> list[dict[str, object]]:
+    """What was built, file by file, by the digests under which it is kept."""
+    return [{"path": f.name, "sha256": sha256(f.content), "size_bytes": len(f.content)} for f in files]

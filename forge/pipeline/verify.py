@@ -10,7 +10,7 @@ from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
 from forge.lab.job import Progress
 from forge.lab.twins import gates_sha256
-from forge.pipeline.job import Evidence, job_of, pack_artifact, simulated
+from forge.pipeline.job import Evidence, job_of, listed, pack_artifact, simulated
 from forge.pipeline.outcome import Outcome
 
 
@@ -105,6 +105,7 @@ def _report(evidence: Evidence, examined: Examination, gates: Digest) -> bytes:
             "gates": [gate.model_dump(mode="json") for gate in examined.gates],
             "workloads": [errors.model_dump(mode="json") for errors in examined.workloads],
             "counterexample": (examined.counterexample.model_dump(mode="json") if examined.counterexample else None),
+            "built": listed(examined.artifact),
             "seeds": list(examined.seeds),
             "isolation": evidence.isolation.model_dump(mode="json"),
             "environment": evidence.environment.env_sha256,

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import typer
 from forge import __version__
 from forge.cli import app
 from tests.app.prepared import benchmarked_run, rejected_run, verified_run
-from tests.cli.asking import HONEST, SHAPE, ask, create_task, history, ledger_stands
+from tests.cli.asking import EXAMPLES, HONEST, SHAPE, ask, create_task, history, ledger_stands
 
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
 TASK = ("task", "create", *SLOT, "--language", "cpp")
@@ -255,6 +256,24 @@ def test_a_lookup_that_finds_nothing_exits_with_one(empty: Path) -> None:
         "rejected": [],
         "ledger_seq": 1,
     }
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_refusal_says_where_what_was_built_is_kept(home: Path) -> None:
+    ask("submit", "last", EXAMPLES / "odd_sizes", "--home", home)
+    refused = ask("verify", "last", "--home", home)
+    assert refused.status == 1
+    run = ask("run", "list", "--home", home, "--json").document[0]
+    assert "What was built of it, to put beside kernel.py" in refused.out
+    report = json.loads((home / "forge_runs" / run["run_id"] / "verification_report.json").read_text())
+    ask("run", "open", run["task_id"], "--home", home)
+    again = ask("pipeline", "last", EXAMPLES / "odd_sizes", "--home", home, "--json").document
+    (built,) = again["built"]
+    assert [built] == [{**one, "kept_at": built["kept_at"]} for one in report["built"]]
+    assert built["path"] == "libkernel.so"
+    content = Path(built["kept_at"]).read_bytes()
+    assert (len(content), sha256(content).hexdigest()) == (built["size_bytes"], built["sha256"])
+    assert built["kept_at"] in refused.out
 
 
 def test_run_check_and_abort(home: Path) -> None:
