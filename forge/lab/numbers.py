@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.tensors import AnyByte, AsKind, Between, Chance, Counts, Indices, Parts, Slots, TensorSpec, Whole
@@ -44,9 +44,11 @@ def draw_numbers(
         case Counts(axis=axis):
             return _counts(sizes, shape[axis], generator)
         case Parts(axis=axis):
-            return _parts(count, shape[axis], generator, usual=usual).view(sizes)
+            pattern = _PARTS[0 if usual else _lot(len(_PARTS), generator)]
+            return pattern(count, shape[axis], generator).view(sizes)
         case Slots(axis=axis):
-            return _slots(count, shape[axis], generator, usual=usual).view(sizes)
+            pattern = _SLOTS[0 if usual else _lot(len(_SLOTS), generator)]
+            return pattern(count, shape[axis], generator).view(sizes)
         case AsKind():
             raise ValueError(f"{spec.name} follows the kind of workload")
         case _:
@@ -76,77 +78,95 @@ def _lot(below: int, generator: torch.Generator) -> int:
     return int(torch.randint(max(1, below), (1,), generator=generator))
 
 
-USUAL, PARTS_PATTERNS, SLOTS_PATTERNS = 0, 6, 5
+Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
+"""So many entries, of a total or below a size."""
 
 
-def _parts(count: int, total: int, generator: torch.Generator, *, usual: bool) -> torch.Tensor:
-    """Some left out; or none, all alike, one that has everything, less than everything, nothing at all."""
+def _some_parts(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
+    return _shared_out(count, total, Parts.filled(count, total), generator)
+
+
+def _all_parts(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
+    return _shared_out(count, total, min(count, total), generator)
+
+
+def _less_than_all(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
+    less = _lot(total, generator)
+    return _shared_out(count, less, min(count, less), generator)
+
+
+def _parts_alike(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
     import torch
 
     order = torch.randperm(count, generator=generator)
-    match USUAL if usual or not count else _lot(PARTS_PATTERNS, generator):
-        case 0:
-            return _shared_out(count, total, order[: Parts.filled(count, total)], generator)
-        case 1:
-            return _shared_out(count, total, order[:total], generator)
-        case 2:
-            return total // count + (order < total % count).long()
-        case 3:
-            return total * (order == 0).long()
-        case 4:
-            less = _lot(total, generator)
-            return _shared_out(count, less, order[:less], generator)
-        case _:
-            return torch.zeros(count, dtype=torch.int64)
+    return total // max(1, count) + (order < total % max(1, count)).long()
 
 
-def _shared_out(count: int, total: int, filled: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """One for each part that isn't to be zero, and the rest where chance, of uneven odds, puts it."""
+def _all_in_one(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
     import torch
 
-    parts = torch.zeros(count, dtype=torch.int64)
-    parts[filled] = 1
-    rest = total - filled.numel()
-    if rest and filled.numel():
-        odds = torch.rand(filled.numel(), generator=generator).square() + 0.01
+    return total * (torch.randperm(count, generator=generator) == 0).long()
+
+
+def _nothing(count: int, _: int, __: torch.Generator) -> torch.Tensor:
+    import torch
+
+    return torch.zeros(count, dtype=torch.int64)
+
+
+def _shared_out(count: int, total: int, filled: int, generator: torch.Generator) -> torch.Tensor:
+    """One for each of so many parts, and the rest where chance, of uneven odds, puts it."""
+    import torch
+
+    parts, chosen = torch.zeros(count, dtype=torch.int64), torch.randperm(count, generator=generator)[:filled]
+    parts[chosen] = 1
+    rest = total - filled
+    if rest and filled:
+        odds = torch.rand(filled, generator=generator).square() + 0.01
         drawn = torch.multinomial(odds, rest, replacement=True, generator=generator)
-        parts[filled] += torch.bincount(drawn, minlength=filled.numel())
+        parts[chosen] += torch.bincount(drawn, minlength=filled)
     return parts
 
 
-def _slots(count: int, size: int, generator: torch.Generator, *, usual: bool) -> torch.Tensor:
-    """Scattered, the last one among them; or all that can be taken, two runs up or down, none at all."""
+def _some_slots(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    return _scattered(count, size, Slots.taken(count, size), generator)
+
+
+def _all_slots(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    return _scattered(count, size, min(count, size), generator)
+
+
+def _runs_up(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Two runs, the second one in front of the first."""
     import torch
 
-    order = torch.randperm(count, generator=generator)
-    all_taken = min(count, size)
-    start = _lot(size - all_taken + 1, generator)
-    runs = torch.arange(start, start + all_taken).roll(_lot(all_taken, generator))
-    match USUAL if usual else _lot(SLOTS_PATTERNS, generator):
-        case 0:
-            return _filled(count, order, _scattered(Slots.taken(count, size), size, generator))
-        case 1:
-            return _filled(count, order, _scattered(all_taken, size, generator))
-        case 2:
-            return _filled(count, torch.arange(count), runs)
-        case 3:
-            return _filled(count, torch.arange(count), runs.flip(0))
-        case _:
-            return torch.full((count,), -1)
+    taken = min(count, size)
+    first = _lot(size - taken + 1, generator)
+    runs = torch.arange(first, first + taken).roll(_lot(taken, generator))
+    return torch.cat([runs, torch.full((count - taken,), -1)])
 
 
-def _scattered(taken: int, size: int, generator: torch.Generator) -> torch.Tensor:
+def _runs_down(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    return _runs_up(count, size, generator).flip(0)
+
+
+def _no_slot(count: int, _: int, __: torch.Generator) -> torch.Tensor:
     import torch
 
-    chosen = torch.randperm(size, generator=generator)[:taken]
+    return torch.full((count,), -1)
+
+
+def _scattered(count: int, size: int, taken: int, generator: torch.Generator) -> torch.Tensor:
+    """So many different slots, the last one among them, at entries by lot."""
+    import torch
+
+    slots, chosen = torch.full((count,), -1), torch.randperm(size, generator=generator)[:taken]
     if taken and not bool((chosen == size - 1).any()):
         chosen[0] = size - 1
-    return chosen
+    slots[torch.randperm(count, generator=generator)[:taken]] = chosen
+    return slots
 
 
-def _filled(count: int, order: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    filled = torch.full((count,), -1)
-    filled[order[: slots.numel()]] = slots
-    return filled
+_PARTS: tuple[Pattern, ...] = (_some_parts, _all_parts, _less_than_all, _parts_alike, _all_in_one, _nothing)
+_SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _no_slot)
+"""The first are the usual ones."""

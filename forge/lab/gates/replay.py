@@ -21,10 +21,10 @@ from forge.lab.probe import Probe
 if TYPE_CHECKING:
     import torch
 
-PLACES, COLUMNS = 4, 3
-"""Changes inside rows: of one row in one operand, of each operand at least once, and of whole columns in all with
-rows. Elements change places at a distance that is a power of two, drawn by lot: the near ones leave the sums of
-blocks as they were, the even ones what is sampled at a stride."""
+PLACES, MORE_PLACES, COLUMNS = 4, 2, 3
+"""Changes inside rows: of one row in one operand, so many at least, of each operand and of some once more; and of
+whole columns in all with rows. Elements change places at a distance that is a power of two, drawn by lot: the near
+ones leave the sums of blocks as they were, the even ones what is sampled at a stride."""
 LOW_BITS = {4: 0xFFFF, 2: 0x7F}
 """By bytes: those that aren't in a float's upper half, or its exponent; the others say a number to 2^-7 or less."""
 COARSEST = 3
@@ -75,9 +75,9 @@ def _coarse(probe: Probe, case: Case) -> Case:
 
 
 def _places(probe: Probe) -> list[int]:
-    """Which operands change: each once, those with rows several times."""
+    """Which operands change: each once, those with rows more often."""
     lot, every = random.SystemRandom(), range(len(probe.operation.inputs))
-    return [*every, *lot.choices(_with_rows(probe), k=PLACES)]
+    return [*every, *lot.choices(_with_rows(probe), k=max(MORE_PLACES, PLACES - len(every)))]
 
 
 def _place(case: Case, place: int) -> Case:
