@@ -13,8 +13,11 @@ from dataclasses import dataclass
 import torch
 
 from . import channel, guard, surroundings, wire
+from .kept import Kept
 
 Function = Callable[..., object]
+_KEPT = Kept()
+"""Of this process's one session."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,10 @@ def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
     for destinations, kept in retained:
         _copy_out(destinations, kept)
     status = before.status_after(_inputs_of(layout, command))
+    if status == wire.DONE and not _KEPT.is_intact():
+        status = wire.CHANGED_AN_OUTPUT
+    if command.retain:
+        _KEPT.keep([output for _, kept in retained for output in kept])
     channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
 
 

@@ -64,6 +64,8 @@ CHANGED_AN_INPUT = 13
 """An input has other sizes, strides, memory or flags than before the calls."""
 CHANGED_A_SETTING = 14
 """Torch's settings in the process, or the processor's rounding, aren't what they were before the calls."""
+CHANGED_AN_OUTPUT = 15
+"""An output of an earlier release, which was retained, has been written to."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -122,7 +124,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > CHANGED_A_SETTING:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > CHANGED_AN_OUTPUT:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

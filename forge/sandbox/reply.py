@@ -62,6 +62,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "the call left another setting of torch or of the processor behind (default type, threads, gradients, seed, "
         "precision, determinism, rounding): the caller goes on in the same process",
     ),
+    wire.CHANGED_AN_OUTPUT: (
+        "STATE_CARRIED",
+        "an earlier call's output was overwritten by a call at another shape: a caller who keeps it loses its values",
+    ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 

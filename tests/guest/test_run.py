@@ -1,6 +1,7 @@
 """The harness's one loop: what it takes for an answer, and when it copies."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Iterator
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from forge.guest import channel, run, wire
+from forge.guest.kept import RELEASES, Kept
 from forge.sandbox.arena import Arena, Form
 
 
@@ -200,3 +202,37 @@ def test_a_call_is_made_under_the_default_type_that_is_asked(replies: Callable[[
         run.run(function, layout, dataclasses.replace(go(), default_type=name))
         assert replies().status == wire.DONE
     assert seen == [torch.bfloat16, torch.float32]
+
+
+def test_an_output_that_a_later_call_at_another_shape_overwrites_is_noticed(
+    replies: Callable[[], wire.Record],
+) -> None:
+    block, handed_out = torch.full((4, 3, 4), torch.nan), itertools.count()
+
+    def from_a_block(x: torch.Tensor, _: float) -> torch.Tensor:
+        return block[next(handed_out) % 4].copy_(x)
+
+    _, layout = lay_out()
+    run.run(from_a_block, layout, go(count=2, retain=True))
+    assert replies().status == wire.DONE
+    for status in (wire.DONE, wire.DONE, wire.CHANGED_AN_OUTPUT):
+        _, layout = lay_out()
+        run.run(from_a_block, layout, dataclasses.replace(go(), first=1))
+        assert replies().status == status
+
+
+def test_outputs_are_kept_for_some_releases_and_only_while_they_are_small() -> None:
+    small, large = torch.zeros(4), torch.zeros(2**19)
+    for output, noticed in ((small, True), (large, False)):
+        kept = Kept()
+        kept.keep([output])
+        assert kept.is_intact()
+        output += 1
+        assert kept.is_intact() is not noticed
+    for _ in range(RELEASES):
+        kept.is_intact()
+    kept.keep([small])
+    for _ in range(RELEASES):
+        assert kept.is_intact()
+    small += 1
+    assert kept.is_intact()

@@ -1,4 +1,7 @@
-"""Does each call return memory of its own, so that a caller who keeps an output keeps its values?"""
+"""Does each call return memory of its own, so that a caller who keeps an output keeps its values?
+
+The last outputs, of a few numbers each, are kept while the next gates ask at other shapes.
+"""
 
 import dataclasses
 import random
