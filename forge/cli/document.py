@@ -11,7 +11,7 @@ def emit_document(title: str, document: Mapping[str, object]) -> None:
     """Its facts under their names, `benchmark.seq` for one within another; then its lists, each under its own."""
     facts, lists = list[tuple[str, str]](), list[tuple[str, Sequence[Mapping[str, object]]]]()
     for name, value in (leaf for key, inner in document.items() for leaf in _leaves(key, inner)):
-        text = _text(value)
+        text = fact_text(value)
         if text is not None:
             facts.append((name, text))
         elif isinstance(value, list):
@@ -19,14 +19,14 @@ def emit_document(title: str, document: Mapping[str, object]) -> None:
     emit_table(title, ("", ""), facts)
     for name, items in lists:
         columns = list(dict.fromkeys(key for item in items for key in item))
-        emit_table(name, columns, [[_text(item.get(key)) for key in columns] for item in items])
+        emit_table(name, columns, [[fact_text(item.get(key)) for key in columns] for item in items])
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, object]]:
     """What stands by itself, under its full name: a fact, or a list whose items are rows of one table."""
     if value is None:
         return
-    if _text(value) is not None or _is_table(value):
+    if fact_text(value) is not None or _is_table(value):
         yield name, value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
@@ -42,10 +42,10 @@ def _is_table(value: object) -> bool:
 
 
 def _is_flat(row: Mapping[str, object]) -> bool:
-    return all(cell is None or _text(cell) is not None for cell in row.values())
+    return all(cell is None or fact_text(cell) is not None for cell in row.values())
 
 
-def _text(value: object) -> str | None:
+def fact_text(value: object) -> str | None:
     """One fact as text; None for what is made of several."""
     match value:
         case bool():
@@ -61,7 +61,7 @@ def _text(value: object) -> str | None:
         case dict() if all(type(size) is int for size in value.values()):
             return shape_text(value)
         case list():
-            plain = [text for text in map(_text, value) if text is not None]
+            plain = [text for text in map(fact_text, value) if text is not None]
             between = "; " if any(isinstance(one, Mapping) for one in value) else ", "
             return (between.join(plain) or "none") if len(plain) == len(value) else None
         case _:

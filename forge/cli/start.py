@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.document import fact_text
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
 from forge.cli.output import emit_json, emit_table, say
@@ -142,7 +143,8 @@ def _rungs(ladder: object) -> list[tuple[str, str, str, str]]:
 
 
 def _facts(fact: dict[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in fact.items() if value is not None)
+    named = ((key.replace("_", " "), fact_text(value)) for key, value in fact.items())
+    return "; ".join(f"{name} {text}" for name, text in named if text is not None)
 
 
 def demo(
