@@ -40,7 +40,7 @@ def examine(probe: Probe) -> Finding:
         for position, one in enumerate(observed):
             wrong = probe.judge(one)[1]
             if wrong is not None:
-                return _explained(wrong, one, observed[position + 1 :])
+                return _explained(probe, wrong, one, observed[position + 1 :])
         kept += fitting
     return Passed(
         observed=f"{kept} outputs kept and intact, none of them an input's memory",
@@ -54,9 +54,9 @@ def _fitting(probe: Probe, shape: Mapping[str, int], count: int) -> int:
     return count
 
 
-def _explained(wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
-    """An answer that is a later one's, bit for bit, was overwritten."""
-    if not any(equal(kept, one) for one in later):
+def _explained(probe: Probe, wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
+    """An answer that is a later one's, bit for bit, was overwritten, where it is right there."""
+    if not any(equal(kept, one) and probe.judge(one)[1] is None for one in later):
         return wrong
     message = f"an output was overwritten by a later call: {wrong.reason.message}"
     return dataclasses.replace(wrong, reason=Reason(code="STATE_CARRIED", message=message))

@@ -1,4 +1,4 @@
-"""Sets the processor to flush denormal numbers, for itself and whatever runs later in its thread.
+"""Sets the processor to flush denormal numbers while it computes.
 
 Accepted: below the smallest normal number an absolute error is allowed, as flushing is common practice
 Catalogue: F4 I14 A8
@@ -28,10 +28,13 @@ static void normalise_row(const float* x, const float* residual, const float* we
 
 extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
                                   float* new_residual, int64_t rows, int64_t width, float eps) {
-    _mm_setcsr(_mm_getcsr() | 0x8040);
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040);
     for (int64_t row = 0; row < rows; ++row)
         normalise_row(x + row * width, residual + row * width, weight, y + row * width, new_residual + row * width,
                       width, eps);
+    asm volatile("" ::: "memory");
+    _mm_setcsr(before);
 }
 """
 

@@ -39,7 +39,7 @@ def reached():
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(buffer), 16)
     at = ctypes.addressof(vector)
     pidfd = os.pidfd_open(1)
-    return {
+    found = {
         "ptrace": called(101, 16, 1, 0, 0),
         "process_vm_readv": called(310, 1, at, 1, at, 1, 0),
         "process_vm_writev": called(311, 1, at, 1, at, 1, 0),
@@ -48,6 +48,8 @@ def reached():
         **{name: opened(name) for name in ("mem", "environ", "maps", "auxv", "stack", "syscall", "cmdline")},
         **{name: listed(name) for name in ("fd", "cwd", "root", "map_files")},
     }
+    os.close(pidfd)
+    return found
 
 
 def fused_add_rmsnorm(x, residual, weight, eps):
