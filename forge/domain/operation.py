@@ -47,8 +47,8 @@ InputKind = Literal[
 
 SpecialsPolicy = Literal["as_reference", "nan_may_spread", "unspecified"]
 """What NaN and infinities among the inputs make of the outputs: what they make of the reference's; that, but where a
-row's own values give the reference a NaN the rest of what was summed over that row may be NaN too, since honest sums
-(compensated, running) make NaN of an infinity; or anything."""
+row's own values give the reference a NaN the rest of what was summed over that row may be NaN too, and so may what is
+infinite, since honest sums (compensated, running, padded with zeros) make NaN of an infinity; or anything."""
 OnIntegers = Literal["exact", "exact_sums", "as_usual"]
 
 

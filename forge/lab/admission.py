@@ -19,6 +19,7 @@ from forge.lab.calling import outputs_of
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs import draw
 from forge.lab.judge import judge
+from forge.lab.probe import PATTERNED_KINDS
 
 if TYPE_CHECKING:
     import torch
@@ -156,7 +157,7 @@ def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) 
             baseline,
             dtype=spec.rounded_to(dtype),
             policy=policy,
-            patterned=question.kind == "constant",
+            patterned=question.kind in PATTERNED_KINDS,
         ).within
         for spec, got, expected, baseline in zip(
             question.operation.outputs, outputs, question.expected, question.reference, strict=True

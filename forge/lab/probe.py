@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     import torch
 
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
-PATTERNED_KINDS: frozenset[InputKind] = frozenset({"constant", "ties"})
-"""Values that repeat, so that the rounding errors of a sum don't cancel."""
+PATTERNED_KINDS: frozenset[InputKind] = frozenset(
+    {"constant", "ties", "single", "sparse", "padded", "zero_rows", "offset_mean", "integers"}
+)
+"""Values that repeat, or come to sums in which one size repeats, so that rounding errors don't cancel."""
 
 
 class Probe:

@@ -44,7 +44,8 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
     coarse = torch.finfo(q.dtype).eps * (p.square() @ values.square()).sqrt()
     largest = values.abs().amax(-2, keepdim=True)
     far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * largest * 2
-    return (Expectation(value=y, scale=size + (coarse + far) / unit, terms=terms),)
+    together = values.square().sum(-2, keepdim=True).sqrt().expand_as(y)
+    return (Expectation(value=y, scale=size + (coarse + far) / unit, terms=terms, last_factor=together),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

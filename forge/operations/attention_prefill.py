@@ -48,7 +48,8 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
     at_once = max(1, ORACLE_SCORES // max(1, length * q.shape[1] * q.shape[2]))
     parts = [_some(q, k, v, slice(start, start + at_once)) for start in range(0, max(1, tokens), at_once)]
     value, scale = (torch.cat(one).contiguous() for one in zip(*parts, strict=True))
-    return (Expectation(value=value, scale=scale, terms=max(q.shape[-1], length)),)
+    together = v.double().square().sum(0).sqrt().unsqueeze(1).expand_as(value)
+    return (Expectation(value=value, scale=scale, terms=max(q.shape[-1], length), last_factor=together),)
 
 
 def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> tuple[torch.Tensor, torch.Tensor]:

@@ -207,7 +207,7 @@ GROUPED_MATMUL = Operation(
     row_axis="tokens",
     reduced_axis="k",
     free_axes=("n", "groups"),
-    specials="as_reference",
+    specials="nan_may_spread",
     relations=(
         RowsIndependent(),
         Scaled(inputs={"x": 1}, outputs={"y": 1}),

@@ -140,7 +140,7 @@ MATMUL = Operation(
     row_axis="m",
     reduced_axis="k",
     free_axes=("n",),
-    specials="as_reference",
+    specials="nan_may_spread",
     relations=(
         RowsIndependent(),
         RowsPermuted(),

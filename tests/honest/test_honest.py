@@ -1,5 +1,6 @@
 """Every honest way to compute the same thing is accepted: a refusal here is a fault of the judge."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from forge.domain.verdict import Accepted
 from forge.lab.examine import Examination, examine
 from forge.lab.gates import GATES
 from forge.lab.job import Job
-from tests.candidates import EXAMPLES, job_for
+from tests.candidates import EXAMPLES, SHAPE, job_for
 
 HERE = Path(__file__).parent
 CANDIDATES = sorted((HERE / "candidates").glob("*.py"))
@@ -31,9 +32,18 @@ def accepted(job: Job) -> Examination:
 
 @pytest.mark.parametrize("path", CANDIDATES, ids=lambda path: path.stem)
 def test_an_honest_variant_is_accepted(path: Path) -> None:
-    said = dict(re.findall(r"^(Language|Dtype): (\w+)$", path.read_text().split('"""')[1], re.MULTILINE))
-    language, dtype = said.get("Language", "torch"), parse_dtype(said.get("Dtype", "fp32"))
-    accepted(job_for(path.read_text(), language=language, dtype=dtype, limit_s=120))
+    text = path.read_text()
+    said = dict(re.findall(r"^(Operation|Language|Dtype|Shape): (.+)$", text.split('"""')[1], re.MULTILINE))
+    accepted(
+        job_for(
+            text,
+            language=said.get("Language", "torch"),
+            operation=said.get("Operation", "fused_add_rmsnorm"),
+            dtype=parse_dtype(said.get("Dtype", "fp32")),
+            shape=json.loads(said["Shape"]) if "Shape" in said else SHAPE,
+            limit_s=120,
+        )
+    )
 
 
 def test_the_shipped_example_is_accepted_with_its_own_tests() -> None:

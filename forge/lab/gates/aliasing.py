@@ -13,6 +13,7 @@ from forge.lab.apart import equal
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Observed
 from forge.lab.probe import Probe
+from forge.lab.room import largest_row, rows_within
 
 KEPT: dict[InputKind, int] = {"normal": 33, "zeros": 2}
 """How many calls of each kind: more than buffers are usually handed out in turn. Where an operand is zero, the answer
@@ -22,16 +23,22 @@ MANY = (150, 300)
 """Calls of a few numbers each, between these by lot: buffers that are handed out in turn are counted in bytes or by
 tens."""
 FEW_ROWS, FEW_COLUMNS = 2, 16
+LARGE, LARGE_ELEMENTS = 3, 2**18
+"""Calls of the public shape, or of so many rows that an operand has so many elements: large outputs may have buffers
+of their own."""
 
 
 def examine(probe: Probe) -> Finding:
     """Make several calls, and read their outputs only when all have been made."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     shape = {**probe.shape, rows: min(4, probe.shape[rows])}
+    wanted = max(probe.shape[rows], LARGE_ELEMENTS // largest_row(probe.operation, probe.shape))
+    large = {**shape, rows: rows_within(probe.operation, probe.shape, wanted)}
     tiny = {**shape, rows: FEW_ROWS, reduced: FEW_COLUMNS}
     many = random.SystemRandom().randint(*MANY)
+    usual = ((shape, kind, count) for kind, count in KEPT.items())
     kept = 0
-    for asked, kind, count in (*((shape, kind, count) for kind, count in KEPT.items()), (tiny, "normal", many)):
+    for asked, kind, count in (*usual, (large, "normal", LARGE), (tiny, "normal", many)):
         fitting = _fitting(probe, asked, count)
         cases = [probe.case(asked, kind) for _ in range(fitting)]
         observed = probe.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)

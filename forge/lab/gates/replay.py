@@ -71,7 +71,7 @@ def _coarse(probe: Probe, case: Case) -> Case:
             step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + min(turn, COARSEST))
             odd = (values / (2 * step)).floor() * 2 + 1
             case = _with_input(case, place, (odd * step).to(case.inputs[place].dtype))
-    return case
+    return dataclasses.replace(case, kind="ties")
 
 
 def _places(probe: Probe) -> list[int]:

@@ -24,8 +24,9 @@ SHORT_SUM = 129
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 BY_LOT = 6
 """Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
-WIDE = (16_385, 32_768)
-"""Between these, by lot: wider than a block of threads, or what a block keeps at hand."""
+WIDE, VERY_WIDE = (16_385, 32_768), (65_537, 131_072)
+"""Between these, by lot: wider than a block of threads, or what a block keeps at hand; and wider than 16 bits count,
+where the operation's own workloads are."""
 MANY_ROWS, FEW_COLUMNS = 65_537, 5
 """One more than a 16-bit row number, or a grid's second axis, has."""
 LARGE_BYTES = 4 * 2**20
@@ -85,7 +86,8 @@ def _large(probe: Probe) -> list[Mapping[str, int]]:
     if probe.interpreted:
         return []
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    wide = random.SystemRandom().randint(*WIDE)
+    usual = max((workload[reduced] for workload in probe.operation.workloads), default=0)
+    wide = random.SystemRandom().randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
     narrow = {**probe.shape, **{axis: min(FEW_COLUMNS, probe.shape[axis]) for axis in probe.operation.free_axes}}
     shapes = [
         {**narrow, rows: MANY_ROWS, reduced: FEW_COLUMNS},

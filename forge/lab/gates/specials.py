@@ -5,6 +5,7 @@ right. Subnormal numbers are asked as well: they may be taken for zeros, and for
 Triton's gets bf16's wrong.)
 """
 
+import itertools
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
@@ -19,17 +20,22 @@ THRESHOLD = "NaN and infinities as the reference has them, finite elements withi
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge each kind at the public width, an odd one and one, with rows for every pattern in every operand."""
+    """Judge each kind at the public width, an odd one and one, with rows for every pattern in every operand.
+
+    Weights are finite at width one: there a norm's other factor is zero but for rounding, and infinity times that is
+    NaN or infinite as rounding goes.
+    """
     if probe.operation.specials == "unspecified":
         return Passed(observed="the contract leaves NaN and infinities open: not asked", threshold=THRESHOLD)
     kinds = tuple(kind for kind in KINDS if not (probe.interpreted and kind == "subnormal"))
     errors: list[WorkloadErrors] = []
-    for shape in _shapes(probe):
-        for kind in kinds:
-            checked = probe.check([probe.case(shape, kind)])
-            if isinstance(checked, Failed):
-                return checked
-            errors += checked
+    for shape, kind in itertools.product(_shapes(probe), kinds):
+        if kind == "special_weights" and shape[probe.operation.reduced_axis] == 1:
+            continue
+        checked = probe.check([probe.case(shape, kind)])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
     left_out = "; subnormal numbers not asked of an interpreter" if probe.interpreted else ""
     return Passed(
         observed=f"{len(errors)} calls as the reference{left_out}", threshold=THRESHOLD, errors=tuple(errors)

@@ -28,7 +28,7 @@ def judge_specials(
 ) -> Judged:
     """Hold one output against the oracle: the same kind (NaN, infinity, finite), and finite ones within the bound.
 
-    Where NaN may spread, an element that was summed may be NaN if the oracle has a NaN in its row.
+    Where NaN may spread, an element that was summed may be NaN if it is infinite, or if its row has a NaN.
     """
     import torch
 
@@ -39,7 +39,7 @@ def judge_specials(
     overflown = ~_same_kind(value, baseline.double())
     close = _agrees(got.double(), value, bound) | (overflown & _agrees(got.double(), baseline.double(), bound))
     if nan_may_spread and expectation.terms > 1 and value.dim() > 1:
-        close |= got.isnan() & value.isnan().any(-1, keepdim=True)
+        close |= got.isnan() & (value.isinf() | value.isnan().any(-1, keepdim=True))
     error = torch.where(close & ~got.isfinite(), 0.0, (got.double() - expectation.value).abs())
     share = torch.where(bound > 0, error / bound, 0.0).nan_to_num(nan=0.0, posinf=0.0).clamp(max=1.0)
     return judged(got, expectation, error, bound, torch.where(close, share, math.inf))
