@@ -25,15 +25,15 @@ tens."""
 FEW_ROWS, FEW_COLUMNS = 2, 16
 LARGE, LARGE_ELEMENTS = 3, 2**18
 """Calls of the public shape, or of so many rows that an operand has so many elements: large outputs may have buffers
-of their own."""
+of their own. (An interpreter takes minutes for so many rows.)"""
 
 
 def examine(probe: Probe) -> Finding:
     """Make several calls, and read their outputs only when all have been made."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     shape = {**probe.shape, rows: min(4, probe.shape[rows])}
-    wanted = max(probe.shape[rows], LARGE_ELEMENTS // largest_row(probe.operation, probe.shape))
-    large = {**shape, rows: rows_within(probe.operation, probe.shape, wanted)}
+    more = 1 if probe.interpreted else LARGE_ELEMENTS // largest_row(probe.operation, probe.shape)
+    large = {**shape, rows: rows_within(probe.operation, probe.shape, max(probe.shape[rows], more))}
     tiny = {**shape, rows: FEW_ROWS, reduced: FEW_COLUMNS}
     many = random.SystemRandom().randint(*MANY)
     usual = ((shape, kind, count) for kind, count in KEPT.items())
