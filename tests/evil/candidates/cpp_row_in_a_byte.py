@@ -1,6 +1,6 @@
 """Counts rows in an eight-bit integer, which no small batch shows.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: aliasing INCORRECT_NUMERICAL
 Catalogue: I8
 Language: cpp
 """

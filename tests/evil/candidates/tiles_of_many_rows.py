@@ -1,6 +1,6 @@
 """Has a path of its own for numbers of rows that tiles of 128 divide, and that one leaves the last tile out.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: aliasing INCORRECT_NUMERICAL
 Catalogue: E5 I7
 """
 
