@@ -75,7 +75,7 @@ def _offset_operands(values: torch.Tensor, _: DType, turn: int, generator: torch
 
 
 def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
-    """Of each row one by lot, the first, the last, or a run, by lot or in front."""
+    """Of each row one by lot, the first, the last, or a run, by lot or in front; above zero, then below."""
     import torch
 
     width = values.shape[-1]
@@ -87,7 +87,9 @@ def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.G
     for pattern, (first, end) in enumerate(chosen):
         outlying[pattern, first:end] = True
     rows = outlying[_turns(values, len(chosen), generator)]
-    return torch.where(rows.view(-1, *(1 for _ in values.shape[1:-1]), width), values * OUTLIER, values)
+    signs = torch.where(torch.arange(values.shape[0]) // len(chosen) % 2 == 0, OUTLIER, -OUTLIER)
+    outliers = values.abs() * _by_row(signs, values)
+    return torch.where(rows.view(-1, *(1 for _ in values.shape[1:-1]), width), outliers, values)
 
 
 def _sparse(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:

@@ -100,6 +100,7 @@ def honest() -> list[Path]:
 def test_an_honest_kernel_is_never_refused_for_its_sources(path: Path) -> None:
     text = path.read_text()
     said = re.search(r"^Language: (\w+)", text, re.MULTILINE)
+    operation = re.search(r"^Operation: (\w+)", text, re.MULTILINE)
     guessed = (
         "cpp" if "cpp" in str(path) or "extension" in str(path) else "triton" if "triton" in str(path) else "torch"
     )
@@ -109,7 +110,7 @@ def test_an_honest_kernel_is_never_refused_for_its_sources(path: Path) -> None:
         text,
         metadata=metadata(language, cpp="CPP_SOURCE" in text),
         language=language,
-        entry_point="fused_add_rmsnorm",
+        entry_point=operation[1] if operation else "fused_add_rmsnorm",
         forbids=LANGUAGES[language].forbids,
     ).finding
     assert isinstance(finding, Passed), finding

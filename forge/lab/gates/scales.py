@@ -13,8 +13,8 @@ KINDS: tuple[InputKind, ...] = (
 )
 SMALLER = 1024.0
 """Of scalars, beside small values: other gates only make them larger, and a floor under one would never show."""
-ROWS = 5
-"""At the odd width: more than any kind has patterns, so that each comes in some row."""
+ROWS = 10
+"""At the odd width: as many as a kind has patterns, in both signs, so that each comes in some row."""
 
 
 def examine(probe: Probe) -> Finding:
