@@ -88,7 +88,7 @@ def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.G
         outlying[pattern, first:end] = True
     rows = outlying[_turns(values, len(chosen), generator)]
     signs = torch.where(torch.arange(values.shape[0]) // len(chosen) % 2 == 0, OUTLIER, -OUTLIER)
-    outliers = values.abs() * _by_row(signs, values)
+    outliers = (1 + values.abs()) * _by_row(signs, values)
     return torch.where(rows.view(-1, *(1 for _ in values.shape[1:-1]), width), outliers, values)
 
 
