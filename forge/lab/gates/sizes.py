@@ -24,9 +24,9 @@ SHORT_SUM = 129
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 BY_LOT = 6
 """Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
-WIDE, VERY_WIDE = (16_385, 32_768), (65_537, 131_072)
-"""Between these, by lot: wider than a block of threads, or what a block keeps at hand; and wider than 16 bits count,
-where the operation's own workloads are."""
+WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
+"""Between these, by lot: wider than a block of threads, or what a block keeps at hand; and, where the operation's own
+workloads are, so much wider than 16 bits count that what is looked for lies beyond them too."""
 MANY_ROWS, FEW_COLUMNS = 65_537, 5
 """One more than a 16-bit row number, or a grid's second axis, has."""
 LARGE_BYTES = 4 * 2**20
