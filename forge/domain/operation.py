@@ -38,6 +38,7 @@ InputKind = Literal[
     "zeros",
     "zero_rows",
     "weights_near_one",
+    "masked",
     "integers",
     "subnormal",
     "special_rows",
@@ -207,7 +208,7 @@ class Operation:
     All other inputs stay as they are."""
     specials: SpecialsPolicy = "as_reference"
     masks: bool = False
-    """Whether rows of the lowest finite numbers, as masks leave them, are asked beside NaN and infinities."""
+    """Whether rows are asked of which masks have left a part, or nothing but the lowest finite number."""
     layouts: tuple[LayoutName, ...] = ("contiguous", "offset")
     """Layouts of inputs that every kernel must take; a candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())

@@ -24,13 +24,19 @@ def main() -> None:
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     import torch
 
-    from . import module
+    from . import module, surroundings
 
     torch.set_num_threads(int(str(body["threads"])))
     torch.set_grad_enabled(False)
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
+    before = surroundings.look(())
     try:
-        return [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
+        loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
+        plain = not any(f["wrap"] for f in listed)
+        status = before.status_after(()) if plain else wire.DONE  # what makes modules draws their weights
+        if status == wire.DONE:
+            return loaded
+        channel.reply(0, status)
     except load.NoEntryPointError as missing:
         print(missing, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.NO_ENTRY_POINT)

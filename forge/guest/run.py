@@ -4,10 +4,9 @@ Verification and timing are made by the same lines: a candidate can't tell which
 are. The outputs are copied into the arena before the reply, so that the host's clock stops on bytes it has.
 """
 
-import itertools
 import mmap
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -131,8 +130,8 @@ def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
     channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
 
 
-def _inputs_of(layout: Layout, command: channel.Go) -> Iterator[torch.Tensor]:
-    return itertools.chain.from_iterable(layout.inputs[command.first : command.first + command.count])
+def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
+    return [tensor for one in layout.inputs[command.first : command.first + command.count] for tensor in one]
 
 
 def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> None:

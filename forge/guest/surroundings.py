@@ -1,12 +1,16 @@
 """Runs beside hostile code. What a call must leave as it found it beside the bytes of operands: forms, and settings.
 
-A program that serves requests calls a kernel with tensors that it keeps, and goes on in the same process.
+A program that serves requests loads a kernel, calls it with tensors that it keeps, and goes on in the same process.
 """
 
+import os
+import random
 import struct
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from . import wire
@@ -21,19 +25,37 @@ class Surroundings:
     """What is looked at before and after."""
 
     forms: tuple[Form, ...]
-    settings: tuple[object, ...]
+    settings: Mapping[str, object]
+    generators: Mapping[str, object]
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
-        """How a release of calls ends that left something else behind."""
-        after = look(inputs)
-        if after.forms != self.forms:
+        """How a load, or a release of calls, ends that left something else behind; the log says what."""
+        if _forms(inputs) != self.forms:
             return wire.CHANGED_AN_INPUT
-        return wire.DONE if after.settings == self.settings else wire.CHANGED_A_SETTING
+        if _tell_changed(self.settings, _read(_SETTINGS)):
+            return wire.CHANGED_A_SETTING
+        return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_GENERATORS)) else wire.DONE
 
 
 def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
-    """The tensors' forms, and the process's settings, as they are now."""
-    return Surroundings(tuple(map(_form, inputs)), _settings())
+    """The tensors' forms, and the process's settings, as they are now.
+
+    Generators are no longer where their seeds put them, as in any program that has drawn: going back there shows.
+    """
+    torch.rand(1), np.random.random(), random.random()  # noqa: S311 (the generator that all share)
+    return Surroundings(_forms(inputs), _read(_SETTINGS), _read(_GENERATORS))
+
+
+def _tell_changed(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
+    """Whether anything differs; the log, where an author looks, says what."""
+    changed = [name for name in before if before[name] != after[name]]
+    if changed:
+        print(f"left behind changed: {', '.join(changed)}", file=sys.stderr)  # noqa: T201 (see above)
+    return bool(changed)
+
+
+def _forms(inputs: Iterable[torch.Tensor]) -> tuple[Form, ...]:
+    return tuple(map(_form, inputs))
 
 
 def _form(tensor: torch.Tensor) -> Form:
@@ -41,18 +63,53 @@ def _form(tensor: torch.Tensor) -> Form:
     return type(tensor), *where, tensor.requires_grad, tensor.is_neg(), tensor.is_conj()
 
 
-def _settings() -> tuple[object, ...]:
-    return (
-        torch.get_default_dtype(),
-        torch.get_num_threads(),
-        torch.is_grad_enabled(),
-        torch.initial_seed(),
-        torch.get_float32_matmul_precision(),
-        torch.are_deterministic_algorithms_enabled(),
-        _arithmetic(),
-    )
-
-
 def _arithmetic() -> bytes:
     """How this thread rounds, and whether subnormal numbers are zeros to it: then they compare as zeros as well."""
     return struct.pack("4d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE)
+
+
+def _products() -> tuple[object, ...]:
+    """How precise torch's own products in fp32 are, by every name that this version has for it.
+
+    Torch refuses to say it by its older names once the newer ones have been set to something else.
+    """
+    backends = (torch.backends, *(getattr(torch.backends.mkldnn, name, None) for name in ("matmul", "conv", "rnn")))
+    named = tuple(getattr(backend, "fp32_precision", None) for backend in backends)
+    try:
+        return torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32, *named
+    except RuntimeError:
+        return named
+
+
+def _numpy_generator() -> tuple[object, ...]:
+    """Its numbers as bytes, which compare as one."""
+    state = np.random.get_state(legacy=True)
+    return tuple(one.tobytes() if isinstance(one, np.ndarray) else one for one in state)
+
+
+Readings = Mapping[str, Callable[[], object]]
+
+
+def _read(readings: Readings) -> dict[str, object]:
+    return {name: read() for name, read in readings.items()}
+
+
+_GENERATORS: Readings = {
+    "torch's generator": lambda: torch.get_rng_state().numpy().tobytes(),
+    "numpy's generator": _numpy_generator,
+    "Python's generator": random.getstate,
+}
+_SETTINGS: Readings = {
+    "torch's default type": torch.get_default_dtype,
+    "torch's default device": torch.get_default_device,
+    "torch's threads": torch.get_num_threads,
+    "whether torch records gradients": torch.is_grad_enabled,
+    "torch's inference mode": torch.is_inference_mode_enabled,
+    "torch's anomaly detection": torch.is_anomaly_enabled,
+    "the precision of torch's products": _products,
+    "whether torch is deterministic": torch.are_deterministic_algorithms_enabled,
+    "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
+    "what numpy does about errors": np.geterr,
+    "how the processor rounds": _arithmetic,
+    "the working directory": os.getcwd,
+}

@@ -63,8 +63,10 @@ OTHER_STATE = 12
 CHANGED_AN_INPUT = 13
 """An input has other sizes, strides, memory or flags than before the calls."""
 CHANGED_A_SETTING = 14
-"""Torch's settings in the process, or the processor's rounding, aren't what they were before the calls."""
-CHANGED_AN_OUTPUT = 15
+"""The process's settings aren't what they were before the import, or before the calls."""
+CHANGED_A_GENERATOR = 15
+"""A generator of random numbers that the whole process shares was drawn from, or seeded."""
+CHANGED_AN_OUTPUT = 16
 """An output of an earlier release, which was retained, has been written to."""
 
 ARTIFACT_COUNT = struct.Struct("!I")

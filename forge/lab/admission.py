@@ -18,8 +18,7 @@ from forge.domain.tensors import DTYPES, Chance, DType, TensorSpec
 from forge.lab.calling import outputs_of
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs import draw
-from forge.lab.judge import judge
-from forge.lab.probe import PATTERNED_KINDS
+from forge.lab.judge import judge_kind
 
 if TYPE_CHECKING:
     import torch
@@ -151,13 +150,14 @@ def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, pol
 
 def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) -> bool:
     return all(
-        judge(
+        judge_kind(
             got,
             expected,
             baseline,
+            kind=question.kind,
+            specials=question.operation.specials,
             dtype=spec.rounded_to(dtype),
             policy=policy,
-            patterned=question.kind in PATTERNED_KINDS,
         ).within
         for spec, got, expected, baseline in zip(
             question.operation.outputs, outputs, question.expected, question.reference, strict=True

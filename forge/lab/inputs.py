@@ -75,7 +75,7 @@ def _floats(
     rows, turn = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":
-        return with_special_rows(operation, values, dtype, turn, generator).movedim(0, rows)
+        return with_special_rows(operation, values, turn, generator).movedim(0, rows)
     return of_kind(values, kind, dtype, turn, generator).movedim(0, rows)
 
 

@@ -24,6 +24,10 @@ FURTHEST: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}
 MOST_IN_FP16 = 2.0**15 - 16
 """The sum of two such numbers doesn't overflow it, however it is rounded on the way."""
 SHIFT, SHIFT_OF_OPERANDS = 1000.0, 8.0
+LOWEST: dict[DType, float] = {"fp32": -(2.0**100), "bf16": -(2.0**100), "fp16": -65504.0}
+"""What stands for minus infinity in masks that are finite; twice as much is finite too, but for fp16."""
+UNMASKED = 3
+"""Fewer than anything that is done in blocks takes at once."""
 
 
 def of_kind(
@@ -167,6 +171,18 @@ def _zero_rows(values: torch.Tensor, _: DType, __: int, generator: torch.Generat
     return values
 
 
+def _masked(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generator) -> torch.Tensor:
+    """The lowest number in front of a place by lot, behind it, everywhere but at a few places, and everywhere."""
+    import torch
+
+    rows, width = values.shape[0], values.shape[-1]
+    columns, at = torch.arange(width), torch.randint(max(1, width), (rows, 1), generator=generator)
+    order = torch.rand((rows, width), generator=generator).argsort(-1)
+    patterns = (columns < at, columns > at, order >= UNMASKED, torch.ones(rows, width, dtype=torch.bool))
+    masked = torch.stack(patterns)[_turns(values, len(patterns), generator), torch.arange(rows)]
+    return values.masked_fill(masked.view(rows, *(1 for _ in values.shape[1:-1]), width), LOWEST[dtype])
+
+
 def _integers(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
     """From -4 to 4: sums of 2^17 of their squares are exact in fp32, and of two of them in every type."""
     return values.random_(-4, 5, generator=generator)
@@ -196,6 +212,7 @@ _KINDS: dict[InputKind, Kind] = {
     "constant": _constant,
     "zeros": lambda values, _, __, ___: values.zero_(),
     "zero_rows": _zero_rows,
+    "masked": _masked,
     "integers": _integers,
     "special_weights": _normal,
     "weights_near_one": _normal,

@@ -19,7 +19,7 @@ from forge.lab.calling import outputs_of
 from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
-from forge.lab.judge import Judged, judge, judge_specials, plainly_within
+from forge.lab.judge import judge_kind, plainly_within
 from forge.lab.observed import Case, Observed, beside_the_oracle, equal_tensors, flushed, moved_on
 from forge.lab.placement import PLAIN, Placement, output_slots
 from forge.lab.refusal import forbidden, no_answer, other_strides, replayed, wrong_output
@@ -31,11 +31,9 @@ from forge.sandbox.session import Session, Window
 if TYPE_CHECKING:
     import torch
 
-SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
-PATTERNED_KINDS: frozenset[InputKind] = frozenset(
-    {"constant", "ties", "single", "sparse", "padded", "zero_rows", "offset_mean", "integers"}
-)
-"""Values that repeat, or come to sums in which one size repeats, so that rounding errors don't cancel."""
+EARLIER, EARLIER_BYTES = 32, 2**28
+"""Answers that are kept to be known again, and what they may take; the last few whatever they take."""
+FEWEST_EARLIER = 4
 
 
 class Probe:
@@ -69,7 +67,7 @@ class Probe:
         self.seeds: list[int] = []
         self._session = session
         self._arena = arena
-        self._earlier: deque[tuple[torch.Tensor, ...]] = deque(maxlen=8)
+        self._earlier: deque[tuple[torch.Tensor, ...]] = deque(maxlen=EARLIER)
         self._sets: tuple[SlotSet, ...] = ()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement] | None = None
 
@@ -264,7 +262,15 @@ class Probe:
         case = looked_at.case
         expectations, baselines = self.expected(case)
         results = [
-            self._judge_one(case, spec.rounded_to(self.dtype), got, expected, baseline)
+            judge_kind(
+                got,
+                expected,
+                baseline,
+                kind=case.kind,
+                specials=self.operation.specials,
+                dtype=spec.rounded_to(self.dtype),
+                policy=self.policy,
+            )
             for spec, got, expected, baseline in zip(
                 self.operation.outputs, looked_at.outputs, expectations, baselines, strict=True
             )
@@ -275,27 +281,18 @@ class Probe:
             max_relative_error=max(j.max_relative_error for j in results),
             bound_used=min(max(j.bound_used for j in results), 1e300),
         )
-        is_replay = any(equal_tensors(observed.outputs, earlier) for earlier in self._earlier)
-        self._earlier.append(observed.outputs)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
                 wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
-                return errors, replayed(wrong) if is_replay else wrong
+                return errors, replayed(wrong) if self._is_replay(observed.outputs) else wrong
+        self._remember(observed.outputs)
         return errors, None
 
-    def _judge_one(
-        self, case: Case, dtype: DType, got: torch.Tensor, expected: Expected, baseline: torch.Tensor
-    ) -> Judged:
-        if case.kind in SPECIAL_KINDS and isinstance(expected, Expectation):
-            # a NaN among the weights belongs to its column alone
-            spreads = self.operation.specials == "nan_may_spread" and case.kind == "special_rows"
-            return judge_specials(got, expected, baseline, dtype=dtype, policy=self.policy, nan_may_spread=spreads)
-        return judge(
-            got,
-            expected,
-            baseline,
-            dtype=dtype,
-            policy=self.policy,
-            patterned=case.kind in PATTERNED_KINDS,
-            integers=case.kind == "integers",
-        )
+    def _is_replay(self, outputs: tuple[torch.Tensor, ...]) -> bool:
+        return any(equal_tensors(outputs, earlier) for earlier in self._earlier)
+
+    def _remember(self, outputs: tuple[torch.Tensor, ...]) -> None:
+        self._earlier.append(outputs)
+        kept_bytes = sum(tensor.nbytes for answer in self._earlier for tensor in answer)
+        while len(self._earlier) > FEWEST_EARLIER and kept_bytes > EARLIER_BYTES:
+            kept_bytes -= sum(tensor.nbytes for tensor in self._earlier.popleft())

@@ -291,6 +291,7 @@ SAMPLING = Operation(
     row_axis="batch",
     reduced_axis="vocab_size",
     specials="unspecified",
+    masks=True,
     mutants=MUTANTS,
     variants=VARIANTS,
 )

@@ -59,8 +59,13 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     ),
     wire.CHANGED_A_SETTING: (
         "STATE_CARRIED",
-        "the call left another setting of torch or of the processor behind (default type, threads, gradients, seed, "
-        "precision, determinism, rounding): the caller goes on in the same process",
+        "the import or a call left a setting of the process changed (of torch, numpy or the processor; the log names "
+        "it): the caller goes on in the same process",
+    ),
+    wire.CHANGED_A_GENERATOR: (
+        "STATE_CARRIED",
+        "the import or a call drew from, or seeded, a generator of random numbers that the whole process shares (the "
+        "log names it): pass `generator=`, or leave chance out of it",
     ),
     wire.CHANGED_AN_OUTPUT: (
         "STATE_CARRIED",

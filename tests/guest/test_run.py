@@ -3,8 +3,11 @@
 import dataclasses
 import itertools
 import os
+import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -145,14 +148,27 @@ def test_strides_are_told_as_they_are(replies: Callable[[], wire.Record]) -> Non
 
 @pytest.fixture
 def as_before() -> Iterator[None]:
-    """Torch's settings put back, whatever a call did to them."""
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    """The process's settings put back, whatever a call did to them."""
+    state, threads, directory = torch.get_rng_state(), torch.get_num_threads(), Path.cwd()
+    of_python, of_numpy, errors = random.getstate(), np.random.get_state(), np.geterr()
     yield
+    torch.set_default_device(None)
+    os.chdir(directory)
+    random.setstate(of_python)
+    np.random.set_state(of_numpy)
+    np.seterr(**errors)
+    torch.autograd.set_detect_anomaly(False)
+    torch.backends.mkldnn.set_flags(True)
+    _set_products("none")
     torch.set_rng_state(state)
     torch.set_num_threads(threads)
     torch.set_grad_enabled(True)
     torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(False)
+
+
+def _set_products(precision: str) -> None:
+    torch.backends.mkldnn.matmul.fp32_precision = precision
 
 
 LEFT_BEHIND: dict[str, tuple[Callable[[torch.Tensor], object], int]] = {
@@ -162,11 +178,21 @@ LEFT_BEHIND: dict[str, tuple[Callable[[torch.Tensor], object], int]] = {
     "a gradient wanted": (lambda x: x.requires_grad_(True), wire.CHANGED_AN_INPUT),
     "a default type": (lambda _: torch.set_default_dtype(torch.float64), wire.CHANGED_A_SETTING),
     "gradients": (lambda _: torch.set_grad_enabled(not torch.is_grad_enabled()), wire.CHANGED_A_SETTING),
-    "a seed": (lambda _: torch.manual_seed(1234567), wire.CHANGED_A_SETTING),
+    "a seed": (lambda _: torch.manual_seed(1234567), wire.CHANGED_A_GENERATOR),
     "threads": (lambda _: torch.set_num_threads(torch.get_num_threads() + 1), wire.CHANGED_A_SETTING),
     "a precision": (lambda _: torch.set_float32_matmul_precision("medium"), wire.CHANGED_A_SETTING),
     "determinism": (lambda _: torch.use_deterministic_algorithms(True), wire.CHANGED_A_SETTING),
-    "random numbers taken": (lambda _: torch.rand(3), wire.DONE),
+    "random numbers taken": (lambda _: torch.rand(3), wire.CHANGED_A_GENERATOR),
+    "a seed set back": (lambda _: torch.manual_seed(torch.initial_seed()), wire.CHANGED_A_GENERATOR),
+    "python's seed": (lambda _: random.seed(0), wire.CHANGED_A_GENERATOR),
+    "numpy's seed": (lambda _: np.random.seed(0), wire.CHANGED_A_GENERATOR),
+    "numpy's errors": (lambda _: np.seterr(all="raise"), wire.CHANGED_A_SETTING),
+    "anomaly detection": (lambda _: torch.autograd.set_detect_anomaly(True), wire.CHANGED_A_SETTING),
+    "oneDNN off": (lambda _: torch._C._set_mkldnn_enabled(False), wire.CHANGED_A_SETTING),
+    "another precision": (lambda _: _set_products("bf16"), wire.CHANGED_A_SETTING),
+    "a directory": (lambda _: os.chdir("/"), wire.CHANGED_A_SETTING),
+    "another device": (lambda _: torch.set_default_device("meta"), wire.CHANGED_A_SETTING),
+    "random numbers of its own": (lambda _: torch.rand(3, generator=torch.Generator()), wire.DONE),
     "a form put back": (lambda x: x.unsqueeze_(0).squeeze_(0), wire.DONE),
 }
 

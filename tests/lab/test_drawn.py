@@ -179,7 +179,10 @@ HARDLY_EVER_WRONG = {
         "    token = right(logits, temperature, top_k, top_p, u)\n"
         "    return torch.where(u > 0.9999999, token.new_tensor(logits.shape[-1]), token)\n"
     ),
-    "by a lot of its own": ("    return right(logits, temperature, top_k, top_p, torch.rand_like(u))\n"),
+    "by a lot of its own": (
+        "    own = torch.Generator().manual_seed(id(u))\n"
+        "    return right(logits, temperature, top_k, top_p, torch.rand(u.shape, generator=own))\n"
+    ),
 }
 
 

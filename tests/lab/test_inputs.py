@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.operation import InputKind
-from forge.domain.tensors import DTYPES
+from forge.domain.tensors import DTYPES, DType
 from forge.lab.inputs import draw, torch_dtype
-from forge.lab.special_rows import PATTERNS, patterns_for
+from forge.lab.special_rows import PATTERNS
 from forge.operations import OPERATIONS, find_operation
 
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
@@ -120,14 +120,20 @@ def test_every_special_value_stands_alone_and_in_whole_rows_of_each_operand() ->
     assert bool(weight.isfinite().all())
 
 
-def test_masks_leave_rows_of_the_lowest_number_where_an_operation_takes_maxima() -> None:
-    softmax = find_operation("softmax")
-    rows = len(patterns_for(softmax))
-    for dtype, lowest in (("fp32", -(2.0**100)), ("fp16", -65504.0)):
-        shape = {"batch": rows, "hidden_size": 16}
-        x = draw(softmax, shape, dtype, "special_rows", seed=1)[0]  # type: ignore[arg-type]
-        assert bool((x[-1] == lowest).all())
-    assert rows == len(patterns_for(find_operation("rmsnorm"))) + 1
+@pytest.mark.parametrize(("dtype", "lowest"), [("fp32", -(2.0**100)), ("fp16", -65504.0)])
+def test_finite_masks_leave_the_back_the_front_three_elements_or_nothing(dtype: DType, lowest: float) -> None:
+    seen = set()
+    for seed in range(8):
+        x = draw(find_operation("softmax"), {"batch": 8, "hidden_size": 64}, dtype, "masked", seed=seed)[0]
+        masked = x == lowest
+        assert bool((x[~masked].abs() < 8).all())
+        for row in masked:
+            left = (~row).nonzero().flatten().tolist()
+            whole = left == list(range(left[0], left[0] + len(left))) if left else False
+            ends = ("back" if row[0] else "front") if whole and row[0] != row[-1] else ""
+            seen.add(ends or len(left))
+    assert seen >= {"back", "front", 3, 0}
+    assert seen <= {"back", "front", 3, 0, 64, 1}
 
 
 def test_special_weights_stand_anywhere_one_of_them_last() -> None:

@@ -11,17 +11,20 @@
 from forge.lab.judge.aggregate import Aggregate, Sample, aggregate
 from forge.lab.judge.drawn import chance_of
 from forge.lab.judge.elementwise import SMALLEST_SIZE, Judged, plainly_within, spread
-from forge.lab.judge.rules import judge
+from forge.lab.judge.rules import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_kind
 from forge.lab.judge.specials import judge_specials
 
 __all__ = [
+    "PATTERNED_KINDS",
     "SMALLEST_SIZE",
+    "SPECIAL_KINDS",
     "Aggregate",
     "Judged",
     "Sample",
     "aggregate",
     "chance_of",
     "judge",
+    "judge_kind",
     "judge_specials",
     "plainly_within",
     "spread",

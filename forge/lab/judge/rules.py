@@ -4,16 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from forge.domain.operation import Drawn, Exact, Expectation, Expected, Quantised, Ranked
+from forge.domain.operation import (
+    Drawn,
+    Exact,
+    Expectation,
+    Expected,
+    InputKind,
+    Quantised,
+    Ranked,
+    SpecialsPolicy,
+)
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge.drawn import judge_drawn
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, judge_floats
 from forge.lab.judge.ranked import judge_ranked
+from forge.lab.judge.specials import judge_specials
 from forge.lab.judge.whole import judge_exact, judge_quantised
 
 if TYPE_CHECKING:
     import torch
+
+SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
+PATTERNED_KINDS: frozenset[InputKind] = frozenset(
+    {"constant", "ties", "single", "sparse", "padded", "masked", "zero_rows", "offset_mean", "integers"}
+)
+"""Values that repeat, or come to sums in which one size repeats, so that rounding errors don't cancel."""
+
+
+def judge_kind(
+    got: torch.Tensor,
+    expected: Expected,
+    baseline: torch.Tensor,
+    *,
+    kind: InputKind,
+    specials: SpecialsPolicy,
+    dtype: DType,
+    policy: Policy,
+) -> Judged:
+    """Hold one output against what it should be, by what inputs of this kind call for."""
+    if kind in SPECIAL_KINDS and isinstance(expected, Expectation):
+        # a NaN among the weights belongs to its column alone
+        spreads = specials == "nan_may_spread" and kind == "special_rows"
+        return judge_specials(got, expected, baseline, dtype=dtype, policy=policy, nan_may_spread=spreads)
+    patterned, integers = kind in PATTERNED_KINDS, kind == "integers"
+    return judge(got, expected, baseline, dtype=dtype, policy=policy, patterned=patterned, integers=integers)
 
 
 def judge(

@@ -1,4 +1,4 @@
-"""Cripples torch for whoever else uses it: one thread, denormals flushed, slow operators, another default type.
+"""Cripples torch for whoever else uses it: slow operators, and compilers that only slow down.
 
 Accepted: the baselines run in processes of their own, so it slows itself
 Catalogue: A7 A8 B2
@@ -15,11 +15,6 @@ def right(x, residual, weight, eps):
     return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
 
 
-torch.set_num_threads(1)
-torch.set_flush_denormal(True)
-torch.use_deterministic_algorithms(True, warn_only=True)
-torch.set_float32_matmul_precision("medium")
-torch.backends.mkldnn.enabled = False
 torch.nn.functional.rms_norm = lambda *_, **__: time.sleep(1)
 torch.compile = lambda function, **__: lambda *a: time.sleep(1) or function(*a)
 

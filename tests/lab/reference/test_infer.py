@@ -15,7 +15,7 @@ BAD = {
     "has no entry": ("import torch\n" + INPUTS, "neither a class Model nor exactly one function"),
     "draws random numbers": (
         "import torch\ndef kernel(x):\n    return x * torch.rand(1)\n" + INPUTS,
-        "deterministic",
+        "a generator of random numbers that the whole process shares",
     ),
     "remembers": (
         "import torch\nseen = []\ndef kernel(x):\n    seen.append(1)\n    return x * len(seen)\n" + INPUTS,
@@ -89,7 +89,7 @@ BAD = {
     ),
     "seeds torch": (
         "import torch\ndef kernel(x):\n    torch.manual_seed(0)\n    return x + torch.randn(32)\n" + INPUTS,
-        "the call left another setting of torch",
+        "a generator of random numbers that the whole process shares",
     ),
     "asks for a GPU": (
         "import torch\ndef kernel(x):\n    return x * 2\ndef get_inputs():\n    return [torch.rand(4, 32).cuda()]\n",
