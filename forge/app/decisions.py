@@ -115,12 +115,11 @@ def _decide(
         (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
     )
     workspace.catch_up()
-    last = workspace.keyring.last
     return {
         "seq": appended.first_seq,
         "event_hash": appended.head_hash,
         "actor": workspace.actor,
-        "signed_size": last.size if last and last.size >= appended.first_seq else None,
+        "signed_size": workspace.signed_size(appended.first_seq),
     }
 
 

@@ -268,6 +268,11 @@ class Workspace:
         if any(True for _ in self.ledger.rows(after_seq=signed_seq, types=DECISIVE, limit=1)):
             issue(self.ledger, self.keyring, actor=SIGNER)
 
+    def signed_size(self, seq: int) -> int | None:
+        """The size of its own last checkpoint, if that covers the event; None where the key isn't here."""
+        last = self.keyring.last
+        return last.size if last and last.size >= seq else None
+
     @property
     def publication(self) -> Publication:
         """What is published of the ledger."""

@@ -10,6 +10,7 @@ from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
 from forge.cli.output import emit_json, emit_table, emit_text, reporting, short
+from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
 
@@ -215,9 +216,13 @@ def _bench(workspace: "Workspace", run: str) -> Answer:
 
 def _promote(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, reads, runs
+    from forge.events import RunSealed
 
     state = runs.take_up(workspace, workspace.find_run(run))
-    return reads.outcome(phases.promote_candidate(workspace, state), workspace=workspace)
+    answer = reads.outcome(phases.promote_candidate(workspace, state), workspace=workspace)
+    sealed = workspace.ledger.newest(RunSealed.TYPE)
+    assert sealed is not None
+    return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
 
 
 def _next(workspace: "Workspace", run: str) -> str:
@@ -237,6 +242,8 @@ def _finish(name: str, answer: Answer, following: str, *, as_json: bool) -> None
 
 
 def _leave(answer: Answer, following: str) -> None:
+    if "signed_size" in answer:
+        say_if_unsigned(answer)
     accepted = answer["verdict"] == "accepted"
     suggest("next" if accepted else "try", following)
     if not accepted:

@@ -110,6 +110,18 @@ def test_a_decision_without_the_private_key_says_that_it_is_unsigned(
     assert "unsigned" not in decide(kept).err
 
 
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_promotion_says_whether_it_is_signed(has_key: bool, home: Path) -> None:
+    benchmarked_run(home)
+    if not has_key:
+        for key in (home / "keys").glob("*.key"):
+            key.unlink()
+    answer = ask("promote", "last", "--home", home, "--json")
+    assert answer.status == 0
+    assert answer.document["signed_size"] == (answer.document["seq"] if has_key else None)
+    assert ("is unsigned" in answer.err) is not has_key
+
+
 def test_a_second_revocation_says_so_and_records_nothing(kept: Path) -> None:
     assert revoke(kept).status == 0
     events = history(kept)
