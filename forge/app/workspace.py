@@ -132,13 +132,14 @@ class Workspace:
 
     @classmethod
     def open(cls, home: Path, *, read_only: bool = False) -> "Workspace":
-        """Open a workspace; raise WorkspaceNotFound or LedgerCorrupt."""
+        """Open a workspace, to be read where nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
         path = home / LEDGER_FILE
         if not path.exists():
             raise WorkspaceNotFound(
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
             )
         policy = load_policy(home)
+        read_only = read_only or not os.access(home, os.W_OK)
         ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
         try:
             keyring = Keyring(home / KEYS_FOLDER, signing_state(ledger).name)

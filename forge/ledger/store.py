@@ -255,5 +255,5 @@ class Ledger:
 
     def _transaction(self) -> WriteTransaction:
         if self._writing is None:
-            raise StorageFailed(f"{self.path}: opened for reading only; nothing was written")
+            raise StorageFailed(f"{self.path}: opened for reading only: expected a folder that you may write to")
         return self._writing

@@ -14,8 +14,10 @@ import pytest
 
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked_run
+from tests.candidates import EXAMPLES
 from tests.cli.asking import SHAPE, Answer, ask, create_task, files, history, ledger_stands
 from tests.cli.test_signing import roll_back
+from tests.unwritable import obey_modes, unwritable
 
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
 
@@ -299,15 +301,23 @@ def test_mistakes_with_bundles_are_told_in_one_line(home: Path, elsewhere: Path,
     assert (history(elsewhere), files(elsewhere) - {"kernel_registry.db.import.lock"}) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-def test_a_folder_that_is_read_only_is_refused_in_one_line(home: Path, tmp_path: Path) -> None:
-    home.chmod(0o555)
-    try:
-        for command in (("run", "list"), ("ledger", "recover")):
-            answer = ask(*command, "--home", home)
-            assert (answer.status, "denied" in answer.error.lower()) == (1, True), answer
-    finally:
-        home.chmod(0o755)
+def test_where_nothing_can_be_written_reading_answers_and_writing_says_so(home: Path, tmp_path: Path) -> None:
+    def asked(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "forge", *map(str, arguments), "--home", str(home)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=obey_modes)
+
+    before = history(home)
+    with unwritable(home):
+        for reading in (("run", "list"), ("run", "show", "last"), ("kernel", "list"), ("audit", "rejections")):
+            answer = asked(*reading)
+            assert (answer.returncode, "error" in answer.stderr) == (0, False), answer
+        assert asked("ledger", "backup", tmp_path / "copy").returncode == 0
+        for writing in (("run", "abort", "last"), ("submit", "last", EXAMPLES / "honest_cpp"), ("ledger", "recover")):
+            answer = asked(*writing)
+            assert answer.returncode == 1, answer
+            assert "opened for reading only: expected a folder that you may write to" in answer.stderr
+            assert "Traceback" not in answer.stderr
+    assert history(home) == before
 
 
 def test_an_older_ledger_is_backed_up_after_it_was_brought_up_to_date(tmp_path: Path) -> None:

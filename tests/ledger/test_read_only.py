@@ -1,22 +1,19 @@
 """A ledger is read where nothing can be written, and reading never changes its file."""
 
-import ctypes
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from forge.ledger.copies import copy_database
 from forge.ledger.store import Ledger
+from tests.unwritable import obey_modes, unwritable
 
 from .making import fill, open_ledger
 
-CAP_DAC_OVERRIDE, PR_CAPBSET_DROP = 1, 24
 READ = """
 import sys
 from pathlib import Path
@@ -35,30 +32,12 @@ except ForgeError as error:
 """
 
 
-def obey_modes() -> None:
-    """Take root's right to write whatever the modes say; whoever isn't root has none."""
-    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
-
-
 def read_in_another_process(path: Path) -> list[str]:
     answer = subprocess.run(
         [sys.executable, "-c", READ, path], capture_output=True, text=True, check=False, preexec_fn=obey_modes
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout.splitlines()
-
-
-@contextmanager
-def unwritable(folder: Path) -> Iterator[None]:
-    before = sorted(os.listdir(folder))
-    folder.chmod(0o555)
-    try:
-        answer = subprocess.run(["touch", folder / "x"], capture_output=True, check=False, preexec_fn=obey_modes)
-        assert answer.returncode != 0, "the folder can be written to"
-        yield
-    finally:
-        folder.chmod(0o755)
-    assert sorted(os.listdir(folder)) == before
 
 
 @pytest.fixture
