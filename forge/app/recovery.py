@@ -52,7 +52,9 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
     """
     presence = workspace.presence
     if presence is None:
-        raise StorageFailed(f"{str(workspace.home)!r} was opened for reading only: expected a folder that you may write to")
+        raise StorageFailed(
+            f"{str(workspace.home)!r} was opened for reading only: expected a folder that you may write to"
+        )
     crashed = presence.after_a_crash
     with presence.alone() as alone:
         if not alone:

@@ -32,7 +32,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     before = surroundings.look(())
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
-        plain = not any(f["wrap"] for f in listed)
+        plain = all(f["wrap"] == "none" for f in listed)
         status = before.status_after(()) if plain else wire.DONE  # what makes modules draws their weights
         if status == wire.DONE:
             return loaded

@@ -1,5 +1,6 @@
 """Does it hold at sizes the author wasn't shown: one, primes, around powers of two, drawn by lot, large, held out?"""
 
+import math
 import random
 from collections.abc import Mapping
 
@@ -32,6 +33,8 @@ MANY_ROWS, FEW_COLUMNS = 65_537, 5
 LARGE_BYTES = 4 * 2**20
 """Of the largest operand, where the public shape is smaller."""
 MOST_ELEMENTS = 2**20
+MOST_DRAWN = 2**23
+"""Elements of the largest operand beside many rows or a wide one."""
 
 
 def examine(probe: Probe) -> Finding:
@@ -91,14 +94,26 @@ def _large(probe: Probe) -> list[Mapping[str, int]]:
     narrow = {**probe.shape, **{axis: min(FEW_COLUMNS, probe.shape[axis]) for axis in probe.operation.free_axes}}
     shapes = [
         {**narrow, rows: MANY_ROWS, reduced: FEW_COLUMNS},
-        {**narrow, rows: 2, reduced: wide},
+        _as_drawable(probe, {**narrow, rows: 2, reduced: wide}),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: MANY_ROWS} for axis in probe.operation.free_axes),
     ]
     row = _elements({**probe.shape, rows: 1})
     large = {**probe.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[probe.dtype] // row + 1}
     if large[rows] > probe.shape[rows]:
         shapes.append(large)
-    return [shape for shape in shapes if _elements(shape) <= 2 * MOST_ELEMENTS + row and probe.fits(shape, 1)]
+    return [shape for shape in shapes if _is_drawable(probe, shape) and probe.fits(shape, 1)]
+
+
+def _as_drawable(probe: Probe, shape: Mapping[str, int]) -> Mapping[str, int]:
+    """The shape, with free axes of one where its operands would be too large, as a long cache of keys is."""
+    if _is_drawable(probe, shape):
+        return shape
+    return {**shape, **dict.fromkeys(probe.operation.free_axes, 1)}
+
+
+def _is_drawable(probe: Probe, shape: Mapping[str, int]) -> bool:
+    operands = (*probe.operation.inputs, *probe.operation.returned)
+    return max(math.prod(spec.sizes(shape)) for spec in operands) <= MOST_DRAWN
 
 
 def _elements(shape: Mapping[str, int]) -> int:
