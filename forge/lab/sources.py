@@ -6,6 +6,8 @@ never launched.
 """
 
 import ast
+import io
+import tokenize
 import warnings
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -68,12 +70,26 @@ def examine_sources(
 
 
 def parse_kernel(kernel: str) -> ast.Module | Failed:
-    """The syntax tree of kernel.py, or why there is none."""
+    """The syntax tree of kernel.py, or why there is none.
+
+    What Python runs must be what is read here: a first line may declare another encoding (PEP 263), in which a
+    comment has line ends that UTF-8 hasn't.
+    """
+    declared = _declared_encoding(kernel)
+    if declared != "utf-8":
+        return _failed("STATIC_POLICY", f"kernel.py says that its text is {declared!r}, expected 'utf-8': save it so")
     try:
         with warnings.catch_warnings(action="ignore"):  # what the parser finds odd is the candidate's own affair
             return ast.parse(kernel, filename="kernel.py")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
         return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
+
+
+def _declared_encoding(kernel: str) -> str:
+    try:
+        return tokenize.detect_encoding(io.BytesIO(kernel.encode()).readline)[0]
+    except SyntaxError as error:
+        return str(error)
 
 
 def _forbidden(found: SourceFinding, language: str) -> Failed:

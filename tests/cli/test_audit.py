@@ -55,6 +55,8 @@ REFUSED_SQL = (
     "SELECT * FROM pragma_database_list",
     "SELECT sql FROM sqlite_master",
     "SELECT name FROM sqlite_schema",
+    "WITH kernels AS (SELECT name, sql FROM sqlite_master) SELECT * FROM kernels",
+    "WITH kernels AS (SELECT sql FROM main.SQLITE_SCHEMA) SELECT * FROM kernels",
     "SELECT * FROM cursor",
     "SELECT entry FROM kernel_documents",
     "SELECT run_id FROM (SELECT * FROM trials)",

@@ -122,7 +122,8 @@ def confine(connection: sqlite3.Connection, *, names: frozenset[str], deadline: 
 def _allowing(names: frozenset[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
     """What SQLite may compile. `inside` is the view through which a table is read.
 
-    A read of no column counts rows; SQLite asks it of the statement's own WITH tables as well, by their names.
+    A read of no column counts rows; SQLite asks it of the statement's own WITH tables as well, by their names. Such a
+    table may be named as a view is: SQLite's own tables can't be read through either.
     """
 
     def allow(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:
@@ -130,7 +131,9 @@ def _allowing(names: frozenset[str]) -> Callable[[int, str | None, str | None, s
             case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_RECURSIVE:
                 allowed = True
             case sqlite3.SQLITE_READ:
-                allowed = first in names or inside in names or first in TABLE_FUNCTIONS or second == ""
+                schema = first is not None and first.lower().startswith("sqlite_")
+                known = first in names or inside in names or first in TABLE_FUNCTIONS or second == ""
+                allowed = known and not schema
             case sqlite3.SQLITE_FUNCTION:
                 allowed = second is not None and second.lower() not in FORBIDDEN_FUNCTIONS
             case _:

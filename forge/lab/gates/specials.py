@@ -16,6 +16,8 @@ from forge.lab.room import narrowed, odd_width
 from forge.lab.special_rows import PATTERNS
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
+MASKED_ROWS = 64
+"""At least, where masks are asked: a token that is drawn beside a wrong edge shows it in some rows only."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 
 
@@ -51,7 +53,8 @@ def _kinds(probe: Probe) -> tuple[InputKind, ...]:
 
 def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
     operation = probe.operation
-    rows = {**probe.shape, operation.row_axis: len(operation.activations) * len(PATTERNS) + 1}
+    count = max(len(operation.activations) * len(PATTERNS) + 1, MASKED_ROWS if operation.masks else 0)
+    rows = {**probe.shape, operation.row_axis: count}
     shapes = (rows, {**rows, operation.reduced_axis: odd_width()}, {**rows, operation.reduced_axis: 1})
     return tuple(narrowed(operation, shape) for shape in shapes)
 
