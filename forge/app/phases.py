@@ -6,6 +6,7 @@ import orjson
 
 from forge.app.briefs import prepare
 from forge.app.device import required_ceilings
+from forge.app.experiment import offered_kernel
 from forge.app.recorded import (
     artifact_of,
     captured_environment,
@@ -15,7 +16,7 @@ from forge.app.recorded import (
     invalidated,
     judged_before,
     report_of,
-    rival_of,
+    rival,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.workspace import Workspace
@@ -78,16 +79,19 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     assert run.verified is not None
     evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
+    offered = offered_kernel(workspace, evidence.task.family)
     measured = benchmark.measure(
         evidence,
         _executor(workspace, required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None),
         artifact,
-        rival=rival_of(workspace, evidence.task.family),
-        earlier=earlier_samples(workspace, run),
+        rival=None if offered is None else rival(workspace, offered),
+        earlier=earlier_samples(workspace, run, evidence.environment),
         rng=workspace.rng,
         progress=progress,
     )
     key = f"bench:{run.run_id}:{evidence.attempt}"
+    if isinstance(measured, Measured) and offered_kernel(workspace, evidence.task.family) != offered:
+        measured = "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside that one"
     if isinstance(measured, str):
         outcome = benchmark.errored(evidence, measured)
     elif isinstance(measured, Failed):
@@ -134,13 +138,18 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     assert run.submitted is not None
     assert run.verified is not None
     assert run.benchmark is not None
+    task = task_of(run)
+    measured_beside = offered_kernel(workspace, task.family, before_seq=run.benchmark.seq)
+    on_offer = offered_kernel(workspace, task.family)
     case = promote.Case(
         run_id=run.run_id,
-        task=task_of(run),
+        task=task,
         submitted=run.submitted.event,
         verified=run.verified,
         benchmark=run.benchmark,
         benchmark_invalidated=invalidated(workspace, run.benchmark.seq),
+        measured_beside=measured_beside.kernel_id if measured_beside else None,
+        on_offer=on_offer.kernel_id if on_offer else None,
         environment=captured_environment(workspace, run.benchmark.event.env_sha256),
         skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
         policy=workspace.policy,

@@ -17,6 +17,7 @@ from forge.events import (
     CandidateSubmitted,
     CandidateVerified,
     EnvironmentCaptured,
+    KernelPromoted,
 )
 from forge.executor.local import isolation
 from forge.lab.job import Rival
@@ -56,27 +57,38 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
     return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
 
 
-def rival_of(workspace: Workspace, family: str) -> Rival | None:
-    """The kernel that the registry offers for a family now: its newest version that nobody withdrew."""
-    newest = offered_kernel(workspace, family)
-    if newest is None:
-        return None
+def rival(workspace: Workspace, offered: KernelPromoted) -> Rival:
+    """What the lab needs of the kernel on offer, to measure a candidate beside it."""
     return Rival(
-        files={file.path: workspace.blobs.get(file.sha256) for file in newest.files},
-        artifact=artifact_of(workspace, newest.artifact_sha256),
-        entry_point=newest.entry_point,
+        files={file.path: workspace.blobs.get(file.sha256) for file in offered.files},
+        artifact=artifact_of(workspace, offered.artifact_sha256),
+        entry_point=offered.entry_point,
     )
 
 
-def earlier_samples(workspace: Workspace, run: RunState) -> Samples | None:
-    """The samples of this run's earlier attempts, which a new one adds to."""
+def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Samples | None:
+    """The samples of this run's earlier attempts, which a new one adds to.
+
+    None where they were taken on another machine, or beside another kernel than the one on offer now: together they
+    would say nothing of either.
+    """
     if run.failure is None:
         return None
     failure = run.failure.event
+    if not _comparable(workspace, run, environment):
+        return None
     digest = failure.workloads[0].samples_sha256 if failure.workloads else None
     if digest is None and failure.report_sha256 is not None:
         digest = orjson.loads(workspace.blobs.get(failure.report_sha256)).get("samples_sha256")
     return parse_samples(workspace.blobs.get(digest)) if digest is not None else None
+
+
+def _comparable(workspace: Workspace, run: RunState, environment: Environment) -> bool:
+    failed, family = run.failure, task_of(run).family
+    assert failed is not None
+    rivals = (offered_kernel(workspace, family), offered_kernel(workspace, family, before_seq=failed.seq))
+    machines = (environment, captured_environment(workspace, failed.event.env_sha256))
+    return rivals[0] == rivals[1] and machines[0].perf_key == machines[1].perf_key
 
 
 def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:

@@ -216,11 +216,10 @@ def _bench(workspace: "Workspace", run: str) -> Answer:
 
 def _promote(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, reads, runs
-    from forge.events import RunSealed
 
     state = runs.take_up(workspace, workspace.find_run(run))
     answer = reads.outcome(phases.promote_candidate(workspace, state), workspace=workspace)
-    sealed = workspace.ledger.newest(RunSealed.TYPE)
+    sealed = workspace.find_run(state.run_id).end
     assert sealed is not None
     return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
 

@@ -36,6 +36,10 @@ class Case:
     verified: Recorded[CandidateVerified]
     benchmark: Recorded[BenchmarkRecorded]
     benchmark_invalidated: bool
+    measured_beside: str | None
+    """The kernel that the family offered when the benchmark was recorded."""
+    on_offer: str | None
+    """The kernel that it offers now."""
     environment: Environment
     """The one that the benchmark names."""
     skills: tuple[str, ...]
@@ -183,6 +187,11 @@ def _stands(case: Case) -> tuple[str, str, bool]:
     return "invalidated" if invalid else "stands", "stands", not invalid
 
 
+def _newest(case: Case) -> tuple[str, str, bool]:
+    met = case.on_offer in (None, case.measured_beside)
+    return f"measured beside {case.measured_beside or 'none'}", f"beside {case.on_offer or 'none'}, on offer now", met
+
+
 def _pairs(case: Case) -> tuple[str, str, bool]:
     pairs = min(workload.process_pairs for workload in case.benchmark.event.workloads)
     return (
@@ -244,6 +253,7 @@ RULES: tuple[_Rule, ...] = (
     _Rule("timing authority", "CLOCK_DISAGREES", _authority),
     _Rule("measured shape", "STATIC_POLICY", _measured),
     _Rule("benchmark stands", "CLOCK_DISAGREES", _stands),
+    _Rule("kernel on offer", "TOO_SLOW", _newest),
     _Rule("process pairs", "NOISE_TOO_HIGH", _pairs),
     _Rule("control", "NOISE_TOO_HIGH", _control),
     _Rule("floor", "BELOW_FLOOR", _floor),

@@ -10,7 +10,7 @@ from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.verdict import Reason
-from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified
+from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified, Event
 from forge.lab.timing import Attempt, Release
 from forge.pipeline import benchmark
 from forge.pipeline.job import Evidence
@@ -88,20 +88,27 @@ def verified(workspace: Workspace, run_id: str, *, artifact_sha256: Digest | Non
 
 def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = None) -> BenchmarkRecorded:
     """Record samples that meet the rule."""
+    event = concluded(workspace, run_id, taken or samples())
+    assert isinstance(event, BenchmarkRecorded), event
+    return event
+
+
+def concluded(workspace: Workspace, run_id: str, taken: Samples) -> Event:
+    """Record what the rule makes of samples."""
     run = workspace.find_run(run_id)
     assert run.verified is not None
     attempt = run.attempts.benchmark + 1
     evidence = dataclasses.replace(gathered(workspace, run_id), attempt=attempt)
     again = samples(candidate_ns=51_000) if evidence.policy.confirmation else None
-    measured = benchmark.Measured(samples=taken or samples(), floor_ns=20_000.0, claims={}, confirmation=again)
-    timed = workspace.record(
-        benchmark.baselines(evidence, measured), run_id=run_id, key=f"bench:{run_id}:{attempt}:made", actor=GATE
-    )
-    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=(timed.first_seq,))
+    measured = benchmark.Measured(samples=taken, floor_ns=20_000.0, claims={}, confirmation=again)
+    timed = benchmark.baselines(evidence, measured)
+    seqs: tuple[int, ...] = ()
+    if timed.events:
+        key = f"bench:{run_id}:{attempt}:made"
+        seqs = (workspace.record(timed, run_id=run_id, key=key, actor=GATE).first_seq,)
+    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=seqs)
     workspace.record(outcome, run_id=run_id, key=f"bench:{run_id}:{attempt}", actor=GATE)
-    event = outcome.events[0]
-    assert isinstance(event, BenchmarkRecorded), event
-    return event
+    return outcome.events[0]
 
 
 def verified_run(home: Path) -> str:

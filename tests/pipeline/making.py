@@ -155,6 +155,8 @@ def case(*, verified: dict[str, Any] | None = None, benchmark: dict[str, Any] | 
         "verified": recorded(judged, 10),
         "benchmark": recorded(timed, 12),
         "benchmark_invalidated": False,
+        "measured_beside": None,
+        "on_offer": None,
         "environment": machine,
         "skills": ("patterns.test-plan",),
         "policy": POLICY,

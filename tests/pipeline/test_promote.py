@@ -67,6 +67,10 @@ BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
         lambda: case(benchmark={"workloads": (timing(), timing(shape={"batch": 5, "hidden_size": 64}))}),
     ),
     "benchmark stands": (lambda: case(benchmark_invalidated=True),),
+    "kernel on offer": (
+        lambda: case(on_offer="newer"),
+        lambda: case(on_offer="newer", measured_beside="older"),
+    ),
     "process pairs": (lambda: case(benchmark={"workloads": (timing(process_pairs=4),)}),),
     "control": (
         lambda: case(benchmark={"workloads": (timing(control=(0.94, 1.0)),)}),
