@@ -48,7 +48,7 @@ def task_of(run: RunState) -> Task:
 
 
 def take_up(workspace: Workspace, run: RunState) -> RunState:
-    """Finish what what a phase leaves to do, or was killed over: claims, the experiment, a seal, a publication."""
+    """Finish what a phase leaves to do, or was killed over: claims, the experiment, a seal, a publication."""
     if run.sealed:
         if run.end is not None and workspace.published_seq < run.end.seq:
             workspace.publish()

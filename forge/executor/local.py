@@ -74,13 +74,11 @@ class LocalExecutor:
         """Of the GPU that jobs run on; a processor's are measured when they are needed."""
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
-        """Judge a candidate; on a GPU, beside other judging only, and the device is looked at afterwards."""
-        if job.gpu is None:
-            with answered(job) as asked:
-                return examine(asked, progress=progress)
-        with turn(lock_of(job.gpu), alone=False, progress=progress), answered(job) as asked:
+        """Judge a candidate, beside other judging only; a GPU is looked at afterwards."""
+        with turn(self._lock_of(job), alone=False, progress=progress), answered(job) as asked:
             examined = examine(asked, progress=progress)
-            require_health(job.gpu)
+            if job.gpu is not None:
+                require_health(job.gpu)
         return examined
 
     def measure(
@@ -97,7 +95,7 @@ class LocalExecutor:
         By its launch plan, where it has one; else by the host's slope.
         """
         plan = kept_plan(artifact)
-        with turn(lock_of(job.gpu) if job.gpu else self._lock, alone=True, progress=progress):
+        with turn(self._lock_of(job), alone=True, progress=progress):
             if plan is not None:
                 rivals = kept_plan(rival.artifact) if rival else None
                 attempt: Attempt | Replays | Failed = measure_replays(job, plan, rivals, rng=rng, progress=progress)
@@ -108,8 +106,8 @@ class LocalExecutor:
                 require_health(job.gpu)
         return attempt
 
-    def floor_ns(self, job: Job, *, set_bytes: int | None = None) -> float:
-        """The fastest time that is believed for the job's shape on this machine; `set_bytes` as in lab/roofline."""
+    def floor_ns(self, job: Job) -> float:
+        """The fastest time that is believed for the job's shape on this machine."""
         operation, ceilings = job.operation, self._ceilings
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
         if job.device == "cpu":
@@ -117,13 +115,16 @@ class LocalExecutor:
         if ceilings is None:
             raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
         written = operation.written_bytes(job.shape, job.dtype)
-        if operation.updates:
-            set_bytes = moved  # of what is updated in place little is touched: a cache may hold it all
+        set_bytes = moved if operation.updates else None  # of what is updated little is touched: a cache may hold it
         return floor_ns(moved, ceilings, written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes)
 
-    def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
-        """What the candidate's bench.py says about it."""
-        return own_claims(job, artifact)
+    def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
+        """What the candidate's bench.py says about it, while nothing else of ours is timed or judged."""
+        with turn(self._lock_of(job), alone=True, progress=progress):
+            return own_claims(job, artifact)
+
+    def _lock_of(self, job: Job) -> Path:
+        return lock_of(job.gpu) if job.gpu else self._lock
 
     def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
         """What a profiler counts in the candidate's launches, while nothing else of ours runs on the device."""
@@ -140,7 +141,7 @@ class LocalExecutor:
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[OperatorTime, ...]:
         """What torch's profiler sees of the candidate's calls, while nothing else of ours runs on the device."""
-        with turn(lock_of(job.gpu) if job.gpu else self._lock, alone=True, progress=progress):
+        with turn(self._lock_of(job), alone=True, progress=progress):
             return count_operators(job, artifact)
 
     def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:

@@ -17,7 +17,6 @@ import torch
 Function = Callable[..., object]
 CONTRACT_FILE = "contract.json"
 MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64", "module_inputs", "module_state"
-WRAPS = frozenset({MODULE, COMPILED, WIDE, INPUTS, STATE})
 """As it is; compiled by torch; in fp64; what get_inputs draws under a seed; what the state dict is under a seed."""
 MOST_DEPTH = 8
 

@@ -16,7 +16,6 @@ COMMAND_HEADER = struct.Struct("!4sI")
 SETUP, GO, TIME = b"SETU", b"GO..", b"TIME"
 """`SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a plan. `GO` has a
 `GO_BODY`, `TIME` a `TIME_BODY`."""
-COMMAND_LIMIT_BYTES = 1 << 20
 GO_BODY = struct.Struct("!QIIIIII4d")
 """Call id, function index, first set, how many sets, cycles over them, whether to retain, which of `ELEMENT_TYPES` is
 torch's default type meanwhile, and up to four scalars.

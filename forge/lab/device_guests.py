@@ -27,8 +27,8 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 ROTATION_BYTES = 128 * 2**20
-"""All sets together: more than twice the last-level cache of any GPU in the table (50 MiB on an H100, 60 on an
-H200)."""
+"""All sets together: more than twice the last-level cache of an H100 or H200 (50 MiB), and more than any in the table
+(96 MiB)."""
 LONG_SETS, LONG_BYTES = 128, 2**30
 """More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
 WHOLE_LIMIT_S = 3600.0

@@ -269,9 +269,7 @@ def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
     """Run the candidate's bench.py in a sandbox of its own; what it prints is a claim."""
     stage = Stage(_candidate_program(job, artifact), job.isolation)
-    limit_s = job.policy.benchmark_limit_s
-    limits = Limits(wall_s=limit_s, cpu_s=int(limit_s * 16), memory_bytes=job.policy.memory_limit_bytes)
     try:
-        return own_benchmark_claims(stage, limits=limits, threads=job.threads)
+        return own_benchmark_claims(stage, limits=job.limits(job.policy.benchmark_limit_s), threads=job.threads)
     finally:
         stage.remove()

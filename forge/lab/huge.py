@@ -47,8 +47,18 @@ def ask(probe: Probe) -> str | Failed:
     observed = probe.call([case])
     if isinstance(observed, Failed):
         return observed
+    rows = shape[probe.operation.row_axis]
     wrong = probe.judge(_at_rows(probe, observed[0], boundary))[1]
-    return wrong or f"{shape[probe.operation.row_axis]} rows, an operand past 2^31 bytes, right around the boundary"
+    if wrong is None:
+        return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
+    return _named(wrong, rows)
+
+
+def _named(wrong: Failed, rows: int) -> Failed:
+    """The failure as one of the whole call: nothing shows it at the few rows that were looked at."""
+    message = f"among {rows} rows, an operand past 2^31 bytes: {wrong.reason.message}"
+    reason = wrong.reason.model_copy(update={"message": message})
+    return dataclasses.replace(wrong, reason=reason, counterexample=None, case=None)
 
 
 def _row_bytes(probe: Probe, spec: TensorSpec) -> int:

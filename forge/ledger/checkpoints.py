@@ -65,13 +65,6 @@ def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
     return newest.event
 
 
-def published(ledger: Ledger) -> dict[str, bytes]:
-    """Files for those who check: the key in force and the newest checkpoint; none where there never was a key."""
-    verifier, newest = signing_state(ledger).verifier, newest_checkpoint(ledger)
-    files = {} if verifier is None else {VERIFIER_FILE: f"{verifier}\n".encode()}
-    return files if newest is None else files | {CHECKPOINT_FILE: newest.note.encode()}
-
-
 def issue(ledger: Ledger, keyring: Keyring, *, actor: str) -> CheckpointPublished:
     """Sign all events there are, record the note, and give it.
 

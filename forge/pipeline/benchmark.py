@@ -18,7 +18,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Progress, Rival
 from forge.lab.statistics import summarise
 from forge.pipeline.job import Evidence, job_of, simulated
-from forge.pipeline.outcome import Outcome
+from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.rule import baseline_used, decide
 from forge.pipeline.samples import Samples, render_samples
 from forge.pipeline.timings import Measured, workload_timing
@@ -45,7 +45,7 @@ def measure(
     job = job_of(evidence)
     try:
         progress("the candidate's own bench.py")
-        claims = executor.own_claims(job, artifact)
+        claims = executor.own_claims(job, artifact, progress=progress)
         attempt = executor.measure(job, artifact, rival, rng=rng, progress=progress)
         if isinstance(attempt, Failed):
             return attempt
@@ -65,7 +65,7 @@ def measure(
             return again
         return replace(measured, confirmation=Samples.of(again))
     except (EnvironmentUnfit, OSError) as error:
-        return str(error)
+        return detail_of(error)
 
 
 def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:

@@ -115,7 +115,7 @@ def create(
         }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=admission)
-    return task, Outcome(events=(created,), files={"task.json": canonical(task)}, blobs=(canonical(held_out),))
+    return task, Outcome(events=(created,), blobs=(canonical(held_out),))
 
 
 def _require_platform(language: Language, target: Target) -> None:

@@ -35,7 +35,7 @@ def create_own(inferred: Inferred, terms: Terms, *, policy: Policy, rng: random.
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=inferred.admission)
     blobs = (inferred.source, canonical(contract), canonical(held_out))
-    return task, Outcome(events=(created,), files={"task.json": canonical(task)}, blobs=blobs)
+    return task, Outcome(events=(created,), blobs=blobs)
 
 
 def tolerance_of(contract: Contract, policy: Policy) -> dict[str, object]:

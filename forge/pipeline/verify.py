@@ -11,7 +11,7 @@ from forge.lab.examine import Examination
 from forge.lab.job import Progress
 from forge.lab.twins import gates_sha256
 from forge.pipeline.job import Evidence, job_of, listed, pack_artifact, simulated
-from forge.pipeline.outcome import Outcome
+from forge.pipeline.outcome import Outcome, detail_of
 
 
 def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -> Outcome:
@@ -20,7 +20,7 @@ def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -
     try:
         examined = executor.examine(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
-        return _errored(evidence, str(error))
+        return _errored(evidence, detail_of(error))
     gates = gates_sha256(evidence.policy)
     report = _report(evidence, examined, gates)
     artifact, artifact_blobs = pack_artifact(examined.artifact)

@@ -57,14 +57,14 @@ class Program:
     wrapper: tuple[str, ...] = ()
     """A program, with its options, that starts the interpreter and watches it."""
     warm: bool = False
-    """Whether guests may be forked from one process that has imported the language's modules. Never those that are
-    timed: their address space layout would be the same for all, where fresh processes differ."""
+    """Whether guests may be forked from one process that has imported the language's modules. Their address space
+    layout is the same for all, where fresh processes differ: a candidate's own process is timed fresh."""
     modules: tuple[str, ...] = ()
     """What that process imports besides."""
     trusted: bool = False
-    """Whether no host code of a candidate is in it: baselines, and launchers of plans."""
+    """Whether it times itself, with no host code of a candidate in it: launchers of plans, and a GPU's baselines."""
     binds: tuple[Bind, ...] = ()
-    """For trusted guests alone: a place to keep compiled baselines in, or where a tool lies."""
+    """Where no candidate is: a place to keep compiled baselines in, or where a tool lies."""
 
 
 def nodes_of(gpu: Device | None) -> tuple[Path, ...]:
