@@ -16,6 +16,7 @@ from pathlib import Path
 
 from forge import __version__
 from forge.app.device import chosen_device
+from forge.app.named_path import resolved
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
@@ -74,7 +75,7 @@ def find_home(named: Path | None) -> Path:
     """The workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
     chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
     if chosen is not None:
-        return chosen.resolve()
+        return resolved(chosen)
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / LEDGER_FILE).exists():

@@ -18,9 +18,10 @@ Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 def run_demo(home: Path | None, *, as_json: bool) -> int:
     """Run it in a new workspace; 0 if the honest kernel was promoted and the cheat refused."""
     from forge.app.demo import demonstrate, story_here
+    from forge.app.named_path import resolved
     from forge.app.workspace import Workspace
 
-    folder = home.resolve() if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
+    folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
     with Workspace.create(folder, origin="forge demo") as workspace:
         told = demonstrate(workspace, story_here(), progress=_reporter)
     if as_json:
