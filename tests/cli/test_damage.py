@@ -80,6 +80,17 @@ def _edit_a_row(home: Path) -> None:
         connection.commit()
 
 
+def _spoil_a_text(home: Path) -> None:
+    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'")
+        for _, guard in guards:
+            connection.execute(guard)
+        connection.commit()
+
+
 def _drop_the_last_row(home: Path) -> None:
     with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -99,6 +110,7 @@ def _truncate(home: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "a row edited": _edit_a_row,
+    "a text of other bytes": _spoil_a_text,
     "a row taken out": _drop_the_last_row,
     "a trigger dropped": lambda home: _sql(home, "DROP TRIGGER event_refuses_update"),
     "half of the file": _truncate,
