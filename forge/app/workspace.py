@@ -56,6 +56,7 @@ DECISIVE = (
 """What a checkpoint is issued for."""
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
+USER_LIMIT = 100
 
 # Before torch is first imported: this process's idle workers must sleep, not spin, while a guest is timed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -295,11 +296,13 @@ class Workspace:
 
 
 def _user() -> str:
-    """The user's name, or number where the system has no name for it."""
+    """The user's name, or number where the system has no name for it, or one that no event could hold."""
     try:
-        return getpass.getuser()
+        name = getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
+    plain = name.isprintable() and name == name.strip() and len(name) <= USER_LIMIT
+    return name if plain else str(os.getuid())
 
 
 def _commit() -> str | None:

@@ -1,12 +1,13 @@
 """Places that a caller names and that can't be: one line and exit 2, never a traceback or a full disk."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.asking import Answer, ask, check_manners
+from tests.cli.asking import Answer, ask, check_manners, create_task, history
 
 
 @pytest.fixture
@@ -60,3 +61,12 @@ def test_a_current_folder_that_is_gone_is_the_callers_mistake(tmp_path: Path, co
     )
     check_manners(Answer(told.returncode, told.stdout, told.stderr), as_json=False)
     assert told.returncode == 2, told.stderr
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\nb", b"\x1b[2J", b" ", b"x" * 500], ids=repr)
+def test_a_user_whose_name_no_event_could_hold_is_known_by_number(
+    name: bytes, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", os.fsdecode(name))
+    create_task(empty)
+    assert history(empty)[-1]["actor"].startswith(f"cli:{os.getuid()}@")
