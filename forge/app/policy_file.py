@@ -5,11 +5,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from forge.app.named_path import read_regular
 from forge.domain.misfit import misfit
 from forge.domain.policy import CONTROL_KIND, Policy
 from forge.errors import UsageError
 
 POLICY_FILE = "policy.toml"
+POLICY_LIMIT_BYTES = 1 << 20
 
 
 def load_policy(home: Path) -> Policy:
@@ -18,7 +20,7 @@ def load_policy(home: Path) -> Policy:
     if not path.exists():
         return Policy()
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_regular(path, limit_bytes=POLICY_LIMIT_BYTES).decode())
     except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise UsageError(f"{str(path)!r} can't be read as TOML: {error}") from error
     try:
