@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, say
+from forge.cli.output import emit_json, say, terminal_width
 
 if TYPE_CHECKING:
     from forge.app.demo import Told
@@ -50,7 +50,7 @@ def _tell(told: "Told") -> None:
 
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[2K")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    console = Console(highlight=False, width=terminal_width() if sys.stdout.isatty() else 100)
     _tell_promotion(told, console.print)
     _tell_refusal(told, console.print)
     found = told.lookup

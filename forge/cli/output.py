@@ -1,6 +1,7 @@
 """What a person or a program gets to see: tables and JSON on stdout, progress and hints on stderr."""
 
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,12 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         table.add_column(Text(visible(column)), overflow="fold", max_width=None if watched else WIDEST_CELL)
     for row in rows:
         table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    Console(width=None if watched else WIDEST).print(table)
+    Console(width=terminal_width() if watched else WIDEST).print(table)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal on stdout; where COLUMNS is 0 it says nothing of them."""
+    return shutil.get_terminal_size().columns
 
 
 def emit_text(text: str) -> None:

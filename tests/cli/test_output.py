@@ -29,3 +29,14 @@ def test_what_a_terminal_would_obey_is_escaped_in_json(obeyed: str, capsys: pyte
     assert obeyed not in said
     assert "é 漢 🙂" in said
     assert json.loads(said) == document
+
+
+@pytest.mark.parametrize("columns", ["0", "", "100"])
+def test_a_table_is_shown_on_a_terminal_whatever_width_the_environment_says(columns: str) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", "from forge.cli.output import emit_table; emit_table('', ('a',), [('shown',)])"]
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        subprocess.run(command, stdout=theirs, check=True, env={**os.environ, "COLUMNS": columns})
+        os.write(theirs, b"the end")  # there is something to read, whatever the table was
+        assert b"shown" in terminal.read(10_000)
+        os.close(theirs)
