@@ -5,7 +5,6 @@ leaves garbage, never a dangling reference.
 """
 
 import base64
-import getpass
 import os
 import random
 import socket
@@ -20,6 +19,7 @@ from forge.app.named_path import resolved
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
+from forge.app.user import user_name
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
@@ -56,7 +56,6 @@ DECISIVE = (
 """What a checkpoint is issued for."""
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
-USER_LIMIT = 100
 
 # Before torch is first imported: this process's idle workers must sleep, not spin, while a guest is timed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -187,7 +186,7 @@ class Workspace:
     @property
     def actor(self) -> str:
         """Who is asking."""
-        return f"cli:{_user()}@{socket.gethostname()}"
+        return f"cli:{user_name()}@{socket.gethostname()}"
 
     def run_states(self) -> runs.RunsState:
         """Every run, folded from the ledger."""
@@ -293,16 +292,6 @@ class Workspace:
     def keep_policy(self) -> str:
         """The policy's digest; its bytes are stored so that the digest can be read."""
         return self.blobs.put(canonical(self.policy))
-
-
-def _user() -> str:
-    """The user's name, or number where the system has no name for it, or one that no event could hold."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
-    plain = name.isprintable() and name == name.strip() and len(name) <= USER_LIMIT
-    return name if plain else str(os.getuid())
 
 
 def _commit() -> str | None:
