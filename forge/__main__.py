@@ -1,5 +1,6 @@
 """`python -m forge` and the command `forge`: errors become one line, a hint, and an exit status."""
 
+import errno
 import gc
 import io
 import os
@@ -9,6 +10,8 @@ INTERRUPTED = 130
 """128 and SIGINT, as shells have it."""
 QUIET_ALLOCATIONS = 100_000
 """So many objects between two looks for garbage: importing makes many and drops none, so looking is for nothing."""
+MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP}
+"""What the system says of a path that can't be, or of a current folder that is gone."""
 
 
 def main() -> None:
@@ -36,6 +39,10 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
+        if error.errno in MISTAKEN:
+            say(f"error: {error}: expected a path that can be followed, from a current folder that is still there")
+            suggest("try", f"{command_of(sys.argv[1:])} --help")
+            sys.exit(2)
         say(f"error: {error}; what was acknowledged is recorded, and nothing after it: make room, then look")
         suggest("try", "forge run list")
         sys.exit(3)

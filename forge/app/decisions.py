@@ -18,6 +18,8 @@ from forge.events.promote import Severity
 Data = dict[str, object]
 REASON_LIMIT = 1000
 EVIDENCE_LIMIT = 32
+NUMBER_DIGITS = 20
+"""More than any event's number has."""
 EVIDENCE_BYTES = 64 * 1024 * 1024
 KERNEL = """
     SELECT family, op, gpu, dtype, status, status_seq, superseded_by, revoked_seq FROM kernels WHERE kernel_id = ?
@@ -160,9 +162,12 @@ def _evidence(workspace: Workspace, given: tuple[str, ...]) -> tuple[str, ...]:
 def _piece(workspace: Workspace, given: str) -> str:
     if given.isascii() and given.isdecimal():
         head = workspace.ledger.head.seq
-        if not 1 <= int(given) <= head:
-            raise UsageError(f"no event {given}: expected 1 to {head}, or a file", hint="forge ledger log")
-        return f"event:{int(given)}:{next(workspace.ledger.rows(after_seq=int(given) - 1, limit=1)).event_hash.hex()}"
+        seq = int(given) if len(given) <= NUMBER_DIGITS else 0
+        if not 1 <= seq <= head:
+            raise UsageError(
+                f"no event {given[:NUMBER_DIGITS]}: expected 1 to {head}, or a file", hint="forge ledger log"
+            )
+        return f"event:{seq}:{next(workspace.ledger.rows(after_seq=seq - 1, limit=1)).event_hash.hex()}"
     path = Path(given)
     try:
         if not path.is_file() or path.stat().st_size > EVIDENCE_BYTES:

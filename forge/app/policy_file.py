@@ -5,11 +5,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from forge.app.named_path import read_regular
 from forge.domain.misfit import misfit
-from forge.domain.policy import Policy
+from forge.domain.policy import CONTROL_KIND, Policy
 from forge.errors import UsageError
 
 POLICY_FILE = "policy.toml"
+POLICY_LIMIT_BYTES = 1 << 20
 
 
 def load_policy(home: Path) -> Policy:
@@ -18,10 +20,21 @@ def load_policy(home: Path) -> Policy:
     if not path.exists():
         return Policy()
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_regular(path, limit_bytes=POLICY_LIMIT_BYTES).decode())
     except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise UsageError(f"{str(path)!r} can't be read as TOML: {error}") from error
     try:
-        return Policy.model_validate(document)
+        policy = Policy.model_validate(_as_fields(document), strict=True)
     except ValidationError as error:
         raise UsageError(f"{str(path)!r}: {misfit(error, Policy)}; docs/reference/policy.md says of each") from error
+    if CONTROL_KIND not in policy.baselines:
+        raise UsageError(
+            f"{str(path)!r}: baselines: got {list(policy.baselines)}, expected {CONTROL_KIND!r} among them: what is "
+            "measured against itself, without which there is no verdict; docs/reference/policy.md says of each"
+        )
+    return policy
+
+
+def _as_fields(document: dict[str, object]) -> dict[str, object]:
+    """TOML's lists as the tuples that fields are; any other type must be the field's own."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}

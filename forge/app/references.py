@@ -2,11 +2,11 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from forge.app.named_path import read_regular
 from forge.app.tasks import Opened, open_run
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
@@ -126,16 +126,11 @@ def _parse_function(untrusted_name: str) -> str:
 def _read(path: Path) -> bytes:
     """The file's bytes: regular, not large, UTF-8 without NUL."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise UsageError(f"the reference {str(path)!r} can't be read ({error.strerror}): expected a file") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise UsageError(f"the reference {str(path)!r} is not a regular file: expected one")
-    with open(descriptor, "rb") as file:
-        content = file.read(FILE_LIMIT_BYTES + 1)
-    if len(content) > FILE_LIMIT_BYTES:
-        raise UsageError(f"the reference {str(path)!r} has more than {FILE_LIMIT_BYTES} bytes: expected source text")
+        content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
+    except (OSError, ValueError) as error:
+        why = str(error) if isinstance(error, ValueError) else error.strerror
+        message = f"the reference {str(path)!r} can't be read ({why}): expected a file of source text"
+        raise UsageError(message) from error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

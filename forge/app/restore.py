@@ -12,9 +12,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
+from forge.app.named_path import read_regular
 from forge.app.policy_file import POLICY_FILE, load_policy
 from forge.app.recovery import RECOVERY
 from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, new_id, now
+from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored
 from forge.ledger.audit import audit
@@ -30,6 +32,8 @@ from forge.ledger.signing import SEED_BYTES
 from forge.ledger.store import Ledger
 
 EPOCH_BYTES = 6
+PART_LIMIT_BYTES = 1 << 20
+"""More than a key, a policy or what a backup says of itself has."""
 
 
 def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> Data:
@@ -94,15 +98,25 @@ def _whole(source: Path) -> AuditReport:
     _require_whole(report, source)
     if (source / MANIFEST).exists():
         try:
-            said = Backup.model_validate_json((source / MANIFEST).read_bytes())
-        except (ValidationError, OSError) as error:
-            raise LedgerCorrupt(f"{source / MANIFEST} can't be read ({error}): take another backup") from error
+            said = Backup.model_validate_json(_part_of(source / MANIFEST))
+        except ValidationError as error:
+            raise LedgerCorrupt(
+                f"{source / MANIFEST} can't be read ({misfit(error, Backup)}): take another backup"
+            ) from error
         if (said.size, said.root_hash, said.head_hash) != (report.events, report.root, report.head):
             raise LedgerCorrupt(
                 f"{str(source)!r} was made with {said.size} events and root {said.root_hash}, it has {report.events} "
                 f"and {report.root}: it was changed since; take another backup",
             )
     return report
+
+
+def _part_of(path: Path) -> bytes:
+    """A small file of a backup; raise LedgerCorrupt where it is none."""
+    try:
+        return read_regular(path, limit_bytes=PART_LIMIT_BYTES)
+    except (OSError, ValueError) as error:
+        raise LedgerCorrupt(f"{path} can't be read ({error}): take another backup") from error
 
 
 def _require_whole(report: AuditReport, folder: Path) -> None:
@@ -128,7 +142,7 @@ def _copy_keys(theirs: Keyring, mine: Keyring) -> None:
         make_folder(mine.folder)
         mine.folder.chmod(FOLDER)
         for key in keys:
-            write_durably(mine.folder / key.name, key.read_bytes(), mode=PRIVATE)
+            write_durably(mine.folder / key.name, _part_of(key), mode=PRIVATE)
     if theirs.last is not None:
         mine.remember(theirs.last.note)
 
@@ -167,7 +181,7 @@ def _copy_files(source: Path, home: Path, *, progress: Progress) -> None:
             if sealed:
                 make_read_only(target)
     if (source / POLICY_FILE).exists() and not (home / POLICY_FILE).exists():
-        write_durably(home / POLICY_FILE, (source / POLICY_FILE).read_bytes(), mode=0o644)
+        write_durably(home / POLICY_FILE, _part_of(source / POLICY_FILE), mode=0o644)
 
 
 def _restored(ledger: Ledger, keyring: Keyring) -> LedgerRestored:

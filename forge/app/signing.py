@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from forge.app.named_path import resolved
 from forge.app.workspace import KEYS_FOLDER, Workspace
 from forge.errors import UnknownName, UsageError
 from forge.events import KernelPromoted, KernelRevoked
@@ -100,4 +101,4 @@ def _shown(workspace: Workspace, issued: CheckpointPublished) -> Data:
 def _write(target: Path, text: str) -> None:
     if not target.parent.is_dir() or target.is_dir():
         raise UsageError(f"can't write {str(target)!r}: expected a file's name in a folder that exists")
-    write_durably(target.resolve(), text.encode(), mode=PUBLIC)
+    write_durably(resolved(target), text.encode(), mode=PUBLIC)

@@ -5,7 +5,6 @@ leaves garbage, never a dangling reference.
 """
 
 import base64
-import getpass
 import os
 import random
 import socket
@@ -16,9 +15,11 @@ from pathlib import Path
 
 from forge import __version__
 from forge.app.device import chosen_device
+from forge.app.named_path import resolved
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
+from forge.app.user import user_name
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
@@ -74,7 +75,7 @@ def find_home(named: Path | None) -> Path:
     """The workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
     chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
     if chosen is not None:
-        return chosen.resolve()
+        return resolved(chosen)
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / LEDGER_FILE).exists():
@@ -185,7 +186,7 @@ class Workspace:
     @property
     def actor(self) -> str:
         """Who is asking."""
-        return f"cli:{_user()}@{socket.gethostname()}"
+        return f"cli:{user_name()}@{socket.gethostname()}"
 
     def run_states(self) -> runs.RunsState:
         """Every run, folded from the ledger."""
@@ -291,14 +292,6 @@ class Workspace:
     def keep_policy(self) -> str:
         """The policy's digest; its bytes are stored so that the digest can be read."""
         return self.blobs.put(canonical(self.policy))
-
-
-def _user() -> str:
-    """The user's name, or number where the system has no name for it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _commit() -> str | None:

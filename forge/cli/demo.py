@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, say
+from forge.cli.output import emit_json, say, terminal_width
 
 if TYPE_CHECKING:
     from forge.app.demo import Told
@@ -18,9 +18,10 @@ Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 def run_demo(home: Path | None, *, as_json: bool) -> int:
     """Run it in a new workspace; 0 if the honest kernel was promoted and the cheat refused."""
     from forge.app.demo import demonstrate, story_here
+    from forge.app.named_path import resolved
     from forge.app.workspace import Workspace
 
-    folder = home.resolve() if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
+    folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
     with Workspace.create(folder, origin="forge demo") as workspace:
         told = demonstrate(workspace, story_here(), progress=_reporter)
     if as_json:
@@ -49,7 +50,7 @@ def _tell(told: "Told") -> None:
 
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[2K")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    console = Console(highlight=False, width=terminal_width() if sys.stdout.isatty() else 100)
     _tell_promotion(told, console.print)
     _tell_refusal(told, console.print)
     found = told.lookup

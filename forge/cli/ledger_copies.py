@@ -89,10 +89,11 @@ def restore(
 
     Example: forge ledger restore ../backups/monday my-kernels
     """
+    from forge.app.named_path import resolved
     from forge.app.restore import restore as go_on_from
 
     with reporting("restore") as progress:
-        done = go_on_from(source, directory.resolve(), accept_loss=accept_loss, progress=progress)
+        done = go_on_from(source, resolved(directory), accept_loss=accept_loss, progress=progress)
     _show(done, "Workspace", as_json=as_json)
     if not done["signs"]:
         say(f"note: the private key isn't here, so nothing is signed: {NEW_KEY}")

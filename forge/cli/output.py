@@ -1,5 +1,7 @@
 """What a person or a program gets to see: tables and JSON on stdout, progress and hints on stderr."""
 
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,13 +10,32 @@ Row = Sequence[object]
 WIDEST, WIDEST_CELL = 100_000, 240
 """Characters of a table and of one cell where nobody is looking: ids and paths stay in one piece, for whatever reads
 them, and a document in a cell doesn't pad every row to its length."""
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal may obey and JSON allows as it is: controls, and marks that turn the direction of text."""
 
 
 def emit_json(document: object) -> None:
-    """One JSON document on stdout."""
+    """One JSON document on stdout, whatever bytes the paths in it have; nothing in it that a terminal would obey."""
     import orjson
 
-    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+    try:
+        content = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except TypeError:  # what was decoded from bytes that are no UTF-8 can't stand in a document
+        content = orjson.dumps(_encodable(document), option=orjson.OPT_INDENT_2)
+    sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", content.decode()) + "\n")
+
+
+def _encodable(document: object) -> object:
+    """A document with the escapes of what UTF-8 can't hold, as tables show them."""
+    match document:
+        case str():
+            return document.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {_encodable(name): _encodable(value) for name, value in document.items()}
+        case list() | tuple():
+            return [_encodable(one) for one in document]
+        case _:
+            return document
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
@@ -32,7 +53,12 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
         table.add_column(Text(visible(column)), overflow="fold", max_width=None if watched else WIDEST_CELL)
     for row in rows:
         table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    Console(width=None if watched else WIDEST).print(table)
+    Console(width=terminal_width() if watched else WIDEST).print(table)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal on stdout; where COLUMNS is 0 it says nothing of them."""
+    return shutil.get_terminal_size().columns
 
 
 def emit_text(text: str) -> None:

@@ -28,9 +28,10 @@ def init(
 
     Example: forge init my-kernels
     """
+    from forge.app.named_path import resolved
     from forge.app.workspace import Workspace
 
-    with Workspace.create(directory.resolve(), origin=origin) as workspace:
+    with Workspace.create(resolved(directory), origin=origin) as workspace:
         made = {"home": str(workspace.home), "ledger_id": workspace.ledger.ledger_id}
     if as_json:
         emit_json(made)

@@ -13,6 +13,8 @@ MeasuredBaseline = Literal["eager", "compile", "vendor"]
 """The reference as PyTorch runs it, as torch.compile makes it, and the vendor's own fused operator."""
 BaselineKind = Literal[MeasuredBaseline, "promoted"]
 """And the kernel that the registry offers now."""
+CONTROL_KIND: MeasuredBaseline = "eager"
+"""The baseline that is also measured against itself: without it there is no verdict."""
 TimingAuthority = Literal["launch_plan", "host_slope"]
 """Whose word a time is: a launcher's that holds no host code of the author, or the host's clock on calls."""
 
@@ -27,7 +29,7 @@ class Policy(Value):
     build_limit_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
     verify_limit_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
-    memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 8 * 2**30
+    memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
     baselines: tuple[MeasuredBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
     """Measured through the candidate's own path, where the operation has them; the fastest is the one to beat, or the

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from forge.domain.policy import CONTROL_KIND
 from forge.errors import EnvironmentUnfit
 from forge.lab.each import each
 from forge.lab.finding import Failed
-from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, PROMOTED, baseline_files, baseline_function
+from forge.lab.guests import CANDIDATE, CONTROL, PROMOTED, baseline_files, baseline_function
 from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from forge.domain.operation import Operation
-from forge.domain.policy import BaselineKind, MeasuredBaseline
+from forge.domain.policy import CONTROL_KIND, BaselineKind, MeasuredBaseline
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
 from forge.lab.artifact import staged_files
@@ -32,7 +32,6 @@ from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
 PROMOTED: BaselineKind = "promoted"
-CONTROL_KIND: MeasuredBaseline = "eager"
 WHOLE_LIMIT_S = 7200.0
 """A backstop for guests that mostly wait for their turn; a candidate's own time is limited by the policy."""
 

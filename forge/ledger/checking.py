@@ -21,6 +21,7 @@ from forge.ledger.blobs import BlobStore
 from forge.ledger.bundle import BundleHeader, UntrustedBundle
 from forge.ledger.chain import StoredRow, event_hash
 from forge.ledger.statements import (
+    PAYLOAD_LIMIT_BYTES,
     SELECT_ALL,
     SELECT_FOREIGN,
     SELECT_FOREIGN_HEAD,
@@ -32,6 +33,8 @@ from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
 TOLD_EVERY = 20_000
+NOTE_LIMIT_BYTES = PAYLOAD_LIMIT_BYTES // 4
+"""JSON may double its bytes, and the event that keeps it has more to say."""
 _OF_SIZES = (b'"CheckpointPublished"', b'"LedgerRestored"')
 
 
@@ -95,6 +98,7 @@ def check(
     with ledger.snapshot() as connection:
         here = _Here(ledger, connection, bundle.header.ledger_id)
         _require_no_gap(bundle, here)
+        _require_short_note(bundle)
         reading, required, vouched = _read(bundle, here, progress)
         _require_signed(bundle, reading, vouched, trusted=trusted, before=before)
         provided = _read_blobs(bundle, progress)
@@ -119,6 +123,13 @@ def _require_no_gap(bundle: UntrustedBundle, here: _Here) -> None:
             f"that begins at {here.size + 1} or before (export with --since {here.size})",
             hint="forge ledger imported",
         )
+
+
+def _require_short_note(bundle: UntrustedBundle) -> None:
+    """Refuse a checkpoint under so many signatures that the event which keeps it couldn't be recorded."""
+    size_bytes = len(bundle.header.note.encode())
+    if size_bytes > NOTE_LIMIT_BYTES:
+        raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
 
 
 def _read(bundle: UntrustedBundle, here: _Here, progress: Progress) -> tuple[Reading, dict[bytes, str], int]:

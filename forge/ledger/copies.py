@@ -111,8 +111,9 @@ def runs_in(database: Path) -> dict[str, bool]:
 
 
 def run_folder(root: Path, run_id: str) -> Path | None:
-    """Where a run's files are, sealed or open."""
-    return next((path for path in (root / run_id, root / f"{OPEN_PREFIX}{run_id}") if path.is_dir()), None)
+    """Where a run's files are, sealed or open; a link leads elsewhere, to files that aren't the run's."""
+    places = (root / run_id, root / f"{OPEN_PREFIX}{run_id}")
+    return next((path for path in places if path.is_dir() and not path.is_symlink()), None)
 
 
 def make_durable(root: Path) -> None:

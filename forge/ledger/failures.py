@@ -32,11 +32,21 @@ _PRIMARY = 0xFF
 """An extended result code's low byte is its primary code (sqlite.org/rescode.html)."""
 
 
+_UNDECODABLE = "Could not decode to UTF-8"
+"""What Python's driver says, without a code, of a text column that holds other bytes."""
+
+
+def _not_text(path: Path) -> LedgerCorrupt:
+    return LedgerCorrupt(
+        f"{path}: the database can't be read as a ledger (text that isn't UTF-8): restore it from a backup"
+    )
+
+
 def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
     """The Forge error for a driver's, or None for a mistake in our own use of the driver."""
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
-        return None
+        return _not_text(path) if str(error).startswith(_UNDECODABLE) else None
     name = getattr(error, "sqlite_errorname", "SQLITE")
     primary = extended & _PRIMARY
     if primary in _STORAGE:
@@ -73,10 +83,7 @@ class StorageErrors:
             if translated is not None:
                 raise translated from error
         elif isinstance(error, UnicodeDecodeError):  # a name or a message of SQLite's, out of a damaged page
-            raise LedgerCorrupt(
-                f"{self._path}: the database can't be read as a ledger (text that isn't UTF-8): "
-                "restore it from a backup"
-            ) from error
+            raise _not_text(self._path) from error
         elif isinstance(error, OSError):
             raise StorageFailed(
                 f"{self._path}: the system refused ({error.strerror or error}); nothing was written: "

@@ -114,7 +114,7 @@ class Keyring:
         with storage_errors(path):
             if not path.exists():
                 return None
-            note = path.read_bytes().decode(errors="replace")
+            note = path.read_bytes().decode(errors="replace") if path.is_file() else ""
         lines = note.split("\n")
         if len(lines) < 6 or lines[0] != self.name or not _SIZE.fullmatch(lines[1]) or not _ROOT.fullmatch(lines[2]):
             raise CheckpointRefused(

@@ -66,7 +66,7 @@ def require_inside(name: str) -> str:
 
 
 class NotRegular(Value):
-    """A link, device, pipe or socket: its content isn't in the directory."""
+    """A link, device, pipe or socket, whose content isn't in the directory; or a name that no manifest can hold."""
 
     path: str
 
@@ -81,10 +81,20 @@ def walk(root: Path) -> Iterator[ManifestFile | NotRegular]:
                 name = Path(entry.path).relative_to(root).as_posix()
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(Path(entry.path))
+                elif not _is_text(name):
+                    yield NotRegular(path=os.fsencode(name).decode("utf-8", "backslashreplace"))
                 elif entry.is_file(follow_symlinks=False):
                     yield _hashed(Path(entry.path), name)
                 else:
                     yield NotRegular(path=name)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _hashed(path: Path, name: str) -> ManifestFile | NotRegular:

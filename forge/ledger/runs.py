@@ -26,6 +26,7 @@ OPEN_PREFIX = ".tmp-"
 CAS = "cas"
 SEALED_FOLDER = 0o555
 OPEN_FILE = 0o644
+SEAL_AGAIN = "forge ledger recover"
 RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"
 _RUN_ID = re.compile(RUN_ID)
 
@@ -161,11 +162,19 @@ class RunDirectory:
     def _files(self) -> Iterator[ManifestFile]:
         found = [entry for entry in walk(self.open_path) if entry.path != MANIFEST]
         for entry in sorted(found, key=lambda entry: os.fsencode(entry.path)):
+            path = self.open_path / entry.path
             if isinstance(entry, NotRegular):
                 raise IntegrityError(
-                    f"{entry.path!r} in run {self.run_id!r} is a link or a device: expected plain files"
+                    f"{str(path)!r} is no plain file, or its name isn't text: the run can't be sealed with it; move "
+                    "it away, and seal again",
+                    hint=SEAL_AGAIN,
                 )
-            require_inside(entry.path)
+            try:
+                require_inside(entry.path)
+            except IntegrityError as error:
+                raise IntegrityError(
+                    f"{str(path)!r} can't be sealed: {error.message}; move it away, and seal again", hint=SEAL_AGAIN
+                ) from error
             yield entry
 
     def _make_durable(self, root: Path) -> None:

@@ -3,7 +3,8 @@
 from forge.errors import BlobCorrupt, IntegrityError
 from forge.lookup.choice import Choice
 from forge.lookup.offer import parse_offers
-from forge.lookup.published import POINTER_BYTES, SNAPSHOT_BYTES, is_digest, read_published
+from forge.lookup.published import POINTER_BYTES, SNAPSHOT_BYTES, is_digest, is_text, read_published
+from forge.lookup.question import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,15 +45,20 @@ class Generation:
         if not is_digest(current["sha256"]) or current["snapshot"] != f"lookup-{current['sha256'][:12]}.json":
             raise ValueError(f"current.json names {current['snapshot']!r}, which isn't its digest's name")
         self.sha256: str = current["sha256"]
-        self.ledger_id: str = current["ledger"]["ledger_id"]
-        self.seq: int = current["ledger"]["seq"]
-        self.event_hash: str = current["ledger"]["event_hash"]
+        ledger = current["ledger"]
+        if not (is_text(ledger["ledger_id"]) and is_text(ledger["event_hash"]) and is_size(ledger["seq"])):
+            raise ValueError(f"current.json names the ledger {ledger!r}: expected its id, an event's number and hash")
+        self.ledger_id: str = ledger["ledger_id"]
+        self.seq: int = ledger["seq"]
+        self.event_hash: str = ledger["event_hash"]
         name: str = current["snapshot"]
         self._content = read_published(self.root, name, limit_bytes=SNAPSHOT_BYTES, sha256=self.sha256)
         end = self._content.index(b"\n")
         head = json.loads(self._content[:end] + b"]}")
         _check_schema(head)
         self.gpus: dict[str, str] = dict(head["gpus"])
+        if not all(is_text(gpu) and is_text(arch) for gpu, arch in self.gpus.items()):
+            raise ValueError(f"its GPUs are {self.gpus!r}: expected the architecture of each")
         self._places: dict[Slot, tuple[int, int, int]] = {}
         self._slots: dict[str, list[Slot]] = {}
         self.kernels = 0
@@ -64,6 +70,8 @@ class Generation:
             own = self._slots[op] = [(op, gpu, dtype) for gpu, dtypes in gpus.items() for dtype in dtypes]
             for slot in own:
                 count, length = gpus[slot[1]][slot[2]]
+                if not all(map(is_text, slot)):
+                    raise ValueError(f"slot {slot!r} isn't named by text")
                 if type(count) is not int or type(length) is not int or count < 1 or length < 1:
                     raise ValueError(f"slot {slot!r} has {count!r} kernels in {length!r} bytes")
                 self._places[slot] = (at, at + length, count)

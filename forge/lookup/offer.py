@@ -4,8 +4,8 @@ A snapshot's digest says that its bytes are those that were published, not that 
 """
 
 from forge.lookup.answer import MEASURED, Evidence, Kernel
-from forge.lookup.published import KERNEL_NAME, is_digest, is_plain
-from forge.lookup.question import is_size, octaves
+from forge.lookup.published import KERNEL_NAME, is_digest, is_plain, is_text
+from forge.lookup.question import LARGEST_SIZE, is_size, octaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
     if (untrusted["op"], untrusted["gpu"], untrusted["dtype"]) != slot:
         raise ValueError(f"kernel {kernel_id!r} stands in the slot {slot!r}, which isn't its own")
     for name in TEXTS:
-        if type(untrusted[name]) is not str:
+        if not is_text(untrusted[name]):
             raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text")
     for name in ("status_reason", "superseded_by"):
-        if not isinstance(untrusted[name], str | None):
+        if not (untrusted[name] is None or is_text(untrusted[name])):
             raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text or nothing")
     built = untrusted["artifact_sha256"]
     if not all(is_digest(untrusted[name]) for name in DIGESTS) or not (built is None or is_digest(built)):
@@ -98,8 +98,8 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
         raise ValueError(
             f"kernel {kernel_id!r} has entry point {untrusted['entry_point']!r}: expected a function's name"
         )
-    if not all(type(untrusted[name]) is int for name in SEQS):
-        raise ValueError(f"kernel {kernel_id!r} names events that are no numbers")
+    if not all(is_size(untrusted[name]) for name in SEQS):
+        raise ValueError(f"kernel {kernel_id!r} names events that no ledger has")
 
 
 def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], Point]:
@@ -109,16 +109,23 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
     axes = tuple(sorted(shape))
     sizes = tuple(shape[axis] for axis in axes)
     numbers = [untrusted[name] for name in QUANTITIES]
-    # infinity is no quantity, and NaN fails every comparison
-    if not all(type(number) in {int, float} and 0 < number < float("inf") for number in numbers):
+    if not all(map(_is_quantity, numbers)):
         raise ValueError(f"kernel {entry['kernel_id']!r} has measured {numbers!r}: expected positive numbers")
-    if not axes or not all(map(is_size, sizes)):
+    if not axes or not all(map(is_text, axes)) or not all(map(is_size, sizes)):
         raise ValueError(f"kernel {entry['kernel_id']!r} was measured at {shape!r}: expected a shape")
-    if type(untrusted["baseline"]) is not str or not is_digest(untrusted["samples_sha256"]):
+    if not is_text(untrusted["baseline"]) or not is_digest(untrusted["samples_sha256"]):
         raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline or samples")
-    fields = {**entry, **untrusted, "shape": MappingProxyType(dict(shape))}
+    own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "samples_sha256")}
+    fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}
     measured = MappingProxyType({name: fields[name] for name in MEASURED})
     return axes, Point(sizes, Evidence(measured, 0.0))
+
+
+def _is_quantity(untrusted: object) -> bool:
+    """Whether it is a positive number that any reader of JSON can hold; NaN fails every comparison."""
+    if type(untrusted) is int:
+        return 0 < untrusted <= LARGEST_SIZE
+    return type(untrusted) is float and 0 < untrusted < float("inf")
 
 
 def _refuse(constant: str) -> None:

@@ -21,6 +21,13 @@ def is_digest(untrusted: object) -> bool:
     return isinstance(untrusted, str) and len(untrusted) == 64 and HEX.issuperset(untrusted)
 
 
+def is_text(untrusted: object) -> bool:
+    """Whether it is text that UTF-8 can hold: JSON may name half of a character."""
+    return type(untrusted) is str and (
+        untrusted.isascii() or not any("\ud800" <= one <= "\udfff" for one in untrusted)
+    )
+
+
 def is_plain(untrusted_name: object, allowed: frozenset[str] = FILE_NAME) -> bool:
     """Whether it names something in a folder and nothing elsewhere."""
     if not isinstance(untrusted_name, str) or not 0 < len(untrusted_name) <= NAME_CHARACTERS:

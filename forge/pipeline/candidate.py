@@ -5,8 +5,10 @@ event that names the file and what is wrong with it; an accepted candidate is co
 folder afterwards changes nothing.
 """
 
+import json
 import os
 import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,6 +148,10 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
         kind = type(document).__name__
         return _Refused(f"metadata.json: expected an object, got {kind} {shortened(document)}")
     try:
+        json.loads(untrusted, object_pairs_hook=_named_once, parse_int=str)
+    except (ValueError, RecursionError) as error:
+        return _Refused(f"metadata.json: {error}")
+    try:
         metadata = Metadata.model_validate(document)
     except ValidationError as error:
         return _Refused(f"metadata.json: {misfit(error, Metadata)}")
@@ -158,6 +164,15 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
                 f"metadata.json: {field} is only for the language {field}, the task's is {task.language!r}"
             )
     return metadata
+
+
+def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object's fields; raise ValueError where one is given twice, of which readers would take either."""
+    named = dict(pairs)
+    if len(named) != len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{shortened(twice)} is given more than once: expected each field once")
+    return named
 
 
 def _refusal(message: str, files: dict[str, bytes], *, task: Task, run_id: str) -> Outcome:

@@ -79,7 +79,7 @@ def parse_terms(untrusted_request: Request, policy: Policy) -> Terms:
         dtype=parse_dtype(untrusted_request.dtype),
         objective=untrusted_request.objective,
         minimum_speedup=_parse_minimum(untrusted_request.minimum_speedup, policy),
-        baseline=untrusted_request.baseline,
+        baseline=_parse_baseline(untrusted_request.baseline, policy),
         constraints=_parse_constraints(untrusted_request.constraints),
         model_family=_parse_model_family(untrusted_request.model_family),
     )
@@ -135,6 +135,15 @@ def _parse_minimum(untrusted: float | None, policy: Policy) -> float:
     if untrusted is not None and not policy.minimum_speedup <= untrusted <= 1000:
         raise UsageError(f"minimum speedup {untrusted!r}: expected {policy.minimum_speedup} (the policy's) to 1000")
     return untrusted or policy.minimum_speedup
+
+
+def _parse_baseline(untrusted: BaselineChoice, policy: Policy) -> BaselineChoice:
+    if untrusted != "best" and untrusted not in policy.baselines:
+        raise UsageError(
+            f"baseline {untrusted!r}: expected best, or one that the policy has measured: "
+            f"{', '.join(policy.baselines)}; policy.toml may name more"
+        )
+    return untrusted
 
 
 def require_strength(admission: Admission, *, hint: str) -> None:

@@ -1,10 +1,9 @@
 """The promotion rule for one workload, as docs/measurement.md states it: what was measured against what is asked."""
 
 from forge.domain.evidence import WorkloadTiming
-from forge.domain.policy import BaselineKind, Policy, TimingAuthority
+from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
-from forge.lab.guests import CONTROL_KIND
 from forge.lab.statistics import within_band
 
 

@@ -100,14 +100,21 @@ def _skill(root: Path, record: str) -> Skill:
 def _bytes_of(root: Path, untrusted_path: str) -> bytes:
     """A file of the package, which must be a plain one inside it and of moderate size."""
     path = root / untrusted_path
-    resolved = path.resolve()
-    if not resolved.is_relative_to(root) or resolved != path or not path.is_file():
+    if not _is_plain(root, path):
         message = f"{PACKAGE}: {untrusted_path!r}: expected a plain file inside the package, no link and no way out"
         raise UsageError(message, hint=_INSTALL)
     if path.stat().st_size > MOST_BYTES:
         message = f"{PACKAGE}: {untrusted_path!r} has {path.stat().st_size} bytes: expected at most {MOST_BYTES}"
         raise UsageError(message, hint=_INSTALL)
     return path.read_bytes()
+
+
+def _is_plain(root: Path, path: Path) -> bool:
+    """Whether it is a file below `root` without any link on the way."""
+    try:
+        return path.resolve() == path and path.is_relative_to(root) and path.is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file has, or a link that leads to itself
+        return False
 
 
 def _parse(kind: type[Parsed], untrusted_content: bytes, *, origin: str) -> Parsed:

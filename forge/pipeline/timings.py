@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from forge.domain.digest import Digest
 from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, WorkloadTiming
-from forge.domain.policy import BaselineKind
+from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import Shape
-from forge.lab.guests import CANDIDATE, CONTROL, CONTROL_KIND, HARNESS
+from forge.lab.guests import CANDIDATE, CONTROL, HARNESS
 from forge.lab.replays import Replays
 from forge.lab.statistics import interval, pair_ratios, summarise
 from forge.pipeline.samples import Samples

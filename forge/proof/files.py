@@ -1,5 +1,7 @@
 """Reads what a check is given: files, and a key that is given itself or in a file."""
 
+import os
+import stat
 from pathlib import Path
 
 from forge.errors import UsageError
@@ -26,10 +28,14 @@ def key_of(named: str) -> VerifierKey:
 
 
 def read(path: Path) -> bytes:
-    """A file's bytes; raise UsageError if there is no such file or it is far too large."""
+    """A file's bytes; raise UsageError if it is no regular file or far too large."""
     try:
-        if path.stat().st_size > FILE_LIMIT_BYTES:
-            raise UsageError(f"{str(path)!r} is larger than {FILE_LIMIT_BYTES} bytes")
-        return path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > FILE_LIMIT_BYTES:
+            os.close(descriptor)
+            raise ValueError(f"expected a regular file of at most {FILE_LIMIT_BYTES} bytes")
+        with open(descriptor, "rb") as file:
+            return file.read(FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:
         raise UsageError(f"can't read {str(path)!r}: {error}") from error

@@ -68,6 +68,16 @@ BAD_METADATA: dict[str, tuple[bytes | dict[str, object], str]] = {
     ),
     "unknown key of a megabyte": ({**BASE, "x" * 300_000: 1}, "xxx"),
     "unknown key that clears the screen": ({**BASE, "\x1b[2J\n": 1}, r"\x1b[2J\n"),
+    "a field given twice": (
+        b'{"name": "a", "op": "fused_add_rmsnorm", "language": "cpp", "language": "cuda"}',
+        "'language' is given more than once",
+    ),
+    "a field of a field given twice": (
+        b'{"name": "a", "op": "fused_add_rmsnorm", "language": "cpp", "cpp": {"flags": [], "flags": ["-O3"]}}',
+        "'flags' is given more than once",
+    ),
+    "an integer of thousands of digits": (b'{"name": 1' + b"0" * 5000 + b"}", "metadata.json"),
+    "nested as deep as a reader goes": (b'{"name": ' + b"[" * 1000 + b"]" * 1000 + b"}", "metadata.json"),
     "huge integer": (b'{"name": 1' + b"0" * 400 + b"}", "metadata.json"),
     "a number for the name": ({**BASE, "name": 10**18}, "name: got 1000000000000000000, expected text"),
     "empty name": ({**BASE, "name": ""}, "name: got '', expected at least 1 character"),

@@ -59,6 +59,7 @@ BAD_TASKS = {
     "constraint of undecodable bytes": ({"--constraint": "note=\udcff"}, "note", "expected"),
     "model family of a megabyte": ({"--model-family": "x" * 100_000}, "xxx", "expected"),
     "unknown objective": ({"--objective": "beauty"}, "'beauty'", "latency"),
+    "baseline that isn't measured": ({"--baseline": "compile"}, "'compile'", "expected best"),
     "unknown baseline": ({"--baseline": "yesterday"}, "'yesterday'", "eager"),
 }
 

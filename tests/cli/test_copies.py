@@ -139,6 +139,25 @@ def test_a_backup_of_another_continuation_is_refused(promoted: Path, tmp_path: P
     assert "another continuation" in refused.error
 
 
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_no_run_folder_is_copied_from_where_a_link_leads(command: str, home: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "private.txt").write_text("for nobody else")
+    source = copy_of(home, tmp_path / "backup") if command == "restore" else home
+    (run,) = (source / "forge_runs").glob(".tmp-*")
+    shutil.rmtree(run)
+    run.symlink_to(secret)
+    target = tmp_path / "made"
+    done = (
+        ask("ledger", "restore", source, target)
+        if command == "restore"
+        else ask("ledger", "backup", target, "--home", home)
+    )
+    assert done.status == 0, done.err
+    assert not list(target.rglob("private.txt"))
+
+
 def flip(path: Path, place: int) -> None:
     path.chmod(0o644)
     with path.open("r+b") as stream:

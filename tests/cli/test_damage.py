@@ -25,14 +25,22 @@ BAD_POLICIES = {
     "out of range": ("rounds = 1", "rounds: got 1, expected at least 4;"),
     "another type": ('rounds = "many"', "rounds: got 'many', expected a whole number;"),
     "nan": ("minimum_speedup = nan", "minimum_speedup: got nan, expected a finite number;"),
-    "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes: got inf, expected a finite number;"),
+    "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes: got inf, expected a whole number;"),
     "speedup below one": ("minimum_speedup = 0.5", "minimum_speedup: got 0.5, expected at least 1.0;"),
-    "no baseline": ("baselines = []", "baselines: got [], expected at least 1 of them;"),
+    "no baseline": ("baselines = []", "baselines: got (), expected at least 1 of them;"),
     "unknown baseline": ('baselines = ["mine"]', "baselines.0: got 'mine', expected 'eager', 'compile' or 'vendor';"),
     "unknown wall": (
         'minimum_isolation = "hope"',
         "minimum_isolation: got 'hope', expected 'none', 'bubblewrap' or 'namespaces';",
     ),
+    "more memory than there is": (
+        "memory_limit_bytes = 99999999999999999999",
+        "memory_limit_bytes: got 99999999999999999999, expected at most 17592186044416;",
+    ),
+    "a number as text": ('rounds = "12"', "rounds: got '12', expected a whole number;"),
+    "no as text": ('sanitizer = "no"', "sanitizer: got 'no', expected true or false;"),
+    "true as a number": ("floor_slack = true", "floor_slack: got True, expected a number;"),
+    "no control": ('baselines = ["compile"]', "baselines: got ['compile'], expected 'eager' among them"),
     "not utf-8": ("\udcff = 1", "TOML"),
     "a number of thousands of digits": (f"rounds = {'1' * 5000}", "TOML"),
     "nested too deeply": (f"rounds = {'[' * 10_000}", "TOML"),
@@ -80,6 +88,17 @@ def _edit_a_row(home: Path) -> None:
         connection.commit()
 
 
+def _spoil_a_text(home: Path) -> None:
+    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'")
+        for _, guard in guards:
+            connection.execute(guard)
+        connection.commit()
+
+
 def _drop_the_last_row(home: Path) -> None:
     with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -99,6 +118,7 @@ def _truncate(home: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "a row edited": _edit_a_row,
+    "a text of other bytes": _spoil_a_text,
     "a row taken out": _drop_the_last_row,
     "a trigger dropped": lambda home: _sql(home, "DROP TRIGGER event_refuses_update"),
     "half of the file": _truncate,

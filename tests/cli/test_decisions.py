@@ -155,6 +155,7 @@ def test_an_id_is_not_used_again_after_a_revocation(kept: Path) -> None:
         ((FIRST, "--reason", "x", "--severity", "bad"), "wrong_result"),
         ((FIRST, "--reason", "x", "--evidence", "0"), "no event 0"),
         ((FIRST, "--reason", "x", "--evidence", "9999"), "no event 9999"),
+        ((FIRST, "--reason", "x", "--evidence", "9" * 5000), f"no event {'9' * 20}: expected"),
         ((FIRST, "--reason", "x", "--evidence", "nowhere.txt"), "nowhere.txt"),
         ((FIRST, "--reason", "x", *(("--evidence", "1") * 33)), "at most 32"),
     ],

@@ -15,7 +15,7 @@ BEYOND = {
     "build_limit_s": (0.0, 3601.0),
     "verify_limit_s": (0.0, 3601.0),
     "benchmark_limit_s": (0.0, 7201.0),
-    "memory_limit_bytes": (2**28 - 1,),
+    "memory_limit_bytes": (2**28 - 1, 2**44 + 1),
     "baselines": ((), ("promoted",)),
     "gpu_timing_authority": ("", "events"),
     "confirmation": ("perhaps", 2),

@@ -336,6 +336,22 @@ def test_only_the_key_that_the_ledger_names_signs_a_bundle(here: Machine, bundle
             here.take_in(copy)
 
 
+def test_a_checkpoint_under_so_many_signatures_that_no_event_could_keep_it_is_refused(
+    here: Machine, bundle: Path
+) -> None:
+    with UntrustedBundle(bundle) as opened:
+        note = opened.header.note
+    before = state(here)
+    line = f"\u2014 {'w' * 150} {'A' * 96}\n"
+    resealed(bundle, with_header(note=note + line * 90))
+    with pytest.raises(BundleRefused, match=r"its checkpoint has \d+ bytes, expected at most 4096"):
+        here.take_in(bundle)
+    assert state(here) == before
+    resealed(bundle, with_header(note=note + line * 10))
+    assert here.take_in(bundle).new == 3
+    assert sound(here)
+
+
 def test_the_key_that_is_trusted_must_lead_to_the_one_that_signed(here: Machine, bundle: Path) -> None:
     with UntrustedBundle(bundle) as opened:
         right = parse_key(opened.header.verifier_key)

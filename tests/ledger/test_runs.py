@@ -178,11 +178,29 @@ def test_what_is_not_a_regular_file_is_not_sealed(kind: str, run: RunDirectory) 
         os.mkfifo(odd)
     else:
         odd.symlink_to({"link": "kernel.py", "linked folder": "/etc", "dangling link": "nowhere"}[kind])
-    with pytest.raises(IntegrityError, match="candidate/odd"):
+    with pytest.raises(IntegrityError, match=rf"{run.open_path}/candidate/odd.*move it away"):
         run.seal()
     assert run.open_path.is_dir()
     odd.unlink()
     run.seal()
+
+
+@pytest.mark.parametrize("name", [b"odd\xff", b"odd\n", b"odd\\", b"o" * 220], ids=repr)
+def test_a_name_that_no_manifest_holds_is_told_with_its_place_and_what_to_do(name: bytes, run: RunDirectory) -> None:
+    place = os.fsencode(run.open_path) + b"/candidate/" + name
+    Path(os.fsdecode(place)).write_bytes(b"x")
+    with pytest.raises(IntegrityError, match="move it away") as refused:
+        run.seal()
+    assert f"{run.open_path}/candidate/o" in refused.value.message
+    os.unlink(place)
+    assert run.seal().path.is_dir()
+
+
+def test_a_name_of_other_bytes_in_a_sealed_run_is_found(run: RunDirectory) -> None:
+    sealed = run.seal()
+    sealed.path.chmod(0o755)
+    Path(os.fsdecode(os.fsencode(sealed.path) + b"/odd\xff")).write_bytes(b"x")
+    assert check(sealed.path, sealed.manifest_sha256) == [RunProblem(r"odd\xff", "not_regular")]
 
 
 def test_no_run_means_nothing_to_seal(root: Path) -> None:

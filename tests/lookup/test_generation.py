@@ -12,6 +12,7 @@ from tests.lookup.asking import ASK, publish_kernels, publish_snapshot, shown_ke
 BASE = shown_kernel()
 POINT = BASE["points"][0]
 HUGE = 2**63
+LEDGER = {"ledger_id": "ours", "seq": 1, "event_hash": "0" * 64}
 
 
 def asked(directory):
@@ -48,7 +49,16 @@ LIES = [
     {"superseded_by": {}},
     {"verified_seq": "1"},
     {"promoted_seq": True},
+    {"verified_seq": 10**30},
+    {"promoted_seq": -1},
     {"measured_at": None},
+    {"measured_at": "\ud800"},
+    {"status_reason": "\ud800"},
+    {"points": [{**POINT, "median_ns": 10**400}]},
+    {"points": [{**POINT, "speedup": 10**400}]},
+    {"points": [{**POINT, "high": 2**63}]},
+    {"points": [{**POINT, "baseline": "\ud800"}]},
+    {"points": [{**POINT, "shape": {"\ud800": 1}}]},
     {"verified": [{}]},
     {"verified": [{"batch": []}]},
     {"verified": [{"batch": [1, 2], "hidden_size": [1]}]},
@@ -79,6 +89,12 @@ def test_a_kernel_that_can_be_none_is_refused_when_its_slot_is_asked(tmp_path, l
     publish_kernels(tmp_path, [{**BASE, **lie, "kernel_id": lie.get("kernel_id", "kernel_v1")}])
     with pytest.raises(BlobCorrupt, match="can't be read"):
         asked(tmp_path)
+
+
+def test_a_point_speaks_of_its_own_measurement_only(tmp_path):
+    publish_kernels(tmp_path, [{**BASE, "points": [{**POINT, "benchmark_seq": 10**30, "env_sha256": ["x"]}]}])
+    found = asked(tmp_path).evidence
+    assert (found.benchmark_seq, found.env_sha256) == (BASE["benchmark_seq"], BASE["env_sha256"])
 
 
 def head_and_rest(directory):
@@ -137,8 +153,11 @@ def test_a_wrong_count_and_a_kernel_in_anothers_slot_are_refused(tmp_path, parts
         b'{"schema_version":true,"gpus":{},"slots":{},"kernels":[\n\n]}',
         b'{"schema_version":2,"gpus":{},"slots":{},"kernels":[\n{}\n]}',
         b"\xff\xfe\n",
+        b'{"schema_version":2,"gpus":{"h200":["x"]},"slots":{},"kernels":[\n\n]}',
+        b'{"schema_version":2,"gpus":{"h200":"\\ud800"},"slots":{},"kernels":[\n\n]}',
+        b'{"schema_version":2,"gpus":{},"slots":{"\\ud800":{"h200":{"bf16":[1,2]}}},"kernels":[\n{}\n]}',
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_bytes_that_are_no_snapshot_are_refused(tmp_path, content):
     publish_snapshot(tmp_path, content)
@@ -155,6 +174,11 @@ def test_bytes_that_are_no_snapshot_are_refused(tmp_path, content):
         {"snapshot": 3},
         {"ledger": None},
         {"ledger": {}},
+        {"ledger": {**LEDGER, "seq": 10**30}},
+        {"ledger": {**LEDGER, "seq": "xxxxxxxxxx"}},
+        {"ledger": {**LEDGER, "seq": True}},
+        {"ledger": {**LEDGER, "ledger_id": [1]}},
+        {"ledger": {**LEDGER, "event_hash": "\ud800"}},
         {"schema_version": None},
     ],
     ids=str,

@@ -87,6 +87,14 @@ def test_an_entry_that_leads_out_or_nowhere_is_refused(tmp_path: Path, entry: st
         read_package(tmp_path)
 
 
+@pytest.mark.parametrize("entry", ["a\0b", "x" * 300, "loop"], ids=lambda text: ascii(text[:4]))
+def test_an_entry_that_no_file_can_be_is_refused(tmp_path: Path, entry: str) -> None:
+    root = install(tmp_path, entry=entry)
+    (root / "loop").symlink_to("loop")
+    with pytest.raises(UsageError, match="plain file inside the package"):
+        read_package(tmp_path)
+
+
 def test_a_linked_text_is_refused(tmp_path: Path) -> None:
     root = install(tmp_path)
     outside = tmp_path / "outside.md"
