@@ -22,7 +22,7 @@ from forge.app.publication import Publication
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
-from forge.errors import UsageError, WorkspaceNotFound
+from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
@@ -155,14 +155,28 @@ class Workspace:
     def __enter__(self) -> "Workspace":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object) -> None:
         try:
-            if kind is None and self.presence is not None:
+            if isinstance(error, StorageFailed):
+                self._say_what_stands(error)
+            elif kind is None and self.presence is not None:
                 self.catch_up()
+        except StorageFailed as refused:
+            self._say_what_stands(refused)
+            raise
         finally:
             self.ledger.close()
             if self.presence is not None:
                 self.presence.leave()
+
+    def _say_what_stands(self, refused: StorageFailed) -> None:
+        """Add what the command had recorded before the disk refused, unless the error says so itself."""
+        if refused.hint is None and self.ledger.recorded_seq:
+            refused.message += (
+                f"; but what this command recorded before stands, up to event {self.ledger.recorded_seq}: "
+                "look at that first"
+            )
+            refused.hint = "forge run list"
 
     def catch_up(self) -> bool:
         """Sign and publish what came since the last publication; whether there was anything."""
