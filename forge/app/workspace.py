@@ -1,7 +1,8 @@
 """A workspace: the ledger, the run directories, the published registry, and who is asking when.
 
-Blobs go in before the events that name them, and files of a run before the event that makes them count: a crash
-leaves garbage, never a dangling reference.
+Blobs go in before the events that name them: a crash leaves garbage, never a dangling reference. A run's files are
+copies for a person to read and come after their event, so that an event which is refused leaves none; what a crash
+kept from being written is put back from blobs and events when the workspace is recovered, and before a run is sealed.
 """
 
 import base64
@@ -9,7 +10,8 @@ import getpass
 import os
 import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +21,11 @@ from forge.app.device import chosen_device
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
+from forge.app.run_files import put_back, recorded_digests
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
-from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
+from forge.errors import IdempotencyConflict, StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
@@ -226,14 +229,32 @@ class Workspace:
         causation_id: str | None = None,
         actor: str | None = None,
     ) -> Appended:
-        """Store what a phase made, then append its events in one transaction."""
+        """Store what a phase made, append its events in one transaction, then write the run's files."""
         for blob in outcome.blobs:
             self.blobs.put(blob)
-        if outcome.files:
-            directory = self.directory(run_id)
+        with self.in_turn(run_id, key):
+            appended = self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
+        directory = self.directory(run_id)
+        if not (appended.replayed and directory.is_sealed):
             for name, content in outcome.files.items():
                 directory.write(name, content)
-        return self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
+        return appended
+
+    @contextmanager
+    def in_turn(self, run_id: str, key: str) -> Iterator[None]:
+        """For the append of a phase: say who was first if another process took the same step meanwhile."""
+        try:
+            yield
+        except IdempotencyConflict as error:
+            rows = self.ledger.rows(correlation_id=run_id)
+            first = next((row.seq for row in rows if row.idempotency_key == f"{key}#0"), None)
+            if first is None:
+                raise
+            raise IdempotencyConflict(
+                f"another {key.partition(':')[0]} of run {run_id!r} was first (event {first}): this one would record "
+                "something else, and nothing of it was recorded; look where the run stands",
+                hint=f"forge run show {run_id}",
+            ) from error
 
     def append(
         self,
@@ -268,11 +289,19 @@ class Workspace:
 
     def seal(self, run_id: str, outcome: str) -> None:
         """Close a run's directory and say so; resumable at any point."""
-        sealed = self.directory(run_id).seal()
+        run = self.find_run(run_id)
+        self.put_back(run)
+        sealed = self.directory(run_id).seal(recorded_digests(run))
         event = RunSealed(run_id=run_id, outcome=outcome, manifest_sha256=sealed.manifest_sha256)
         self.append((event,), run_id=run_id, key=f"seal:{run_id}")
         self.sign_decisions()
         self.publish()
+
+    def put_back(self, run: runs.RunState) -> None:
+        """Have in a run's folder, while it is open, what was recorded of it."""
+        directory = self.directory(run.run_id)
+        if not directory.is_sealed:
+            put_back(directory, run, self.blobs)
 
     def sign_decisions(self) -> None:
         """Issue a checkpoint if a decision or a seal came after the last one, and this workspace has the key."""
