@@ -29,7 +29,7 @@ from forge.errors import IdempotencyConflict, StorageFailed, UsageError, Workspa
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
-from forge.ledger.failures import storage_errors
+from forge.ledger.failures import NO_LEDGER, storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.keyring import Keyring
 from forge.ledger.presence import Presence
@@ -118,17 +118,23 @@ class Workspace:
         except OSError as error:
             raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
         ledger_id = new_id()
-        key = Keyring(home / KEYS_FOLDER, log_name(origin, ledger_id)).make(os.urandom(SEED_BYTES))
-        with storage_errors(path):
-            Ledger.create(
-                path,
-                ledger_id=ledger_id,
-                origin=origin,
-                forge_version=__version__,
-                now=now,
-                new_id=new_id,
-                public_key=base64.b64encode(key.public).decode(),
-            ).close()
+        keyring = Keyring(home / KEYS_FOLDER, log_name(origin, ledger_id))
+        key = keyring.make(os.urandom(SEED_BYTES))
+        try:
+            with storage_errors(path, left=NO_LEDGER):
+                Ledger.create(
+                    path,
+                    ledger_id=ledger_id,
+                    origin=origin,
+                    forge_version=__version__,
+                    now=now,
+                    new_id=new_id,
+                    public_key=base64.b64encode(key.public).decode(),
+                ).close()
+        except BaseException:
+            if not path.exists():  # where it is in place already, it names the key
+                keyring.discard(key.public)
+            raise
         workspace = cls.open(home)
         workspace.publish()
         return workspace

@@ -33,6 +33,7 @@ _PRIMARY = 0xFF
 
 
 NOTHING = "nothing was written, the ledger is as it was"
+NO_LEDGER = "no ledger was made, though folders for it may be there now"
 
 
 def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError | None:
@@ -58,7 +59,7 @@ def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError |
 
 def _then(left: str) -> str:
     """A command that recorded something isn't run a second time unlooked."""
-    return "run the command again" if left == NOTHING else "go on from there"
+    return "run the command again" if left in (NOTHING, NO_LEDGER) else "go on from there"
 
 
 class StorageErrors:

@@ -19,7 +19,7 @@ from forge.ledger.batch import Batch, PreparedBatch, prepare
 from forge.ledger.chain import FORMAT, StoredRow, genesis_hash
 from forge.ledger.connection import configure, connect, resolve_existing
 from forge.ledger.create import built_aside
-from forge.ledger.failures import NOTHING, StorageErrors, storage_errors
+from forge.ledger.failures import NO_LEDGER, NOTHING, StorageErrors, storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
@@ -76,7 +76,7 @@ class Ledger:
         opened = LedgerOpened(ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key)
         first = Batch(events=[opened], actor=OPENING_ACTOR, correlation_id=opened.stream())
         prepared = prepare(first, opening=True)
-        with storage_errors(path), built_aside(path) as aside:
+        with storage_errors(path, left=NO_LEDGER), built_aside(path) as aside:
             migrate(aside)
             connection = connect(aside, read_only=False)
             configure(connection, aside, read_only=False)

@@ -194,6 +194,8 @@ def test_a_full_disk_is_said_and_leaves_the_ledger_as_it_was(name: str, limit_by
     assert stray == set()
     if name == "init":
         assert not (home / "new" / "kernel_registry.db").exists()
+        assert list((home / "new" / "keys").iterdir()) == [], "a key of no ledger was left"
+        assert "no ledger was made" in errors[0]
     again = ask(*commands[name])
     assert again.status == 0, "the same command works once there is room"
     assert ledger_stands(home)
