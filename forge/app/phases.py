@@ -16,6 +16,7 @@ from forge.app.recorded import (
     rival_of,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
+from forge.app.turns import in_turn
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.domain.digest import sha256
@@ -148,7 +149,7 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
-    with workspace.in_turn(run.run_id, key):
+    with in_turn(workspace.ledger, run_id=run.run_id, key=key):
         workspace.ledger.append(
             (event,),
             actor=GATE,

@@ -35,6 +35,8 @@ def recorded_digests(run: RunState) -> dict[str, Digest]:
 
 def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
     """Have in the open folder what the ledger says of it, and nothing beside the candidate's own files."""
+    if directory.is_sealed:
+        return
     recorded = recorded_digests(run)
     for name, digest in recorded.items():
         if not directory.holds(name, digest):

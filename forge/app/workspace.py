@@ -5,36 +5,35 @@ copies for a person to read and come after their event, so that an event which i
 kept from being written is put back from blobs and events when the workspace is recovered, and before a run is sealed.
 """
 
-import base64
 import getpass
 import os
 import random
 import socket
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from forge import __version__
 from forge.app.device import chosen_device
+from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.app.run_files import put_back, recorded_digests
+from forge.app.turns import in_turn, say_what_stands
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
-from forge.errors import IdempotencyConflict, StorageFailed, UsageError, WorkspaceNotFound
+from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
-from forge.ledger.failures import NO_LEDGER, storage_errors
+from forge.ledger.checkpoints import DECISIVE, issue, require_not_shorter, signing_state
+from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.keyring import Keyring
 from forge.ledger.presence import Presence
 from forge.ledger.runs import RunDirectory
-from forge.ledger.signing import SEED_BYTES, log_name
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome
@@ -47,15 +46,6 @@ RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 KEYS_FOLDER = "keys"
 SIGNER = "system:signer"
-DECISIVE = (
-    "BenchmarkInvalidated",
-    "KernelDeprecated",
-    "KernelPromoted",
-    "KernelRevoked",
-    "LedgerRestored",
-    "RunSealed",
-)
-"""What a checkpoint is issued for."""
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
 
@@ -117,24 +107,7 @@ class Workspace:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
-        ledger_id = new_id()
-        keyring = Keyring(home / KEYS_FOLDER, log_name(origin, ledger_id))
-        key = keyring.make(os.urandom(SEED_BYTES))
-        try:
-            with storage_errors(path, left=NO_LEDGER):
-                Ledger.create(
-                    path,
-                    ledger_id=ledger_id,
-                    origin=origin,
-                    forge_version=__version__,
-                    now=now,
-                    new_id=new_id,
-                    public_key=base64.b64encode(key.public).decode(),
-                ).close()
-        except BaseException:
-            if not path.exists():  # where it is in place already, it names the key
-                keyring.discard(key.public)
-            raise
+        make_ledger(path, home / KEYS_FOLDER, origin=origin, now=now, new_id=new_id)
         workspace = cls.open(home)
         workspace.publish()
         return workspace
@@ -167,25 +140,16 @@ class Workspace:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object) -> None:
         try:
             if isinstance(error, StorageFailed):
-                self._say_what_stands(error)
+                say_what_stands(error, self.ledger.recorded_seq)
             elif kind is None and self.presence is not None:
                 self.catch_up()
         except StorageFailed as refused:
-            self._say_what_stands(refused)
+            say_what_stands(refused, self.ledger.recorded_seq)
             raise
         finally:
             self.ledger.close()
             if self.presence is not None:
                 self.presence.leave()
-
-    def _say_what_stands(self, refused: StorageFailed) -> None:
-        """Add what the command had recorded before the disk refused, unless the error says so itself."""
-        if refused.hint is None and self.ledger.recorded_seq:
-            refused.message += (
-                f"; but what this command recorded before stands, up to event {self.ledger.recorded_seq}: "
-                "look at that first"
-            )
-            refused.hint = "forge run list"
 
     def catch_up(self) -> bool:
         """Sign and publish what came since the last publication; whether there was anything."""
@@ -238,29 +202,13 @@ class Workspace:
         """Store what a phase made, append its events in one transaction, then write the run's files."""
         for blob in outcome.blobs:
             self.blobs.put(blob)
-        with self.in_turn(run_id, key):
+        with in_turn(self.ledger, run_id=run_id, key=key):
             appended = self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
         directory = self.directory(run_id)
         if not (appended.replayed and directory.is_sealed):
             for name, content in outcome.files.items():
                 directory.write(name, content)
         return appended
-
-    @contextmanager
-    def in_turn(self, run_id: str, key: str) -> Iterator[None]:
-        """For the append of a phase: say who was first if another process took the same step meanwhile."""
-        try:
-            yield
-        except IdempotencyConflict as error:
-            rows = self.ledger.rows(correlation_id=run_id)
-            first = next((row.seq for row in rows if row.idempotency_key == f"{key}#0"), None)
-            if first is None:
-                raise
-            raise IdempotencyConflict(
-                f"another {key.partition(':')[0]} of run {run_id!r} was first (event {first}): this one would record "
-                "something else, and nothing of it was recorded; look where the run stands",
-                hint=f"forge run show {run_id}",
-            ) from error
 
     def append(
         self,
@@ -305,9 +253,7 @@ class Workspace:
 
     def put_back(self, run: runs.RunState) -> None:
         """Have in a run's folder, while it is open, what was recorded of it."""
-        directory = self.directory(run.run_id)
-        if not directory.is_sealed:
-            put_back(directory, run, self.blobs)
+        put_back(self.directory(run.run_id), run, self.blobs)
 
     def sign_decisions(self) -> None:
         """Issue a checkpoint if a decision or a seal came after the last one, and this workspace has the key."""
