@@ -22,7 +22,7 @@
        |- BundleRefused         a bundle of another ledger's events is damaged, or not what it says
        |  '- LedgerForked        it contradicts what is here: two histories of one ledger
        |- ProofRefused          a proof, a signature or an artifact doesn't fit the others
-       '- StorageFailed         the disk refused (full, read only); nothing was written
+       '- StorageFailed         the disk refused (full, read only)
 
 A refused candidate is a value (`forge.domain.verdict`), never an exception.
 """
@@ -193,6 +193,6 @@ class LedgerForked(BundleRefused):
 
 
 class StorageFailed(IntegrityError):
-    """The disk refused (full, read only, gone); nothing was written."""
+    """The disk refused (full, read only, gone); the message says what was recorded by then, if anything."""
 
     code = "STORAGE_FAILED"

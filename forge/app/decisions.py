@@ -1,7 +1,8 @@
 """What a person takes back: a kernel, or a benchmark that kernels stand on. Each is an event; nothing is removed.
 
 A decision is made on a stream as it stands and appended only if it still does, then signed and published: when the
-command has ended, no lookup of the published registry answers with what was taken back.
+command has ended, no lookup of the published registry answers with what was taken back. Where it can't be published,
+on a full disk say, the registry's pointer is taken away: better no answer than that one.
 """
 
 import sqlite3
@@ -11,9 +12,11 @@ from typing import get_args
 
 from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
-from forge.errors import AlreadyDecided, UnknownName, UsageError
-from forge.events import BenchmarkInvalidated, BenchmarkRecorded, KernelDeprecated, KernelRevoked
+from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError
+from forge.events import BenchmarkInvalidated, BenchmarkRecorded, Event, KernelDeprecated, KernelRevoked
 from forge.events.promote import Severity
+from forge.projections.publish import AGAIN
+from forge.projections.snapshot import POINTER
 
 Data = dict[str, object]
 REASON_LIMIT = 1000
@@ -116,13 +119,33 @@ def _decide(
     appended = workspace.ledger.append(
         (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
     )
-    workspace.catch_up()
+    try:
+        workspace.catch_up()
+    except ForgeError as error:
+        raise _not_published(workspace, event, appended.first_seq, error) from error
     return {
         "seq": appended.first_seq,
         "event_hash": appended.head_hash,
         "actor": workspace.actor,
         "signed_size": workspace.signed_size(appended.first_seq),
     }
+
+
+def _not_published(workspace: Workspace, event: Event, seq: int, error: ForgeError) -> ForgeError:
+    """Have no lookup answer with what was taken back, though it can't be published that it was; and say so."""
+    gone = workspace.publication.withdraw()
+    pointer = str(workspace.registry_root / POINTER)
+    lookups = (
+        f"{pointer!r} was taken away, so no lookup that opens the registry from now on answers from before it"
+        if gone
+        else f"{pointer!r} can't be taken away, so lookups still answer from before it: remove that file"
+    )
+    kind = StorageFailed if isinstance(error, StorageFailed) else IntegrityError
+    return kind(
+        f"event {seq} ({event.TYPE}) is recorded, but couldn't be published ({error.__cause__ or error}); "
+        f"{lookups}; free space or restore access, then run: {AGAIN}",
+        hint=AGAIN,
+    )
 
 
 def _require_reason(reason: str) -> None:

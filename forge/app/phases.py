@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import orjson
-
 from forge.app.briefs import prepare
 from forge.app.device import required_ceilings
 from forge.app.experiment import offered_kernel
@@ -19,6 +17,7 @@ from forge.app.recorded import (
     rival,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
+from forge.app.turns import in_turn
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.domain.digest import sha256
@@ -158,17 +157,17 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     version_before = workspace.ledger.stream_version(stream)
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
-    workspace.directory(run.run_id).write(
-        "promotion.json", orjson.dumps(event.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
-    )
-    workspace.ledger.append(
-        (event,),
-        actor=GATE,
-        correlation_id=run.run_id,
-        causation_id=run.benchmark.event_id,
-        idempotency_key=f"promote:{run.run_id}",
-        expected={stream: version_before},
-    )
+    key = f"promote:{run.run_id}"
+    with in_turn(workspace.ledger, run_id=run.run_id, key=key):
+        workspace.ledger.append(
+            (event,),
+            actor=GATE,
+            correlation_id=run.run_id,
+            causation_id=run.benchmark.event_id,
+            idempotency_key=key,
+            expected={stream: version_before},
+        )
+    # sealing writes promotion.json, from the event: a promotion that is refused leaves none
     workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
     return event
 

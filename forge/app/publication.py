@@ -13,7 +13,7 @@ from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
 from forge.ledger.store import Ledger
 from forge.projections.catch_up import FILE, Cursor, read_cursor
-from forge.projections.publish import Compared, publish, read_pointer, republish
+from forge.projections.publish import Compared, publish, read_pointer, republish, withdraw
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
 
@@ -48,6 +48,10 @@ class Publication:
     def build_anew(self) -> list[Compared]:
         """Fold everything from the first event, publish it, and say what differed."""
         return republish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files)
+
+    def withdraw(self) -> bool:
+        """Have lookups find no registry until it is published again; whether that could be done."""
+        return withdraw(self.root)
 
     @contextmanager
     def tables(self) -> Iterator[sqlite3.Connection]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.run_files import recorded_digests
 from forge.app.runs import NEXT
 from forge.app.timed import timed
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
@@ -127,14 +128,14 @@ def tasks(workspace: Workspace) -> list[Data]:
 
 
 def check_run(workspace: Workspace, run: RunState) -> list[Data]:
-    """How a sealed run's directory differs from its manifest; empty if it doesn't."""
+    """How a sealed run's directory differs from its manifest and from what events name; empty if it doesn't."""
     manifest = getattr(run.end.event, "manifest_sha256", None) if run.end else None
     if manifest is None:
         raise PhaseOutOfOrder(
             f"run {run.run_id!r} is {run.state} and not sealed: expected one that has come to its end",
             hint=f"forge run show {run.run_id}",
         )
-    found = check(workspace.runs_root / run.run_id, manifest)
+    found = check(workspace.runs_root / run.run_id, manifest, recorded=recorded_digests(run))
     return [{"kind": problem.kind, "path": problem.path} for problem in found]
 
 

@@ -70,6 +70,8 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
             elif abort_open or _is_orphan(workspace, run):
                 _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else NOBODY)
                 aborted.append(run_id)
+            else:
+                workspace.put_back(run)
         published = workspace.catch_up()
         presence.settle()
     return Recovery(

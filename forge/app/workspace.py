@@ -1,10 +1,10 @@
 """A workspace: the ledger, the run directories, the published registry, and who is asking when.
 
-Blobs go in before the events that name them, and files of a run before the event that makes them count: a crash
-leaves garbage, never a dangling reference.
+Blobs go in before the events that name them: a crash leaves garbage, never a dangling reference. A run's files are
+copies for a person to read and come after their event, so that an event which is refused leaves none; what a crash
+kept from being written is put back from blobs and events when the workspace is recovered, and before a run is sealed.
 """
 
-import base64
 import os
 import random
 import socket
@@ -16,23 +16,25 @@ from pathlib import Path
 from forge import __version__
 from forge.app.device import chosen_device
 from forge.app.named_path import resolved
+from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
+from forge.app.run_files import put_back, recorded_digests
+from forge.app.turns import in_turn, say_what_stands
 from forge.app.user import user_name
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
-from forge.errors import UsageError, WorkspaceNotFound
+from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checkpoints import issue, require_not_shorter, signing_state
+from forge.ledger.checkpoints import DECISIVE, issue, require_not_shorter, signing_state
 from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.keyring import Keyring
 from forge.ledger.presence import Presence
 from forge.ledger.runs import RunDirectory
-from forge.ledger.signing import SEED_BYTES, log_name
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome
@@ -45,15 +47,6 @@ RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 KEYS_FOLDER = "keys"
 SIGNER = "system:signer"
-DECISIVE = (
-    "BenchmarkInvalidated",
-    "KernelDeprecated",
-    "KernelPromoted",
-    "KernelRevoked",
-    "LedgerRestored",
-    "RunSealed",
-)
-"""What a checkpoint is issued for."""
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
 
@@ -115,18 +108,7 @@ class Workspace:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
-        ledger_id = new_id()
-        key = Keyring(home / KEYS_FOLDER, log_name(origin, ledger_id)).make(os.urandom(SEED_BYTES))
-        with storage_errors(path):
-            Ledger.create(
-                path,
-                ledger_id=ledger_id,
-                origin=origin,
-                forge_version=__version__,
-                now=now,
-                new_id=new_id,
-                public_key=base64.b64encode(key.public).decode(),
-            ).close()
+        make_ledger(path, home / KEYS_FOLDER, origin=origin, now=now, new_id=new_id)
         workspace = cls.open(home)
         workspace.publish()
         return workspace
@@ -156,10 +138,15 @@ class Workspace:
     def __enter__(self) -> "Workspace":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object) -> None:
         try:
-            if kind is None and self.presence is not None:
+            if isinstance(error, StorageFailed):
+                say_what_stands(error, self.ledger.recorded_seq)
+            elif kind is None and self.presence is not None:
                 self.catch_up()
+        except StorageFailed as refused:
+            say_what_stands(refused, self.ledger.recorded_seq)
+            raise
         finally:
             self.ledger.close()
             if self.presence is not None:
@@ -213,14 +200,16 @@ class Workspace:
         causation_id: str | None = None,
         actor: str | None = None,
     ) -> Appended:
-        """Store what a phase made, then append its events in one transaction."""
+        """Store what a phase made, append its events in one transaction, then write the run's files."""
         for blob in outcome.blobs:
             self.blobs.put(blob)
-        if outcome.files:
-            directory = self.directory(run_id)
+        with in_turn(self.ledger, run_id=run_id, key=key):
+            appended = self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
+        directory = self.directory(run_id)
+        if not (appended.replayed and directory.is_sealed):
             for name, content in outcome.files.items():
                 directory.write(name, content)
-        return self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
+        return appended
 
     def append(
         self,
@@ -255,11 +244,17 @@ class Workspace:
 
     def seal(self, run_id: str, outcome: str) -> None:
         """Close a run's directory and say so; resumable at any point."""
-        sealed = self.directory(run_id).seal()
+        run = self.find_run(run_id)
+        self.put_back(run)
+        sealed = self.directory(run_id).seal(recorded_digests(run))
         event = RunSealed(run_id=run_id, outcome=outcome, manifest_sha256=sealed.manifest_sha256)
         self.append((event,), run_id=run_id, key=f"seal:{run_id}")
         self.sign_decisions()
         self.publish()
+
+    def put_back(self, run: runs.RunState) -> None:
+        """Have in a run's folder, while it is open, what was recorded of it."""
+        put_back(self.directory(run.run_id), run, self.blobs)
 
     def sign_decisions(self) -> None:
         """Issue a checkpoint if a decision or a seal came after the last one, and this workspace has the key."""

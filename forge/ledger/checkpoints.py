@@ -24,6 +24,15 @@ from forge.ledger.tree import StoredTree
 
 VERIFIER_FILE = "ledger.vkey"
 CHECKPOINT_FILE = "checkpoint"
+DECISIVE = (
+    "BenchmarkInvalidated",
+    "KernelDeprecated",
+    "KernelPromoted",
+    "KernelRevoked",
+    "LedgerRestored",
+    "RunSealed",
+)
+"""What a checkpoint is issued for."""
 KEY_EVENTS = ("LedgerOpened", "LedgerKeyAdopted", "LedgerKeyRotated")
 
 

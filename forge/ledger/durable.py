@@ -72,6 +72,6 @@ def _fsync(path: Path, flags: int) -> None:
 
 def _refused(target: Path, error: OSError) -> StorageFailed:
     return StorageFailed(
-        f"{target}: the system refused to write ({error.strerror or error}); nothing was left behind: "
+        f"{target}: the system refused to write ({error.strerror or error}); no part of it was left behind: "
         "free space or restore access, then run the command again"
     )

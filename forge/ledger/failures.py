@@ -32,6 +32,8 @@ _PRIMARY = 0xFF
 """An extended result code's low byte is its primary code (sqlite.org/rescode.html)."""
 
 
+NOTHING = "nothing was written, the ledger is as it was"
+NO_LEDGER = "no ledger was made, though folders for it may be there now"
 _UNDECODABLE = "Could not decode to UTF-8"
 """What Python's driver says, without a code, of a text column that holds other bytes."""
 
@@ -42,7 +44,7 @@ def _not_text(path: Path) -> LedgerCorrupt:
     )
 
 
-def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
+def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError | None:
     """The Forge error for a driver's, or None for a mistake in our own use of the driver."""
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
@@ -51,8 +53,8 @@ def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
     primary = extended & _PRIMARY
     if primary in _STORAGE:
         return StorageFailed(
-            f"{path}: the disk or its file system refused ({name}: {error}); nothing was written, "
-            "the ledger is as it was: free space or restore write access, then run the command again"
+            f"{path}: the disk or its file system refused ({name}: {error}); {left}: "
+            f"free space or restore write access, then {_then(left)}"
         )
     if primary in _FILE:
         return LedgerCorrupt(
@@ -63,11 +65,18 @@ def _as_forge_error(error: sqlite3.Error, path: Path) -> ForgeError | None:
     return None
 
 
+def _then(left: str) -> str:
+    """A command that recorded something isn't run a second time unlooked."""
+    return "run the command again" if left in (NOTHING, NO_LEDGER) else "go on from there"
+
+
 class StorageErrors:
     """For a block, turns the driver's and the system's errors about `path` into ours."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, left: str = NOTHING) -> None:
         self._path = path
+        self._left = left
+        """What is true of the ledger when the disk refuses inside the block."""
 
     def __enter__(self) -> None:
         pass
@@ -79,18 +88,18 @@ class StorageErrors:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, sqlite3.Error):
-            translated = _as_forge_error(error, self._path)
+            translated = _as_forge_error(error, self._path, self._left)
             if translated is not None:
                 raise translated from error
         elif isinstance(error, UnicodeDecodeError):  # a name or a message of SQLite's, out of a damaged page
             raise _not_text(self._path) from error
         elif isinstance(error, OSError):
             raise StorageFailed(
-                f"{self._path}: the system refused ({error.strerror or error}); nothing was written: "
-                "free space or restore access, then run the command again"
+                f"{self._path}: the system refused ({error.strerror or error}); {self._left}: "
+                f"free space or restore access, then {_then(self._left)}"
             ) from error
 
 
-def storage_errors(path: Path) -> StorageErrors:
-    """Turn the driver's and the system's errors about `path` into ours."""
-    return StorageErrors(path)
+def storage_errors(path: Path, *, left: str = NOTHING) -> StorageErrors:
+    """Turn the driver's and the system's errors about `path` into ours; `left` says what is true afterwards."""
+    return StorageErrors(path, left)

@@ -74,6 +74,12 @@ class Keyring:
         write_durably(self._key_path(key.public), f"{key.private_text}\n".encode(), mode=PRIVATE)
         return key
 
+    def discard(self, public: bytes) -> None:
+        """Remove a private key that no ledger names: it was made for one that couldn't be."""
+        with storage_errors(self.folder):
+            self._key_path(public).unlink(missing_ok=True)
+            fsync_folder(self.folder)
+
     def has(self, public: bytes) -> bool:
         """Whether the private key to `public` is here."""
         return self._key_path(public).is_file()

@@ -7,7 +7,7 @@ manifest; after it, the manifest that stands there is checked and given back. Th
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,8 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
 
 OPEN_PREFIX = ".tmp-"
+CANDIDATE = "candidate/"
+"""Below it lies what was submitted, and nothing else."""
 CAS = "cas"
 SEALED_FOLDER = 0o555
 OPEN_FILE = 0o644
@@ -78,6 +80,11 @@ class RunDirectory:
         """Where the files are now."""
         return self.sealed_path if os.path.lexists(self.sealed_path) else self.open_path
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it was renamed to its last name."""
+        return os.path.lexists(self.sealed_path)
+
     @classmethod
     def create(cls, root: Path, run_id: str) -> "RunDirectory":
         """Begin a run; raise IntegrityError if its id was used before."""
@@ -106,11 +113,26 @@ class RunDirectory:
         write_durably(target, content, mode=OPEN_FILE)
         return sha256(content)
 
-    def seal(self) -> Sealed:
+    def holds(self, name: str, digest: Digest) -> bool:
+        """Whether the open run has this file with this content."""
+        path = self.open_path / name
+        with storage_errors(path):
+            return path.is_file() and not path.is_symlink() and sha256(path.read_bytes()) == digest
+
+    def clear_candidate(self, recorded: Container[str]) -> None:
+        """Remove from the candidate's folder what isn't `recorded` as submitted."""
+        self._require_open()
+        with storage_errors(self.open_path):
+            for path in (self.open_path / CANDIDATE).rglob("*"):
+                is_folder = path.is_dir() and not path.is_symlink()
+                if not is_folder and path.relative_to(self.open_path).as_posix() not in recorded:
+                    path.unlink()
+
+    def seal(self, recorded: Mapping[str, Digest] | None = None) -> Sealed:
         """Close the run; the manifest is in the directory and in the blob store when this returns.
 
-        Raises IntegrityError for a file that isn't regular, or if a sealed directory isn't what its manifest
-        says; StorageFailed if the disk refuses, after which it can be called again.
+        Raises IntegrityError for a file that isn't regular or isn't what was `recorded` of it, or if a sealed
+        directory isn't what its manifest says; StorageFailed if the disk refuses, after which it can be called again.
         """
         if os.path.lexists(self.sealed_path):
             return self._take_up_sealed()
@@ -118,6 +140,7 @@ class RunDirectory:
         with storage_errors(self.open_path):
             self._clear_parts()
             manifest = Manifest(run_id=self.run_id, files=tuple(self._files()))
+            self._require_recorded(manifest, recorded or {})
             content = canonical(manifest)
             write_durably(self.open_path / MANIFEST, content, mode=READ_ONLY)
             BlobStore(self.root / CAS).put(content)
@@ -155,6 +178,15 @@ class RunDirectory:
         if self.open_path.is_symlink() or not self.open_path.is_dir():
             raise RunNotFound(f"no open run {self.run_id!r}: expected the folder {str(self.open_path)!r}")
 
+    def _require_recorded(self, manifest: Manifest, recorded: Mapping[str, Digest]) -> None:
+        problems = sorted(unlike(manifest.files, recorded))
+        if problems:
+            raise IntegrityError(
+                f"{problems[0].path!r} in run {self.run_id!r} isn't what the ledger recorded ({problems[0].kind}): "
+                "someone changed it while it was sealed; run the command again",
+                hint=f"forge run show {self.run_id}",
+            )
+
     def _clear_parts(self) -> None:
         for part in self.open_path.rglob(f"{PART_PREFIX}*"):
             part.unlink()
@@ -184,8 +216,25 @@ class RunDirectory:
             fsync_folder(Path(folder))
 
 
-def check(run_dir: Path, manifest_sha256: Digest) -> list[RunProblem]:
-    """How a sealed directory differs from the manifest that the ledger names; empty if it doesn't."""
+def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Iterator[RunProblem]:
+    """How files differ from what events name by digest; beside a candidate's own files nothing belongs."""
+    found = {file.path: file.sha256 for file in files}
+    for path, digest in recorded.items():
+        if found.get(path) != digest:
+            yield RunProblem(path, "mismatch" if path in found else "missing")
+    if any(path.startswith(CANDIDATE) for path in recorded):
+        for path in found:
+            if path.startswith(CANDIDATE) and path not in recorded:
+                yield RunProblem(path, "unknown")
+
+
+def check(
+    run_dir: Path, manifest_sha256: Digest, *, recorded: Mapping[str, Digest] | None = None
+) -> list[RunProblem]:
+    """How a sealed directory differs from its manifest, and from what was `recorded` of single files.
+
+    `manifest_sha256` is what the ledger names; empty if nothing differs.
+    """
     if not run_dir.is_dir() or run_dir.is_symlink():
         return [RunProblem(".", "missing")]
     with storage_errors(run_dir):
@@ -199,14 +248,15 @@ def check(run_dir: Path, manifest_sha256: Digest) -> list[RunProblem]:
     if sha256(content) != manifest_sha256:
         return [RunProblem(MANIFEST, "mismatch")]
     listed = {entry.path: entry for entry in _parse_manifest(run_dir, content).files}
-    problems = [RunProblem(path, "missing") for path in listed.keys() - found.keys()]
+    problems = {RunProblem(path, "missing") for path in listed.keys() - found.keys()}
+    problems |= set(unlike(listed.values(), recorded or {}))
     for path, entry in found.items():
         if isinstance(entry, NotRegular):
-            problems.append(RunProblem(path, "not_regular"))
+            problems.add(RunProblem(path, "not_regular"))
         elif path not in listed:
-            problems.append(RunProblem(path, "unknown"))
+            problems.add(RunProblem(path, "unknown"))
         elif (listed[path].size_bytes, listed[path].sha256) != (entry.size_bytes, entry.sha256):
-            problems.append(RunProblem(path, "mismatch"))
+            problems.add(RunProblem(path, "mismatch"))
     return sorted(problems)
 
 

@@ -19,7 +19,7 @@ from forge.ledger.batch import Batch, PreparedBatch, prepare
 from forge.ledger.chain import FORMAT, StoredRow, genesis_hash
 from forge.ledger.connection import configure, connect, resolve_existing
 from forge.ledger.create import built_aside
-from forge.ledger.failures import storage_errors
+from forge.ledger.failures import NO_LEDGER, NOTHING, StorageErrors, storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
@@ -53,7 +53,8 @@ class Ledger:
         self._connection = connection
         self._lock = lock
         self._writing = WriteTransaction(path, connection, lock) if lock else None
-        self._errors = storage_errors(path)
+        self.recorded_seq = 0
+        """The last event that was appended through this object; 0 before the first."""
         self._now = now
         self._new_id = new_id
         self._genesis = genesis_hash(ledger_id)
@@ -75,7 +76,7 @@ class Ledger:
         opened = LedgerOpened(ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key)
         first = Batch(events=[opened], actor=OPENING_ACTOR, correlation_id=opened.stream())
         prepared = prepare(first, opening=True)
-        with storage_errors(path), built_aside(path) as aside:
+        with storage_errors(path, left=NO_LEDGER), built_aside(path) as aside:
             migrate(aside)
             connection = connect(aside, read_only=False)
             configure(connection, aside, read_only=False)
@@ -245,13 +246,25 @@ class Ledger:
     def take_in(self, ledger_id: str, rows: Iterator[StoredRow], batch: Batch) -> Appended:
         """Keep another ledger's rows as they stand, and record `batch`, which says so: in one transaction."""
         prepared = prepare(batch)
-        with self._errors, self._transaction():
+        with self._errors(), self._transaction():
             self._connection.executemany(INSERT_FOREIGN, ((ledger_id, *row) for row in rows))
-            return write(self._connection, [prepared], genesis=self._genesis, now=self._now, new_id=self._new_id)[0]
+            (made,) = write(self._connection, [prepared], genesis=self._genesis, now=self._now, new_id=self._new_id)
+        self._note([made])
+        return made
 
     def _write(self, batches: Sequence[PreparedBatch]) -> list[Appended]:
-        with self._errors, self._transaction():
-            return write(self._connection, batches, genesis=self._genesis, now=self._now, new_id=self._new_id)
+        with self._errors(), self._transaction():
+            made = write(self._connection, batches, genesis=self._genesis, now=self._now, new_id=self._new_id)
+        self._note(made)
+        return made
+
+    def _note(self, made: Sequence[Appended]) -> None:
+        self.recorded_seq = max([self.recorded_seq, *(one.last_seq for one in made if not one.replayed)])
+
+    def _errors(self) -> StorageErrors:
+        """What a refused append leaves: nothing, or what was appended before it."""
+        left = f"nothing was written after event {self.recorded_seq}" if self.recorded_seq else NOTHING
+        return storage_errors(self.path, left=left)
 
     def _transaction(self) -> WriteTransaction:
         if self._writing is None:

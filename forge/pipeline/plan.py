@@ -81,9 +81,15 @@ def plan(
         triage=found,
         libraries=libraries,
     )
-    listed = canonical(event.model_dump(mode="json", include={"skills", "triage", "libraries", "bottleneck_prior"}))
     blobs = tuple(content_of(one, one.text) for one, _ in chosen if one.provider == AMENDED)
-    return tuple(one for one, _ in chosen), Outcome(events=(event,), files={"skills.json": listed}, blobs=blobs)
+    return tuple(one for one, _ in chosen), Outcome(
+        events=(event,), files={"skills.json": listed(event)}, blobs=blobs
+    )
+
+
+def listed(event: PlanAccepted) -> bytes:
+    """What a run's folder says of its plan."""
+    return canonical(event.model_dump(mode="json", include={"skills", "triage", "libraries", "bottleneck_prior"}))
 
 
 def accepted(outcome: Outcome) -> PlanAccepted:

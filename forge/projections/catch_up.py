@@ -14,7 +14,7 @@ from pathlib import Path
 
 from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
-from forge.ledger.failures import storage_errors
+from forge.ledger.failures import StorageErrors, storage_errors
 from forge.ledger.replay import Line
 from forge.projections import PROJECTOR_VERSION, TAKERS, latest, recent
 from forge.projections.audit_views import VIEWS
@@ -79,13 +79,18 @@ def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
     return Cursor(*row) if row else None
 
 
+def publishing_errors(path: Path, source: Source) -> StorageErrors:
+    """What a disk that refuses here leaves: the ledger as it is, and the publication before."""
+    return storage_errors(path, left=f"recorded up to event {source.head.seq}, and what is published still stands")
+
+
 def catch_up(path: Path, source: Source) -> tuple[Cursor, bool]:
     """Bring the file at `path` up to the ledger's head: where it stands now, and whether it was built anew.
 
     One process at a time may do this (see `publish.publishing`). Raises LedgerCorrupt if the events don't bear
     each other out, StorageFailed if the disk refuses; the file is then as it was.
     """
-    with storage_errors(path):
+    with publishing_errors(path, source):
         cursor = _followed(path, source)
         if cursor is not None:
             return cursor, False

@@ -20,7 +20,7 @@ from forge.domain.digest import sha256
 from forge.errors import StorageFailed
 from forge.events import KernelPromoted
 from forge.projections import documents, leaderboard, snapshot, versions
-from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up
+from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up, publishing_errors
 from forge.projections.files import put
 from forge.projections.fold import Position, Source, holds
 from forge.projections.snapshot import POINTER, SCHEMA_VERSION
@@ -30,6 +30,10 @@ LOCK = ".publish.lock"
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
 KernelFiles = Callable[[KernelPromoted], Mapping[str, bytes]]
 OtherFiles = Callable[[Cursor], Mapping[str, bytes]]
+
+
+AGAIN = "forge ledger rebuild"
+"""Publishes again, once the disk takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def republish(
     """Fold everything again from the first event, replace what is published, and say what differed."""
     with publishing(directory):
         source = read()
-        with built(directory, source) as (aside, cursor):
+        with publishing_errors(directory / FILE, source), built(directory, source) as (aside, cursor):
             with closing(connect(aside, read_only=True)) as connection:
                 files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
                 files |= documents.render(connection, cursor)
@@ -115,8 +119,17 @@ def publishing(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageFailed(
             f"can't publish to {str(directory)!r}: {error}; what was published before still stands: "
-            "free space or restore access, then run: forge ledger rebuild"
+            f"free space or restore access, then run: {AGAIN}"
         ) from error
+
+
+def withdraw(directory: Path) -> bool:
+    """Take the pointer away, which takes no room: no lookup finds a registry then. Whether it is gone."""
+    try:
+        (directory / POINTER).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def read_pointer(directory: Path) -> Shown | None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.app.prepared import benchmarked_run
 from tests.cli.asking import HONEST, SHAPE, ask, files, history, ledger_stands
+from tests.full_disk import refuse
 
 TASK = {
     "--op": "fused_add_rmsnorm",
@@ -213,6 +214,27 @@ def test_a_full_disk_is_said_and_leaves_the_ledger_as_it_was(name: str, limit_by
     assert stray == set()
     if name == "init":
         assert not (home / "new" / "kernel_registry.db").exists()
+        assert list((home / "new" / "keys").iterdir()) == [], "a key of no ledger was left"
+        assert "no ledger was made" in errors[0]
     again = ask(*commands[name])
     assert again.status == 0, "the same command works once there is room"
+    assert ledger_stands(home)
+
+
+@pytest.mark.parametrize("what", ["history.db", "run folder", "published files"])
+def test_a_task_that_was_recorded_is_not_said_to_be_unwritten(
+    what: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("task", "create", *[part for option in TASK.items() for part in option], "--home", home)
+    before = len(history(home))
+    with monkeypatch.context() as disk:
+        refuse(disk, what)
+        answer = ask(*command)
+    recorded = len(history(home))
+    assert answer.status == 1
+    assert recorded > before
+    assert "nothing was written" not in answer.error
+    assert f"up to event {recorded}" in answer.error
+    assert "free space" in answer.error
+    assert answer.last in ("try: forge run list", "try: forge ledger rebuild")
     assert ledger_stands(home)

@@ -10,13 +10,14 @@ import pytest
 
 from forge.app import decisions
 from forge.app.workspace import Workspace
-from forge.errors import AlreadyDecided, ConcurrencyConflict, RunNotFound, UnknownName
+from forge.errors import AlreadyDecided, ConcurrencyConflict, RunNotFound, UnknownName, WorkspaceNotFound
 from forge.events import KernelRevoked
 from forge.lookup import Policy, Registry
 from forge.projections.runs import the_run
 from tests.app.prepared import benchmarked_run, rejected_run
 from tests.app.test_crash import killed
 from tests.cli.asking import SHAPE, Answer, ask, built_once, copied, create_task, history, ledger_stands
+from tests.full_disk import refuse
 
 SIZES = {"batch": 16, "hidden_size": 4096}
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
@@ -120,6 +121,32 @@ def test_a_promotion_says_whether_it_is_signed(has_key: bool, home: Path) -> Non
     assert answer.status == 0
     assert answer.document["signed_size"] == (answer.document["seq"] if has_key else None)
     assert ("is unsigned" in answer.err) is not has_key
+
+
+@pytest.mark.parametrize("what", ["published files", "history.db"])
+@pytest.mark.parametrize("decision", ["revoke", "deprecate", "invalidate"])
+def test_a_decision_that_cannot_be_published_is_said_to_be_recorded_and_leaves_no_lookup(
+    what: str, decision: str, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = len(history(kept))
+    command: tuple[object, ...] = ("kernel", decision, FIRST)
+    if decision == "invalidate":
+        command = ("benchmark", "invalidate", benchmark_of(kept, FIRST))
+    with monkeypatch.context() as disk:
+        refuse(disk, what)
+        answer = ask(*command, "--reason", "wrong at odd widths", "--home", kept)
+        asked = ask("lookup", *SLOT, "--home", kept)
+    assert answer.status == 1
+    assert f"event {head + 1} (" in answer.error
+    assert ") is recorded, but couldn't be published" in answer.error
+    assert "nothing was written" not in answer.error
+    assert answer.last == "try: forge ledger rebuild"
+    assert asked.status != 0
+    with pytest.raises(WorkspaceNotFound):
+        Registry.open(kept)
+    assert ask("ledger", "rebuild", "--home", kept).status == 0
+    assert answered(kept) == SECOND
+    assert ledger_stands(kept)
 
 
 def test_a_second_revocation_says_so_and_records_nothing(kept: Path) -> None:

@@ -1,0 +1,69 @@
+"""What a run's folder owes to the ledger: files that events name by digest, and files that say what events say.
+
+The folder is open to whoever works in the workspace until it is sealed, and a crash may come between an event and its
+files. So nothing there is believed: what is sealed under these names is put back from blobs and events first.
+"""
+
+import orjson
+
+from forge.domain.digest import Digest, canonical
+from forge.ledger.blobs import BlobStore
+from forge.ledger.runs import CANDIDATE, RunDirectory
+from forge.pipeline.plan import listed
+from forge.projections.runs import RunState
+
+
+def recorded_digests(run: RunState) -> dict[str, Digest]:
+    """The files that events of the run name by digest."""
+    named: dict[str, Digest | None] = {}
+    if run.prompt is not None:
+        named["agent_prompt.md"] = run.prompt.event.rendered_sha256
+    if run.submitted is not None:
+        named |= {f"{CANDIDATE}{file.path}": file.sha256 for file in run.submitted.event.files.files}
+    if run.rejection is not None and run.rejection.event.stage != "submit":
+        named["verification_report.json"] = run.rejection.event.report_sha256
+    elif run.verified is not None:
+        named["verification_report.json"] = run.verified.event.report_sha256
+    timings = [one for one in (run.benchmark, run.failure) if one is not None]
+    if timings:
+        newest = max(timings, key=lambda one: one.seq).event
+        named["benchmark_report.json"] = newest.report_sha256
+        if newest.workloads:
+            named["benchmark_samples.json"] = newest.workloads[0].samples_sha256
+    return {name: digest for name, digest in named.items() if digest is not None}
+
+
+def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
+    """Have in the open folder what the ledger says of it, and nothing beside the candidate's own files."""
+    if directory.is_sealed:
+        return
+    recorded = recorded_digests(run)
+    for name, digest in recorded.items():
+        if not directory.holds(name, digest):
+            directory.write(name, blobs.get(digest))
+    for name, content in _told(run, blobs).items():
+        directory.write(name, content)
+    if run.submitted is not None:
+        directory.clear_candidate(recorded)
+
+
+def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
+    """The files that say what events say."""
+    files: dict[str, bytes] = {}
+    if run.task is not None:
+        files["task.json"] = _readable(run.task.event.task.model_dump(mode="json"))
+    if run.plan is not None:
+        files["skills.json"] = listed(run.plan.event)
+    if run.promotion is not None:
+        files["promotion.json"] = _readable(run.promotion.event.model_dump(mode="json"))
+    rejected = run.rejection.event if run.rejection is not None else None
+    if rejected is not None and rejected.stage == "submit":
+        files["submission_report.json"] = canonical(rejected)
+    if rejected is not None and rejected.counterexample_sha256 is not None:
+        counterexample = orjson.loads(blobs.get(rejected.counterexample_sha256))
+        files["counterexample.py"] = counterexample["snippet"].encode()
+    return files
+
+
+def _readable(document: object) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2)
