@@ -56,10 +56,11 @@ class Question:
         rank = self._rank(offer)
         if isinstance(rank, str):
             return rank
-        points = [(self.distance(point), point.median_ns, point) for point in offer.points.get(self.axes, ())]
+        points = offer.points.get(self.axes, ())
         if not points:
             return f"never measured at a shape with axes {list(self.axes)}"
-        distance, median_ns, point = min(points, key=lambda measured: measured[:2])
+        point = min(points, key=self._nearness)
+        distance, median_ns = self.distance(point), point.median_ns
         limit = self.policy.max_octaves
         if limit is not None and not distance <= limit:
             return f"nearest measured shape {dict(point.evidence.shape)} is {distance} octaves away, allowed {limit}"
@@ -107,6 +108,10 @@ class Question:
         if rank > self.policy.loosest:
             return f"shape is only {FITS[rank]}, the policy asks for {self.policy.shape}"
         return rank
+
+    def _nearness(self, point: "Point") -> tuple[float, bool, float]:
+        """By distance; of sizes 0 and 1, which are as near, the one that was asked; then by time."""
+        return self.distance(point), point.sizes != self.sizes, point.median_ns
 
     def distance(self, point: "Point") -> float:
         """Octaves summed over the axes: |log2(asked / measured)|; size 0 counts as 1."""

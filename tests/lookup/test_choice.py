@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forge.lookup import Policy, Registry
@@ -107,6 +107,18 @@ def kernel_of(number: int, drawn: dict) -> dict:
         max_octaves=st.sampled_from([None, 0, 1.0, 2.5]),
     ),
     language=st.sampled_from([None, "cpp"]),
+)
+@example(
+    drawn=[
+        {
+            **{"gpu": "h200", "dtype": "bf16", "language": "cpp", "status": "active"},
+            "verified": [{"tokens": 0}, {"tokens": 1}],
+            "measured": [({"tokens": 0}, 2), ({"tokens": 1}, 1)],
+        }
+    ],
+    asked=[{"tokens": 0}],
+    policy=Policy(shape="exact"),
+    language=None,
 )
 def test_the_indexed_choice_is_the_best_of_judging_every_kernel(tmp_path_factory, drawn, asked, policy, language):
     directory = tmp_path_factory.mktemp("registry")
