@@ -111,7 +111,10 @@ def kernel_of(number: int, drawn: dict) -> dict:
 @example(
     drawn=[
         {
-            **{"gpu": "h200", "dtype": "bf16", "language": "cpp", "status": "active"},
+            "gpu": "h200",
+            "dtype": "bf16",
+            "language": "cpp",
+            "status": "active",
             "verified": [{"tokens": 0}, {"tokens": 1}],
             "measured": [({"tokens": 0}, 2), ({"tokens": 1}, 1)],
         }
