@@ -138,6 +138,8 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     assert run.verified is not None
     assert run.benchmark is not None
     task = task_of(run)
+    stream = f"kernel:{task.family}"
+    version_before = workspace.ledger.stream_version(stream)
     measured_beside = offered_kernel(workspace, task.family, before_seq=run.benchmark.seq)
     on_offer = offered_kernel(workspace, task.family)
     case = promote.Case(
@@ -153,8 +155,6 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
         skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
         policy=workspace.policy,
     )
-    stream = f"kernel:{case.task.family}"
-    version_before = workspace.ledger.stream_version(stream)
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
