@@ -87,7 +87,7 @@ def parse_kernel(kernel: str) -> ast.Module | Failed:
 
 def _declared_encoding(kernel: str) -> str:
     try:
-        return tokenize.detect_encoding(io.BytesIO(kernel.encode()).readline)[0]
+        return tokenize.detect_encoding(io.BytesIO(kernel.encode(errors="surrogatepass")).readline)[0]
     except SyntaxError as error:
         return str(error)
 
