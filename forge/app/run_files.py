@@ -38,13 +38,13 @@ def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
     if directory.is_sealed:
         return
     recorded = recorded_digests(run)
+    if run.submitted is not None:
+        directory.clear_candidate(recorded)
     for name, digest in recorded.items():
         if not directory.holds(name, digest):
             directory.write(name, blobs.get(digest))
     for name, content in _told(run, blobs).items():
         directory.write(name, content)
-    if run.submitted is not None:
-        directory.clear_candidate(recorded)
 
 
 def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:

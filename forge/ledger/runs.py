@@ -122,8 +122,11 @@ class RunDirectory:
     def clear_candidate(self, recorded: Container[str]) -> None:
         """Remove from the candidate's folder what isn't `recorded` as submitted."""
         self._require_open()
+        folder = self.open_path / CANDIDATE
         with storage_errors(self.open_path):
-            for path in (self.open_path / CANDIDATE).rglob("*"):
+            if folder.is_symlink():  # it leads to files that aren't the run's
+                folder.unlink()
+            for path in folder.rglob("*"):
                 is_folder = path.is_dir() and not path.is_symlink()
                 if not is_folder and path.relative_to(self.open_path).as_posix() not in recorded:
                     path.unlink()

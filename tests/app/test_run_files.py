@@ -6,6 +6,7 @@ import pytest
 
 from forge.app import phases
 from forge.app.workspace import Workspace
+from forge.domain.candidate import REQUIRED_FILES
 from forge.errors import IdempotencyConflict
 from forge.ledger.runs import RunDirectory
 from forge.pipeline.outcome import Outcome
@@ -91,6 +92,22 @@ def test_what_was_planted_in_an_open_run_is_not_sealed_as_if_it_was_recorded(hom
     assert {str(name) for name in found.keys() - recorded.keys()} == {"manifest.json", "notes.txt", "promotion.json"}
     assert ask("run", "check", "last", "--home", home).status == 0
     assert ledger_stands(home)
+
+
+def test_a_candidates_folder_that_leads_elsewhere_is_made_anew_and_nothing_there_is_touched(
+    home: Path, tmp_path: Path
+) -> None:
+    run_id = benchmarked_run(home)
+    submitted = home / "forge_runs" / f".tmp-{run_id}" / "candidate"
+    elsewhere = submitted.rename(tmp_path / "elsewhere")
+    (elsewhere / "own.txt").write_text("a person's own")
+    submitted.symlink_to(elsewhere)
+    assert ask("promote", "last", "--home", home).status == 0
+    assert (elsewhere / "own.txt").read_text() == "a person's own"
+    assert sorted(path.name for path in (home / "forge_runs" / run_id / "candidate").iterdir()) == sorted(
+        REQUIRED_FILES
+    )
+    assert ask("run", "check", "last", "--home", home).status == 0
 
 
 def test_a_run_that_was_sealed_with_other_files_than_recorded_is_found(
