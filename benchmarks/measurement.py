@@ -6,6 +6,7 @@ a  the same kernel as candidate and as baseline, by Forge's rule and by two prot
 b  how wide the interval is, and how many seconds of the GPU it took, by number of rounds
 c  the launcher's time against graph replay of the kernel's own calls
 d  from submission to decision: seconds of the first and of a later candidate of one process
+e  what a plain copy reaches of the floor, by its size
 
 Processes of a and b are drawn from a pool of fresh launchers, since starting one costs more than a trial: each trial
 takes disjoint pairs at random and times them anew. benchmarks/measurement_page.py writes the page.
@@ -129,7 +130,7 @@ def field_trials(shapes: list[str], device: Device, asked: argparse.Namespace) -
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", default="abcd", help="which parts, for example ab")
+    options.add_argument("--only", default="abcde", help="which parts, for example ab")
     options.add_argument("--shapes", default=",".join(SHAPES), help="rows x width, with commas between")
     options.add_argument("--trials", type=int, default=100, help="of part a, for each shape and method")
     options.add_argument(
@@ -138,8 +139,8 @@ def main() -> None:
     options.add_argument("--pool", type=int, default=10, help="launchers of each side")
     options.add_argument("--json", action="store_true", help="print JSON alone; without it, indented")
     asked = options.parse_args()
-    if not asked.only or set(asked.only) - set("abcd") or asked.pool < PAIRS or asked.trials < 1:
-        options.error(f"--only takes letters of abcd, --pool at least {PAIRS}, --trials at least 1")
+    if not asked.only or set(asked.only) - set("abcde") or asked.pool < PAIRS or asked.trials < 1:
+        options.error(f"--only takes letters of abcde, --pool at least {PAIRS}, --trials at least 1")
     try:
         answer = measured(asked)
     except ForgeError as error:
@@ -177,7 +178,13 @@ def measured(asked: argparse.Namespace) -> Json:
         from measurement_cost import costs
 
         answer["cost"] = costs(WINNER, device, every_s=BUSY_EVERY_S)
-    if set(asked.only) - {"d"}:
+    if "e" in asked.only:
+        from copying import copies
+
+        from forge.executor.local import calibrate
+
+        answer["copies"] = copies(calibrate(device))
+    if set(asked.only) - {"d", "e"}:
         prepare(job_for(SHAPES[0], device))
         with turn(lock_of(device), alone=True, progress=lambda said: print(said, file=sys.stderr)):
             shapes = asked.shapes.split(",")

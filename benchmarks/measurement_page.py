@@ -49,7 +49,7 @@ def merged(results: list[Result]) -> Result:
             if "forge" in one:
                 _put_together(kept["methods"], "forge", one["forge"]["trials"], one["forge"])
             kept.update({key: one[key] for key in ("widths", "launcher", "sets", "states") if key in one})
-        answer.update({key: result[key] for key in ("cost",) if key in result})
+        answer.update({key: result[key] for key in ("cost", "copies") if key in result})
     answer["shapes"] = dict(sorted(shapes.items(), key=lambda item: int(item[0].split("x")[0])))
     return answer
 
@@ -125,6 +125,14 @@ def cost(result: Result) -> str:
     return f"{said}\n\n{table(header, rows)}"
 
 
+def copies(result: Result) -> str:
+    rows: list[tuple[str, ...]] = [
+        (f"{one['megabytes']:g}", f"{one['us']:.2f}", f"{one['floor_us']:.2f}", f"{one['of_floor']:.0%}")
+        for one in result["copies"]
+    ]
+    return table(("MB read and written", "us", "floor, us", "of the floor"), rows)
+
+
 def section(result: Result) -> str:
     """What stands between the markers."""
     machine = result["machine"]
@@ -138,6 +146,8 @@ def section(result: Result) -> str:
         parts.append(f"### What an interval costs\n\n{widths(result)}")
     if any("launcher" in one for one in result["shapes"].values()):
         parts.append(f"### The launcher and the kernel's own calls\n\n{MARK}\n{launchers(result)}")
+    if "copies" in result:
+        parts.append(f"### What a copy reaches of the floor\n\n{MARK}\n{copies(result)}")
     if "cost" in result:
         parts.append(f"### What a candidate costs\n\n{cost(result)}")
     return "\n\n".join(parts)

@@ -1,6 +1,6 @@
 """Earn a registry: every shipped GPU kernel through the whole pipeline, on all GPUs of this machine at once.
 
-    python benchmarks/registry.py HOME [--only softmax,rope] [--budget-s 540]
+    python benchmarks/registry.py HOME [--only softmax,rope@prefill] [--budget-s 540]
 
 HOME is a workspace. Where each candidate stands is read from its ledger, so an interrupted run is continued by the
 same command: what was refused or promoted is left alone, what was verified is timed, and what has no verdict for the
@@ -22,18 +22,27 @@ from queue import Empty, Queue
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "h200"
 JUDGES_PER_GPU = 3
 ROWS = {"decode": "batch=16,hidden_size=4096", "prefill": "batch=4096,hidden_size=4096"}
+MORE_ROWS = {**ROWS, "long": "batch=8192,hidden_size=4096"}
 SHAPES: dict[str, dict[str, str]] = {
-    "rmsnorm": ROWS,
+    "rmsnorm": MORE_ROWS,
     "fused_add_rmsnorm": ROWS,
-    "layernorm": ROWS,
-    "softmax": ROWS,
+    "layernorm": MORE_ROWS,
+    "softmax": MORE_ROWS,
     "silu_mul": {"decode": "batch=16,hidden_size=14336", "prefill": "batch=4096,hidden_size=4096"},
     "gelu_mul": {"decode": "batch=16,hidden_size=14336", "prefill": "batch=4096,hidden_size=4096"},
-    "rope": {"decode": "tokens=16,heads=32,half_dim=64", "prefill": "tokens=4096,heads=32,half_dim=64"},
-    "quantize_fp8": ROWS,
-    "gated_rmsnorm_quant": ROWS,
+    "rope": {
+        "decode": "tokens=16,heads=32,half_dim=64",
+        "prefill": "tokens=4096,heads=32,half_dim=64",
+        "long": "tokens=8192,heads=32,half_dim=64",
+    },
+    "quantize_fp8": MORE_ROWS,
+    "gated_rmsnorm_quant": MORE_ROWS,
     "topk_softmax": {"decode": "tokens=16,experts=128", "prefill": "tokens=4096,experts=128"},
-    "cross_entropy": {"decode": "tokens=16,vocab_size=128256", "prefill": "tokens=1024,vocab_size=32000"},
+    "cross_entropy": {
+        "decode": "tokens=16,vocab_size=128256",
+        "prefill": "tokens=1024,vocab_size=32000",
+        "long": "tokens=2048,vocab_size=32000",
+    },
     "kv_cache_append": {
         "decode": "tokens=64,slots=4096,kv_heads=8,head_dim=128",
         "prefill": "tokens=2048,slots=4096,kv_heads=8,head_dim=128",
@@ -41,7 +50,12 @@ SHAPES: dict[str, dict[str, str]] = {
     "dequant_int8": ROWS,
     "dequant_int4": {"decode": "batch=16,pairs=2048", "prefill": "batch=4096,pairs=2048"},
 }
-"""Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt; vocabularies of Llama 3 and Llama 2."""
+"""Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt and, for some, 8192 of a long one;
+vocabularies of Llama 3 and Llama 2."""
+PASSES = (
+    *(("bf16", "prefill"), ("bf16", "decode"), ("fp16", "prefill"), ("fp16", "decode")),
+    *(("bf16", "long"), ("fp16", "long")),
+)
 
 
 @dataclass(frozen=True)
@@ -60,15 +74,21 @@ class Item:
         return f"{self.language} {self.op} {self.dtype} {self.shape}"
 
 
+def named(option: str) -> set[str]:
+    """Operations, folders, or folders at a shape's name: `rope`, `rmsnorm_cuda`, `softmax@prefill`."""
+    return {one for one in option.split(",") if one}
+
+
 def items(only: set[str]) -> Iterator[Item]:
-    """Every shipped kernel at every shape and type; those in CUDA C++ at the long shape in bf16."""
-    chosen = {op: shapes for op, shapes in SHAPES.items() if not only or op in only}
-    for dtype, name in (("bf16", "prefill"), ("bf16", "decode"), ("fp16", "prefill"), ("fp16", "decode")):
-        for op, shapes in chosen.items():
-            shape = ",".join(sorted(shapes[name].split(",")))
-            yield Item(op, op, "triton", dtype, shape)
-            if name == "prefill" and dtype == "bf16" and (EXAMPLES / f"{op}_cuda").is_dir():
-                yield Item(f"{op}_cuda", op, "cuda", dtype, shape)
+    """Every shipped kernel at every shape and type; those in CUDA C++ at the prompts' shapes in bf16."""
+    for dtype, name in PASSES:
+        for op, shape in ((op, shapes[name]) for op, shapes in SHAPES.items() if name in shapes):
+            folders = [(op, "triton")]
+            if dtype == "bf16" and name != "decode" and (EXAMPLES / f"{op}_cuda").is_dir():
+                folders.append((f"{op}_cuda", "cuda"))
+            for folder, language in folders:
+                if not only or {op, folder, f"{folder}@{name}"} & only:
+                    yield Item(folder, op, language, dtype, ",".join(sorted(shape.split(","))))
 
 
 @dataclass(frozen=True)
@@ -224,7 +244,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=1e9)
     parser.add_argument("--gpus", default="", help="indices, of all by default")
-    parser.add_argument("--again", action="store_true", help="judge anew what --only names, decided or not")
+    parser.add_argument("--again", default="", help="what to judge anew, decided or not; named as in --only")
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
     if options.work:
@@ -235,8 +255,9 @@ def main() -> None:
     found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
     if not found:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
-    wanted = list(items({one for one in options.only.split(",") if one}))
-    stood = {} if options.again else standings(options.home)
+    wanted = list(items(named(options.only)))
+    anew = set(items(named(options.again))) if options.again else set()
+    stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}
     fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
     orders: list[dict[str, object]] = [{"phase": "verify", "item": asdict(item)} for item in fresh]
     run_on(options.home, found, JUDGES_PER_GPU, orders, deadline)

@@ -29,6 +29,8 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     torch.set_num_threads(int(str(body["threads"])))
     torch.set_grad_enabled(False)
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
+    if body["device"] == "cuda":
+        torch.cuda.init()
     before = surroundings.look(())
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]

@@ -21,6 +21,8 @@ _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 """The second rounds up to the next number when it is added to one, the third down to one."""
 _MT19937_BYTES = 4 * (624 + 1)
 """Of its numbers, and the place among them."""
+_A_DRAW = 4
+"""The offset of a GPU's generator is a multiple of it."""
 Form = tuple[object, ...]
 
 
@@ -47,6 +49,9 @@ def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
     Generators are no longer where their seeds put them, as in any program that has drawn: going back there shows.
     """
     torch.rand(1), np.random.random(), random.random()  # noqa: S311 (the generator that all share)
+    for generator in _on_devices():
+        if generator.get_offset() == 0:
+            generator.set_offset(_A_DRAW)
     return Surroundings(_forms(inputs), _read(_SETTINGS), _read(_GENERATORS))
 
 
@@ -92,6 +97,11 @@ def _numpy_generator() -> tuple[object, ...]:
     return generator, ctypes.string_at(generator.ctypes.state_address, _MT19937_BYTES) if known else b""
 
 
+def _on_devices() -> tuple[torch.Generator, ...]:
+    """Each GPU's generator, once this process uses GPUs. A look at one asks nothing of its GPU."""
+    return torch.cuda.default_generators if torch.cuda.is_initialized() else ()
+
+
 Readings = Mapping[str, Callable[[], object]]
 
 
@@ -101,6 +111,7 @@ def _read(readings: Readings) -> dict[str, object]:
 
 _GENERATORS: Readings = {
     "torch's generator": lambda: torch.get_rng_state().numpy().tobytes(),
+    "torch's generators on GPUs": lambda: tuple((one.initial_seed(), one.get_offset()) for one in _on_devices()),
     "numpy's generator": _numpy_generator,
     "Python's generator": random.getstate,
 }

@@ -8,7 +8,7 @@ from forge.lab.job import processors
 
 FEW = 16
 """So many small things aren't worth a thread."""
-MOST_THREADS = 8
+MOST_THREADS = 16
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 

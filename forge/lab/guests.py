@@ -267,7 +267,7 @@ def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
     """Run the candidate's bench.py in a sandbox of its own; what it prints is a claim."""
-    stage = Stage(_candidate_program(job, artifact), job.isolation)
+    stage = Stage(dataclasses.replace(_candidate_program(job, artifact), warm=True), job.isolation)
     try:
         return own_benchmark_claims(stage, limits=job.limits(job.policy.benchmark_limit_s), threads=job.threads)
     finally:

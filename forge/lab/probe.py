@@ -233,19 +233,20 @@ class Probe:
             errors.append(measured)
         return tuple(errors)
 
+    def wrong(self, observed: Observed) -> Failed | None:
+        """Judge quickly a call with normal values: in full where it isn't plainly right. It isn't remembered."""
+        one = beside_the_oracle(observed, self.device)
+        expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
+        plain = all(
+            isinstance(expected, Expectation)
+            and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+            for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
+        )
+        return None if plain else self.judge(one)[1]
+
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
-        """Judge many calls quickly: in full only those that aren't plainly right."""
-        for one in (beside_the_oracle(one, self.device) for one in observed):
-            expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
-            plain = all(
-                isinstance(expected, Expectation)
-                and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
-                for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
-            )
-            wrong = None if plain else self.judge(one)[1]
-            if wrong is not None:
-                return wrong
-        return None
+        """The first of many calls with normal values that is wrong."""
+        return next(filter(None, map(self.wrong, observed)), None)
 
     def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
         """What a case's outputs should be, and what the reference makes of it in the working type.

@@ -81,29 +81,36 @@ def measure_replays(
 ) -> Replays | Failed:
     """Time a plan and its baselines over fresh pairs of processes; raise EnvironmentUnfit if a baseline fails."""
     pairs: list[_Pair] = []
+    cases: list[Case] = []
     with open_device_guests(job, captured, rival, progress=progress) as opened:
         for number, guests in enumerate(opened):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
-            pair = _Pair(job, guests, rng)
+            cases = cases or _drawn(guests)
+            pair = _Pair(job, guests, cases, rng)
             failed = pair.measure()
             if failed is not None:
                 return failed
-            pair.cases.clear()
             pairs.append(pair)
     dropped = sum(pair.blocks.dropped for pair in pairs)
     _require_quiet(pairs, job.policy.most_dropped)
     states = [state for pair in pairs for state in pair.blocks.states]
     return Replays(
-        calls=dict.fromkeys(guests.sides, pair.sets),
+        calls=dict.fromkeys(guests.sides, len(cases)),
         pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
         host_ratio=tuple(pair.host_ratio for pair in pairs),
-        sets=pair.sets,
+        sets=len(cases),
         set_bytes=guests.set_bytes,
         states=(states[0], states[-1]) if states else (),
         blocks=sum(pair.blocks.count for pair in pairs),
         dropped=dropped,
         device_ns=sum(pair.device_ns for pair in pairs),
     )
+
+
+def _drawn(guests: DeviceGuests) -> list[Case]:
+    """The operands of every set. A round moves their contents on, so that no pair is asked what another was."""
+    probe = guests.sides[CANDIDATE].probe
+    return each(lambda _: probe.case(probe.shape), range(guests.sets(FEWEST_SETS, MOST_SETS)), few=1)
 
 
 def clocks_agree(slope_ns: float, by_events_ns: float, window_ns: float, allowed: float) -> bool:
@@ -127,21 +134,19 @@ def _require_quiet(pairs: "list[_Pair]", most_dropped: float) -> None:
 class _Pair:
     """One set of fresh guests being measured."""
 
-    def __init__(self, job: Job, guests: DeviceGuests, rng: random.Random) -> None:
+    def __init__(self, job: Job, guests: DeviceGuests, cases: list[Case], rng: random.Random) -> None:
         self._job = job
         self._guests = guests
         self._rng = rng
-        probe = guests.sides[CANDIDATE].probe
-        self.sets = guests.sets(FEWEST_SETS, MOST_SETS)
-        self.cases: list[Case] = each(lambda _: probe.case(probe.shape), range(self.sets), few=1)
+        self._cases = cases
         self.host_ratio = 1.0
         self.device_ns = 0
         self.blocks = Blocks(job.gpu)
 
     def measure(self) -> Failed | None:
         """Every round of every side."""
-        for probe in self._guests.probes:
-            if probe.fill(self.cases) is not None:
+        for refused in each(lambda probe: probe.fill(self._cases), self._guests.probes, few=1):
+            if refused is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
         for side in [*self._guests.sides] * WARM_UP_WINDOWS:
             warmed = self._window(side)
@@ -172,9 +177,9 @@ class _Pair:
         again: bool = False,
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
         one: DeviceSide = self._guests.sides[side]
-        copied = self._rng.randrange(self.sets) if judged else None
+        copied = self._rng.randrange(len(self._cases)) if judged else None
         window = Window(repeats=repeats, roll=roll, copied=copied, again=again)
-        timed = one.probe.time(one.function, window, self.cases)
+        timed = one.probe.time(one.function, window, self._cases)
         if isinstance(timed, Failed) and not one.candidates:
             raise EnvironmentUnfit(
                 f"the side {side!r} failed while it was timed: {timed.reason.message}; {timed.log[-300:]}"

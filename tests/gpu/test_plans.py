@@ -26,6 +26,10 @@ HOSTILE = sorted(PLANS.glob("*.py"))
 HONEST = (EXAMPLES / "honest_triton" / "kernel.py").read_text()
 CUDA = Path(__file__).parent / "cuda" / "honest.py"
 CLUSTER = PLANS / "honest" / "cluster.py"
+COOPERATIVE = PLANS / "honest" / "cooperative.py"
+TENSOR_MAP = PLANS / "honest" / "tensor_map.py"
+TENSOR_MAP_HEX = 256
+"""Digits of the 128 bytes that a tensor map takes."""
 KERNEL, ENTRY = HONEST.split("\n\n\ndef ")
 LAUNCH = "_fused_add_rmsnorm[(rows,)]("
 STEPS = """
@@ -173,6 +177,20 @@ def test_a_tuned_kernel_is_the_one_that_won() -> None:
 def test_a_cluster_is_launched_as_one() -> None:
     (launch,) = plan_of(CLUSTER.read_text(), language="cuda").kernels
     assert (launch.cluster, launch.grid) == ((2, 1, 1), (8, 1, 1))
+
+
+def test_a_cooperative_launch_has_all_its_blocks_at_once() -> None:
+    (launch,) = plan_of(COOPERATIVE.read_text(), language="cuda").kernels
+    assert (launch.cooperative, launch.grid) == (True, (4, 1, 1))
+
+
+def test_a_tensor_map_holds_the_address_that_it_is_given() -> None:
+    (launch,) = plan_of(TENSOR_MAP.read_text()).kernels
+    maps = [argument for argument in launch.arguments if len(argument.content) == TENSOR_MAP_HEX]
+    assert [[(one.at, one.place) for one in argument.pointers] for argument in maps] == [
+        [(0, Place(to="input", index=0))],
+        [(0, Place(to="input", index=1))],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,23 +13,25 @@ import triton.language as tl
 WIDEST_IN_REGISTERS = 16384
 BLOCK_OF_WIDE_ROWS = 4096
 NARROWEST = 64
-ELEMENTS_PER_PROGRAM = 2048
+ELEMENTS_PER_PROGRAM = 8192
 FEW_ROWS = 264
 """Two for each of an H200's 132 multiprocessors: up to here latency counts, and beyond it bandwidth."""
 
 
 @triton.jit
-def _rows_in_registers(x, weight, bias, y, rows, width, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _rows_in_registers(
+    x, weight, bias, y, rows, width, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr, EVICT: tl.constexpr
+):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
     inside = (row < rows) & (column < width)
     at = row * width + column
-    h = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+    h = tl.load(x + at, mask=inside, other=0.0, eviction_policy=EVICT).to(tl.float32)
     w = tl.load(weight + column, mask=column < width, other=0.0).to(tl.float32)
     b = tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32)
     centred = tl.where(inside, h - tl.sum(h, axis=1, keep_dims=True) / width, 0.0)
     scale = tl.rsqrt(tl.sum(centred * centred, axis=1, keep_dims=True) / width + eps)
-    tl.store(y + at, (centred * scale * w + b).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + at, (centred * scale * w + b).to(y.dtype.element_ty), mask=inside, eviction_policy=EVICT)
 
 
 @triton.jit
@@ -67,8 +69,11 @@ def layernorm(x, weight, bias, eps):
         return y
     block = max(NARROWEST, triton.next_power_of_2(width))
     together = 1 if rows <= FEW_ROWS else max(1, ELEMENTS_PER_PROGRAM // block)
-    per_thread = 8 if rows <= FEW_ROWS else 16
+    per_thread = 8 if rows <= FEW_ROWS else 32
     warps = min(16, max(1, together * block // (32 * per_thread)))
     programs = triton.cdiv(rows, together)
-    _rows_in_registers[(programs,)](x, weight, bias, y, rows, width, eps, ROWS=together, BLOCK=block, num_warps=warps)
+    evict = "" if rows <= FEW_ROWS else "evict_first"
+    _rows_in_registers[(programs,)](
+        x, weight, bias, y, rows, width, eps, ROWS=together, BLOCK=block, EVICT=evict, num_warps=warps
+    )
     return y

@@ -18,15 +18,15 @@ FEW_ROWS = 264
 
 
 @triton.jit
-def _rows_in_registers(x, weight, y, rows, width, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _rows_in_registers(x, weight, y, rows, width, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr, EVICT: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
     inside = (row < rows) & (column < width)
     at = row * width + column
-    h = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+    h = tl.load(x + at, mask=inside, other=0.0, eviction_policy=EVICT).to(tl.float32)
     w = tl.load(weight + column, mask=column < width, other=0.0).to(tl.float32)
     scale = tl.rsqrt(tl.sum(h * h, axis=1, keep_dims=True) / width + eps)
-    tl.store(y + at, (h * scale * w).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + at, (h * scale * w).to(y.dtype.element_ty), mask=inside, eviction_policy=EVICT)
 
 
 @triton.jit
@@ -59,5 +59,8 @@ def rmsnorm(x, weight, eps):
     per_thread = 8 if rows <= FEW_ROWS else 16
     warps = min(16, max(1, together * block // (32 * per_thread)))
     programs = triton.cdiv(rows, together)
-    _rows_in_registers[(programs,)](x, weight, y, rows, width, eps, ROWS=together, BLOCK=block, num_warps=warps)
+    evict = "" if rows <= FEW_ROWS else "evict_first"
+    _rows_in_registers[(programs,)](
+        x, weight, y, rows, width, eps, ROWS=together, BLOCK=block, EVICT=evict, num_warps=warps
+    )
     return y

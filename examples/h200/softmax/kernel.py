@@ -19,15 +19,15 @@ FEW_ROWS = 264
 
 
 @triton.jit
-def _rows_in_registers(x, y, rows, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _rows_in_registers(x, y, rows, width, ROWS: tl.constexpr, BLOCK: tl.constexpr, EVICT: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
     inside = (row < rows) & (column < width)
     at = row * width + column
-    h = tl.load(x + at, mask=inside, other=-float("inf")).to(tl.float32)
+    h = tl.load(x + at, mask=inside, other=-float("inf"), eviction_policy=EVICT).to(tl.float32)
     e = tl.exp(h - tl.max(h, axis=1, keep_dims=True))
     scale = 1.0 / tl.sum(e, axis=1, keep_dims=True)
-    tl.store(y + at, (e * scale).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + at, (e * scale).to(y.dtype.element_ty), mask=inside, eviction_policy=EVICT)
 
 
 @triton.jit
@@ -65,5 +65,6 @@ def softmax(x):
     per_thread = 8 if rows <= FEW_ROWS else 16
     warps = min(16, max(1, together * block // (32 * per_thread)))
     programs = triton.cdiv(rows, together)
-    _rows_in_registers[(programs,)](x, y, rows, width, ROWS=together, BLOCK=block, num_warps=warps)
+    evict = "" if rows <= FEW_ROWS else "evict_first"
+    _rows_in_registers[(programs,)](x, y, rows, width, ROWS=together, BLOCK=block, EVICT=evict, num_warps=warps)
     return y

@@ -190,9 +190,10 @@ void launch(const T* x, T* y, long long rows, long long width, cudaStream_t stre
         row_in_turns<T, 1><<<blocks, threads, 0, stream>>>(x, y, width);
     } else if (packs <= 32) {
         rows_in_registers<T, 1, true><<<blocks_of_warps, 32 * WARPS, 0, stream>>>(x, y, rows, w);
-    } else if (packs <= 512) {
+    } else if (packs <= 256) {
         rows_in_registers<T, 1, false><<<blocks, threads_for(packs, 1), 0, stream>>>(x, y, rows, w);
     } else if (packs <= 1024) {
+        // two loads on their way in each thread: so many more bytes of a row are, for the same threads
         rows_in_registers<T, 2, false><<<blocks, threads_for(packs, 2), 0, stream>>>(x, y, rows, w);
     } else if (packs <= 4096) {
         rows_in_registers<T, 4, false><<<blocks, threads_for(packs, 4), 0, stream>>>(x, y, rows, w);

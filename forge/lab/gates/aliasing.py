@@ -45,7 +45,7 @@ def examine(probe: Probe) -> Finding:
         if isinstance(observed, Failed):
             return observed
         for position, one in enumerate(observed):
-            wrong = probe.judge(one)[1]
+            wrong = probe.wrong(one) if kind == "normal" else probe.judge(one)[1]
             if wrong is not None:
                 return _explained(probe, wrong, one, observed[position + 1 :])
         kept += fitting
