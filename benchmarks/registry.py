@@ -53,8 +53,8 @@ SHAPES: dict[str, dict[str, str]] = {
 """Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt and, for some, 8192 of a long one;
 vocabularies of Llama 3 and Llama 2."""
 PASSES = (
-    *(("bf16", "prefill"), ("bf16", "decode"), ("fp16", "prefill"), ("fp16", "decode")),
-    *(("bf16", "long"), ("fp16", "long")),
+    *(("bf16", "prefill"), ("bf16", "long"), ("fp16", "prefill")),
+    *(("bf16", "decode"), ("fp16", "decode")),
 )
 
 
