@@ -36,7 +36,7 @@ SHAPES: dict[str, dict[str, str]] = {
         "long": "tokens=8192,heads=32,half_dim=64",
     },
     "quantize_fp8": MORE_ROWS,
-    "gated_rmsnorm_quant": MORE_ROWS,
+    "gated_rmsnorm_quant": ROWS,
     "topk_softmax": {"decode": "tokens=16,experts=128", "prefill": "tokens=4096,experts=128"},
     "cross_entropy": {
         "decode": "tokens=16,vocab_size=128256",
@@ -52,10 +52,7 @@ SHAPES: dict[str, dict[str, str]] = {
 }
 """Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt and, for some, 8192 of a long one;
 vocabularies of Llama 3 and Llama 2."""
-PASSES = (
-    *(("bf16", "prefill"), ("bf16", "long"), ("fp16", "prefill")),
-    *(("bf16", "decode"), ("fp16", "decode")),
-)
+PASSES = tuple((dtype, name) for dtype in ("bf16", "fp16") for name in ("prefill", "decode", "long"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from forge.domain.policy import CONTROL_KIND
 from forge.errors import EnvironmentUnfit
@@ -18,7 +19,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe
 from forge.lab.subject import arena_bytes
-from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
+from forge.lab.trusted import CACHE, COMPILED, compiled_copy, compiled_folder, compiled_for, trusted_program
 from forge.sandbox.arena import Arena
 from forge.sandbox.launch import Bind
 from forge.sandbox.limits import Limits
@@ -103,7 +104,7 @@ class _Factory:
         self._stack = stack
         self._candidate = self._stage(_launcher(job, captured))
         self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
-        self._baseline = self._stage(_baseline_program(job))
+        self._baseline = self._stage(_baseline_program(job, compiled_folder()))
 
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
@@ -120,7 +121,7 @@ class _Factory:
         job = self._job
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
             (CANDIDATE, self._candidate, (LAUNCH,)),
-            ("a baseline", self._baseline, tuple(baseline_function(job, kind) for kind in job.baselines)),
+            ("a baseline", self._compiled(), tuple(baseline_function(job, kind) for kind in job.baselines)),
             ("the control", self._baseline, (baseline_function(job, CONTROL_KIND),)),
         ]
         if self._promoted is not None:
@@ -138,6 +139,10 @@ class _Factory:
         if self._promoted is not None:
             sides[PROMOTED] = DeviceSide(probes[3], 0)
         return DeviceGuests(sides, stacks)
+
+    def _compiled(self) -> Stage:
+        """A stage with its own copy of what was compiled."""
+        return self._stage(_baseline_program(self._job, self._stack.enter_context(compiled_copy())))
 
     def _stage(self, program: Program) -> Stage:
         stage = Stage(program, self._job.isolation)
@@ -178,8 +183,8 @@ def _launcher(job: Job, captured: Captured) -> Program:
     return trusted_program(job, launcher_files(job, captured))
 
 
-def _baseline_program(job: Job) -> Program:
-    kept = Bind(compiled_folder(), CACHE, writable=True)
+def _baseline_program(job: Job, compiled: Path) -> Program:
+    kept = Bind(compiled, CACHE, writable=True)
     return trusted_program(job, baseline_files(job.operation), binds=(kept,))
 
 

@@ -3,7 +3,8 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,21 @@ def compiled_folder(whose: str = "") -> Path:
     inside.mkdir(mode=0o777)
     inside.chmod(0o777)
     return inside
+
+
+@contextmanager
+def compiled_copy() -> Iterator[Path]:
+    """What was compiled so far, for one guest alone.
+
+    Some of it is tuned anew in each process and written down again; in PID namespaces of their own, guests that start
+    together choose the same names for what they write.
+    """
+    with tempfile.TemporaryDirectory(prefix="forge-baseline-", ignore_cleanup_errors=True) as outer:
+        inside = Path(outer) / "inductor"
+        shutil.copytree(compiled_folder(), inside)
+        for path in (inside, *inside.rglob("*")):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        yield inside
 
 
 def compiled_for(job: Job) -> tuple[object, ...]:

@@ -20,6 +20,7 @@ CUDA_SOURCE = r"""
 namespace {
 
 constexpr unsigned ALL_LANES = 0xffffffffu;
+constexpr int WARPS = 4;  // of a block whose warps have a row each
 
 __device__ __forceinline__ float widened(float value) { return value; }
 __device__ __forceinline__ float widened(__half value) { return __half2float(value); }
@@ -81,7 +82,7 @@ bool aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(addr
 
 // A row in the registers of one warp (several rows to a block) or of a whole block, PACKS packs to a thread.
 template <typename T, int PACKS, bool BY_WARP>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(BY_WARP ? 32 * WARPS : 256 * PACKS)
 rows_in_registers(const T* __restrict__ x, const T* __restrict__ weight, T* __restrict__ y, long long rows,
                   int width, float eps) {
     constexpr int N = sizeof(uint4) / sizeof(T);
@@ -94,16 +95,23 @@ rows_in_registers(const T* __restrict__ x, const T* __restrict__ weight, T* __re
     // where registers allow, the weight is on its way while the squares are summed
     constexpr bool EARLY = PACKS <= 2;
     float h[PACKS][N], w[PACKS][N], squares = 0.0f;
+    // all loads are on their way before the first value is needed
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
         const int at = (lane + k * threads) * N;
-        if (at >= width) break;
-        load<T, N>(from + at, h[k]);
-        if constexpr (EARLY) load<T, N>(weight + at, w[k]);
+#pragma unroll
+        for (int i = 0; i < N; ++i) h[k][i] = 0.0f;
+        if (at < width) load<T, N>(from + at, h[k]);
+    }
+#pragma unroll
+    for (int k = 0; EARLY && k < PACKS; ++k) {
+        const int at = (lane + k * threads) * N;
+#pragma unroll
+        for (int i = 0; i < N; ++i) w[k][i] = 0.0f;
+        if (at < width) load<T, N>(weight + at, w[k]);
     }
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
-        if ((lane + k * threads) * N >= width) break;
 #pragma unroll
         for (int i = 0; i < N; ++i) squares += h[k][i] * h[k][i];
     }
@@ -152,7 +160,6 @@ int threads_for(long long packs, int packs_each) {
 template <typename T>
 void launch(const T* x, const T* weight, T* y, long long rows, long long width, float eps, cudaStream_t stream) {
     constexpr int N = sizeof(uint4) / sizeof(T);
-    constexpr int WARPS = 4;
     const unsigned blocks = static_cast<unsigned>(rows);
     const unsigned blocks_of_warps = static_cast<unsigned>((rows + WARPS - 1) / WARPS);
     const bool whole = width % N == 0 && aligned(x) && aligned(weight) && aligned(y);
@@ -166,7 +173,6 @@ void launch(const T* x, const T* weight, T* y, long long rows, long long width, 
     } else if (packs <= 256) {
         rows_in_registers<T, 1, false><<<blocks, threads_for(packs, 1), 0, stream>>>(x, weight, y, rows, w, eps);
     } else if (packs <= 1024) {
-        // two loads on their way in each thread: so many more bytes of a row are, for the same threads
         rows_in_registers<T, 2, false><<<blocks, threads_for(packs, 2), 0, stream>>>(x, weight, y, rows, w, eps);
     } else if (packs <= 4096) {
         rows_in_registers<T, 4, false><<<blocks, threads_for(packs, 4), 0, stream>>>(x, weight, y, rows, w, eps);

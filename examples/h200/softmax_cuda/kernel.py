@@ -21,6 +21,7 @@ CUDA_SOURCE = r"""
 namespace {
 
 constexpr unsigned ALL_LANES = 0xffffffffu;
+constexpr int WARPS = 4;  // of a block whose warps have a row each
 
 __device__ __forceinline__ float widened(float value) { return value; }
 __device__ __forceinline__ float widened(__half value) { return __half2float(value); }
@@ -99,7 +100,7 @@ bool aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(addr
 
 // A row in the registers of one warp (several rows to a block) or of a whole block, PACKS packs to a thread.
 template <typename T, int PACKS, bool BY_WARP>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(BY_WARP ? 32 * WARPS : 256 * PACKS)
 rows_in_registers(const T* __restrict__ x, T* __restrict__ y, long long rows, int width) {
     constexpr int N = sizeof(uint4) / sizeof(T);
     const int threads = BY_WARP ? 32 : blockDim.x;
@@ -109,11 +110,16 @@ rows_in_registers(const T* __restrict__ x, T* __restrict__ y, long long rows, in
     if (row >= rows) return;
     const T* from = x + row * width;
     float h[PACKS][N], largest = -CUDART_INF_F;
+    // all loads are on their way before the first value is needed
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
         const int at = (lane + k * threads) * N;
-        if (at >= width) break;
-        load<T, N>(from + at, h[k]);
+#pragma unroll
+        for (int i = 0; i < N; ++i) h[k][i] = -CUDART_INF_F;
+        if (at < width) load<T, N>(from + at, h[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
 #pragma unroll
         for (int i = 0; i < N; ++i) largest = fmaxf(largest, h[k][i]);
     }
@@ -121,7 +127,6 @@ rows_in_registers(const T* __restrict__ x, T* __restrict__ y, long long rows, in
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
-        if ((lane + k * threads) * N >= width) break;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             h[k][i] = __expf(h[k][i] - top);
@@ -132,10 +137,9 @@ rows_in_registers(const T* __restrict__ x, T* __restrict__ y, long long rows, in
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
         const int at = (lane + k * threads) * N;
-        if (at >= width) break;
 #pragma unroll
         for (int i = 0; i < N; ++i) h[k][i] *= scale;
-        store<T, N>(y + row * width + at, h[k]);
+        if (at < width) store<T, N>(y + row * width + at, h[k]);
     }
 }
 
@@ -179,7 +183,6 @@ int threads_for(long long packs, int packs_each) {
 template <typename T>
 void launch(const T* x, T* y, long long rows, long long width, cudaStream_t stream) {
     constexpr int N = sizeof(uint4) / sizeof(T);
-    constexpr int WARPS = 4;
     const unsigned blocks = static_cast<unsigned>(rows);
     const unsigned blocks_of_warps = static_cast<unsigned>((rows + WARPS - 1) / WARPS);
     const bool whole = width % N == 0 && aligned(x) && aligned(y);
@@ -193,7 +196,6 @@ void launch(const T* x, T* y, long long rows, long long width, cudaStream_t stre
     } else if (packs <= 256) {
         rows_in_registers<T, 1, false><<<blocks, threads_for(packs, 1), 0, stream>>>(x, y, rows, w);
     } else if (packs <= 1024) {
-        // two loads on their way in each thread: so many more bytes of a row are, for the same threads
         rows_in_registers<T, 2, false><<<blocks, threads_for(packs, 2), 0, stream>>>(x, y, rows, w);
     } else if (packs <= 4096) {
         rows_in_registers<T, 4, false><<<blocks, threads_for(packs, 4), 0, stream>>>(x, y, rows, w);
