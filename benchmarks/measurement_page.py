@@ -127,10 +127,10 @@ def cost(result: Result) -> str:
 
 def copies(result: Result) -> str:
     rows: list[tuple[str, ...]] = [
-        (f"{one['megabytes']:g}", f"{one['us']:.2f}", f"{one['floor_us']:.2f}", f"{one['of_floor']:.0%}")
+        (f"{one['megabytes']:g}", f"{one['us']:.2f}", f"{one['floor_us']:.2f}", f"{one['of_floor']:.2f}")
         for one in result["copies"]
     ]
-    return table(("MB read and written", "us", "floor, us", "of the floor"), rows)
+    return table(("MB read and written", "us", "floor, us", "floor over time"), rows)
 
 
 def section(result: Result) -> str:

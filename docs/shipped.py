@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from forge.app.workspace import Workspace
+from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.task import Task
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
@@ -32,8 +33,9 @@ def introduction() -> Iterator[str]:
     yield "without a verdict included."
     yield "`forge ledger verify --full` checks it, `forge kernel history KERNEL` shows what a promotion stands on."
     yield ""
-    yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile and the"
-    yield "vendor's operator. A promoted kernel's numbers are those of its confirmation, on fresh data."
+    yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile, the"
+    yield "vendor's operator and the kernel promoted before. A promoted kernel's numbers are those of its"
+    yield "confirmation, on fresh data."
     yield "A baseline stands where the kernel doesn't reach the least speedup that its task asks for: near the floor"
     yield "there is nothing to win."
     yield ""
@@ -81,7 +83,7 @@ def _numbers(task: Task, timing: WorkloadTiming) -> tuple[str, ...]:
     found = against.interval
     return (
         f"{shown.candidate.median_ns / 1000:.2f} us",
-        f"{kind} {against.baseline_median_ns / 1000:.2f} us",
+        f"{baseline_name(kind)} {against.baseline_median_ns / 1000:.2f} us",
         f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})",
         f"{timing.floor_ns / shown.candidate.median_ns:.0%}",
     )
