@@ -1,6 +1,7 @@
 """Moves a run forward, one phase at a time: loads what is recorded, calls the phase, records what it says."""
 
 from pathlib import Path
+from typing import assert_never
 
 from forge.app.briefs import prepare
 from forge.app.device import required_ceilings
@@ -26,6 +27,7 @@ from forge.executor.local import LocalExecutor, require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
+from forge.pipeline.benchmark import Errored
 from forge.pipeline.job import Evidence, on_gpu
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured
@@ -90,15 +92,18 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     )
     key = f"bench:{run.run_id}:{evidence.attempt}"
     if isinstance(measured, Measured) and offered_kernel(workspace, evidence.task.family) != offered:
-        measured = "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside that one"
-    if isinstance(measured, str):
-        outcome = benchmark.errored(evidence, measured)
-    elif isinstance(measured, Failed):
-        outcome = benchmark.failed(
-            evidence, measured.reason, verified_seq=run.verified.seq, untrusted_log=measured.log
+        measured = Errored(
+            "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside it"
         )
-    else:
-        return _conclude(workspace, run, evidence, measured, key)
+    match measured:
+        case Errored():
+            outcome = benchmark.errored(evidence, measured)
+        case Failed(reason=reason, log=log):
+            outcome = benchmark.failed(evidence, reason, verified_seq=run.verified.seq, untrusted_log=log)
+        case Measured():
+            return _conclude(workspace, run, evidence, measured, key)
+        case _:
+            assert_never(measured)
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     return _after_benchmark(workspace, run, outcome.events[0])
 

@@ -5,7 +5,7 @@ Three steps, since later events name the places of earlier ones: `measure`, then
 """
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
@@ -25,6 +25,16 @@ from forge.pipeline.timings import Measured, workload_timing
 from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
 
+_LARGER_THAN_THE_WORK = "the noise on this machine is larger than the work measured: some times aren't above zero"
+_IN_ANOTHER_RUN = "an attempt's samples count in the run's next ones, so measure in another run"
+
+
+@dataclass(frozen=True)
+class Errored:
+    """A fault of the machine, no answer about the candidate."""
+
+    detail: str
+
 
 def measure(
     evidence: Evidence,
@@ -35,8 +45,8 @@ def measure(
     earlier: Samples | None,
     rng: random.Random,
     progress: Progress,
-) -> Measured | Failed | str:
-    """Time the candidate; a string is a fault of the machine. Raise EnvironmentUnfit where time means nothing."""
+) -> Measured | Failed | Errored:
+    """Time the candidate. Raise EnvironmentUnfit where time means nothing."""
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
@@ -65,7 +75,7 @@ def measure(
             return again
         return replace(measured, confirmation=Samples.of(again))
     except (EnvironmentUnfit, OSError) as error:
-        return detail_of(error)
+        return Errored(detail_of(error))
 
 
 def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:
@@ -77,7 +87,7 @@ def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:
 
 def baselines(evidence: Evidence, measured: Measured) -> Outcome:
     """What each baseline took, as events of the task."""
-    if not measured.samples.usable:
+    if not measured.usable:
         return Outcome(events=())
     return Outcome(
         events=tuple(
@@ -97,8 +107,9 @@ def baselines(evidence: Evidence, measured: Measured) -> Outcome:
 def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, baseline_seqs: tuple[int, ...]) -> Outcome:
     """Hold the samples against the rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
     raw = render_samples(measured.samples, measured.confirmation)
-    if not measured.samples.usable:
-        reason = Reason(code="NOISE_TOO_HIGH", message="the noise on this machine is larger than the work measured")
+    if not measured.usable:
+        next_step = "measure again" if measured.samples.usable else _IN_ANOTHER_RUN
+        reason = Reason(code="NOISE_TOO_HIGH", message=f"{_LARGER_THAN_THE_WORK}; {next_step}")
         return failed(evidence, reason, verified_seq=verified_seq, raw=raw)
     timing = workload_timing(evidence.task.shape, measured, samples_sha256=sha256(raw))
     used = baseline_used(evidence.task, timing)
@@ -160,14 +171,14 @@ def failed(
     return Outcome(events=(event,), files={**files, "benchmark_samples.json": raw}, blobs=(raw, report))
 
 
-def errored(evidence: Evidence, detail: str) -> Outcome:
+def errored(evidence: Evidence, error: Errored) -> Outcome:
     """The machine failed."""
     event = BenchmarkErrored(
         run_id=evidence.run_id,
         task_id=evidence.task.task_id,
         candidate=evidence.submitted.candidate,
         attempt=evidence.attempt,
-        detail=detail[:2000],
+        detail=error.detail[:2000],
         retry_of=evidence.retry_of,
         env_sha256=evidence.environment.env_sha256,
     )

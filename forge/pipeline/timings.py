@@ -1,5 +1,6 @@
 """From raw samples to the evidence of one workload: summaries, paired ratios with intervals, the floor."""
 
+import statistics
 from dataclasses import dataclass
 
 from forge.domain.digest import Digest
@@ -27,6 +28,11 @@ class Measured:
     """Fresh samples of a candidate that met the rule."""
 
     @property
+    def usable(self) -> bool:
+        """Whether all samples are times."""
+        return self.samples.usable and (self.confirmation is None or self.confirmation.usable)
+
+    @property
     def kinds(self) -> tuple[BaselineKind, ...]:
         """The baselines among the sides."""
         return tuple(kind for kind in _MEASURED if kind in self.samples.sides)
@@ -37,13 +43,15 @@ def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest)
     samples = measured.samples
     candidate = samples.per_call_ns(CANDIDATE)
     timing = summarise(candidate, samples.method)
-    harness = summarise(samples.per_call_ns(HARNESS), samples.method).median_ns if HARNESS in samples.sides else 0.0
+    harness = (
+        [value for rounds in samples.per_call_ns(HARNESS) for value in rounds] if HARNESS in samples.sides else [0.0]
+    )
     return WorkloadTiming(
         shape=shape,
         candidate=timing,
         speedups=_speedups(samples, measured.kinds),
         control=_control(samples),
-        harness_ns=harness,
+        harness_ns=max(0.0, statistics.median(harness)),
         floor_ns=measured.floor_ns,
         floor_fraction=measured.floor_ns / timing.median_ns,
         process_pairs=len(candidate),

@@ -22,10 +22,16 @@ FEW, MANY = 1, 9
 
 
 def samples(
-    *, candidate_ns: float = 50_000, eager_ns: float = 100_000, pairs: int = 3, rounds: int = 4, wobble: float = 0.0
+    *,
+    candidate_ns: float = 50_000,
+    eager_ns: float = 100_000,
+    harness_ns: float = 1000,
+    pairs: int = 3,
+    rounds: int = 4,
+    wobble: float = 0.0,
 ) -> Samples:
     """Raw samples of a candidate and its baseline, the baseline against itself among them."""
-    per_call = {"candidate": candidate_ns, "eager": eager_ns, "control": eager_ns, "harness": 1000.0}
+    per_call = {"candidate": candidate_ns, "eager": eager_ns, "control": eager_ns, "harness": harness_ns}
     return Samples(
         (
             Attempt(
@@ -93,13 +99,13 @@ def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = No
     return event
 
 
-def concluded(workspace: Workspace, run_id: str, taken: Samples) -> Event:
-    """Record what the rule makes of samples."""
+def concluded(workspace: Workspace, run_id: str, taken: Samples, *, confirmed: Samples | None = None) -> Event:
+    """Record what the rule makes of samples, and of those of the confirmation."""
     run = workspace.find_run(run_id)
     assert run.verified is not None
     attempt = run.attempts.benchmark + 1
     evidence = dataclasses.replace(gathered(workspace, run_id), attempt=attempt)
-    again = samples(candidate_ns=51_000) if evidence.policy.confirmation else None
+    again = (confirmed or samples(candidate_ns=51_000)) if evidence.policy.confirmation else None
     measured = benchmark.Measured(samples=taken, floor_ns=20_000.0, claims={}, confirmation=again)
     timed = benchmark.baselines(evidence, measured)
     seqs: tuple[int, ...] = ()

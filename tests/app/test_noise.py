@@ -1,0 +1,41 @@
+"""Noise that is larger than the work: no time, no verdict, and the next step said."""
+
+from pathlib import Path
+
+import pytest
+
+from forge.app.workspace import Workspace
+from forge.events import BenchmarkFailed, BenchmarkRecorded
+from forge.pipeline.samples import Samples
+from tests.app.prepared import concluded, samples, verified_run
+
+
+@pytest.mark.parametrize(
+    ("taken", "confirmed", "next_step"),
+    [
+        (
+            samples(candidate_ns=-1),
+            None,
+            "count in the run's next ones, so measure in another run",
+        ),
+        (samples(), samples(eager_ns=-1), "measure again"),
+    ],
+)
+def test_a_time_that_is_none_leaves_the_question_open(
+    taken: Samples, confirmed: Samples | None, next_step: str, home: Path
+) -> None:
+    run_id = verified_run(home)
+    with Workspace.open(home) as workspace:
+        event = concluded(workspace, run_id, taken, confirmed=confirmed)
+    assert isinstance(event, BenchmarkFailed)
+    assert event.reason.code == "NOISE_TOO_HIGH"
+    assert "some times aren't above zero" in event.reason.message
+    assert event.reason.message.endswith(next_step)
+
+
+def test_the_paths_own_time_may_drown_in_noise(home: Path) -> None:
+    run_id = verified_run(home)
+    with Workspace.open(home) as workspace:
+        event = concluded(workspace, run_id, samples(harness_ns=-5))
+    assert isinstance(event, BenchmarkRecorded)
+    assert event.workloads[0].harness_ns == 0
