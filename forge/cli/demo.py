@@ -16,7 +16,7 @@ Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 
 
 def run_demo(home: Path | None, *, as_json: bool) -> int:
-    """Run it in a new workspace; 0 if the honest kernel was promoted and the cheat refused."""
+    """Run it in a new workspace; 0 if it went as it should, on a machine too noisy for a verdict as well."""
     from forge.app.demo import demonstrate, story_here
     from forge.app.named_path import resolved
     from forge.app.workspace import Workspace
@@ -28,7 +28,18 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
         emit_json(asdict(told))
     else:
         _tell(told)
-    return 0 if told.promoted and told.promoted["kernel_id"] and told.refused["verdict"] == "rejected" else 1
+    return 0 if went_well(told) else 1
+
+
+def went_well(told: "Told") -> bool:
+    """Whether the cheat was refused, and the honest kernel promoted or left open for the machine's noise alone."""
+    promoted = told.promoted is not None and told.promoted["kernel_id"] is not None
+    return told.refused["verdict"] == "rejected" and (promoted or _too_noisy(told))
+
+
+def _too_noisy(told: "Told") -> bool:
+    timed: Reported = told.benchmark
+    return told.promoted is None and (timed.get("reason") or {}).get("code") == "NOISE_TOO_HIGH"
 
 
 def _reporter(phase: str) -> Callable[[str], None]:
@@ -88,6 +99,9 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         unmet: Reported = told.promoted or timed
         reason: Reported = unmet.get("reason") or {}
         show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
+    if _too_noisy(told):
+        show("  that isn't a no: this machine is too noisy now to tell, and Forge says so instead of guessing;")
+        show(f"  on a quieter one: forge bench {told.honest_run} --home {told.home}", soft_wrap=True)
 
 
 def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
