@@ -15,6 +15,7 @@ from forge.app.recorded import (
     invalidated,
     judged_before,
     report_of,
+    require_loadable,
     rival,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
@@ -79,13 +80,14 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     require_lab()
     assert run.verified is not None
     evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
+    require_loadable(run.run_id, evidence, captured_environment(workspace, run.verified.event.env_sha256))
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
     offered = offered_kernel(workspace, evidence.task.family)
     measured = benchmark.measure(
         evidence,
         _executor(workspace, required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None),
         artifact,
-        rival=None if offered is None else rival(workspace, offered),
+        rival=None if offered is None else rival(workspace, offered, evidence),
         earlier=earlier_samples(workspace, run, evidence.environment),
         rng=workspace.rng,
         progress=progress,

@@ -10,7 +10,7 @@ from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Digest
 from forge.domain.environment import Environment
 from forge.domain.task import HeldOut
-from forge.errors import IntegrityError
+from forge.errors import EnvironmentUnfit, IntegrityError
 from forge.events import (
     BenchmarkInvalidated,
     CandidateRejected,
@@ -21,8 +21,9 @@ from forge.events import (
 )
 from forge.executor.local import isolation
 from forge.lab.job import Rival
+from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
-from forge.pipeline.job import Evidence
+from forge.pipeline.job import Evidence, on_gpu
 from forge.pipeline.samples import Samples, parse_samples
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
@@ -57,13 +58,31 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
     return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
 
 
-def rival(workspace: Workspace, offered: KernelPromoted) -> Rival:
-    """What the lab needs of the kernel on offer, to measure a candidate beside it."""
+def rival(workspace: Workspace, offered: KernelPromoted, evidence: Evidence) -> Rival:
+    """What the lab needs of the kernel on offer, to measure a candidate beside it.
+
+    What was built for another kind of processor isn't loaded here: the lab builds it anew.
+    """
+    loadable = on_gpu(evidence) or offered.abi_key == evidence.environment.abi_key
     return Rival(
         files={file.path: workspace.blobs.get(file.sha256) for file in offered.files},
-        artifact=artifact_of(workspace, offered.artifact_sha256),
+        artifact=artifact_of(workspace, offered.artifact_sha256) if loadable else (),
         entry_point=offered.entry_point,
     )
+
+
+def require_loadable(run_id: str, evidence: Evidence, verified_on: Environment) -> None:
+    """Raise EnvironmentUnfit where a candidate was built, and judged, for another kind of processor than this one.
+
+    A launch plan's device code is for its GPU, whatever the host is.
+    """
+    builds = find_language(evidence.task.language).builds
+    if builds and not on_gpu(evidence) and verified_on.abi_key != evidence.environment.abi_key:
+        raise EnvironmentUnfit(
+            f"run {run_id!r} was built and verified on another kind of machine ({verified_on.cpu_model}): what was "
+            "built there may not run here, and what is built here wasn't judged",
+            hint=f"forge run open {evidence.task.task_id}, and submit the candidate to that run on this machine",
+        )
 
 
 def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Samples | None:

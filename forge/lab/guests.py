@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
+from forge.domain.candidate import Metadata
 from forge.domain.operation import Operation
 from forge.domain.policy import CONTROL_KIND, BaselineKind, MeasuredBaseline
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
-from forge.lab.artifact import staged_files
+from forge.lab.artifact import build_artifact, staged_files
 from forge.lab.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Rival
@@ -223,8 +224,7 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | Non
         if rival is None:
             yield GuestFactory(job, candidate_stage, baseline_stage)
             return
-        files = {**rival.files, **{file.name: file.content for file in rival.artifact}}
-        rival_stage = Stage(dataclasses.replace(own, files=files), job.isolation)
+        rival_stage = Stage(dataclasses.replace(own, files=_rivals_files(job, rival)), job.isolation)
         stack.callback(rival_stage.remove)
         yield GuestFactory(job, candidate_stage, baseline_stage, (rival_stage, rival.entry_point))
 
@@ -232,6 +232,18 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | Non
 def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
     files = staged_files(job, artifact)
     return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
+
+
+def _rivals_files(job: Job, rival: Rival) -> dict[str, bytes]:
+    """The promoted kernel's files with what is built from them; raise EnvironmentUnfit if it can't be built here."""
+    artifact = rival.artifact
+    if job.language.builds and not artifact:
+        metadata = Metadata.model_validate_json(rival.files["metadata.json"])
+        built = build_artifact(dataclasses.replace(job, files=rival.files, metadata=metadata))
+        if isinstance(built, Refused):
+            raise EnvironmentUnfit(f"the promoted kernel can't be built on this machine: {built.reason.message}")
+        artifact = built.files
+    return {**rival.files, **{file.name: file.content for file in artifact}}
 
 
 def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:

@@ -29,6 +29,7 @@ class Rival:
 
     files: Mapping[str, bytes]
     artifact: tuple[ArtifactFile, ...]
+    """What was built from them; empty where that can't be loaded here."""
     entry_point: str
 
 
