@@ -78,13 +78,6 @@ def shared(before: DeviceState, after: DeviceState, own_pids: AbstractSet[int]) 
     return tuple(sorted({*before.compute_pids, *after.compute_pids} - own_pids))
 
 
-def stolen_share(before: DeviceState, after: DeviceState) -> float:
-    """The share of the host's processor time between two moments that a hypervisor gave away, in [0, 1]."""
-    elapsed_s = after.host_busy_s - before.host_busy_s
-    stolen_s = after.host_stolen_s - before.host_stolen_s
-    return min(1.0, max(0.0, stolen_s / elapsed_s)) if elapsed_s > 0 else 0.0
-
-
 PROTOCOL_VERSION = 1
 """Of `Ceilings`: what is measured, and how. Ceilings of another version are measured anew."""
 

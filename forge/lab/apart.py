@@ -1,9 +1,18 @@
-"""How far two answers of one kernel are apart, in units of what rounding explains."""
+"""Right answers of one kernel, and how far two of them are apart, in units of what rounding explains."""
 
 from forge.domain.operation import Expectation
+from forge.lab.finding import Failed
 from forge.lab.judge import spread
-from forge.lab.observed import Observed
+from forge.lab.observed import Case, Observed
 from forge.lab.probe import Probe
+
+
+def asked(probe: Probe, case: Case) -> Observed | Failed:
+    """One right answer, or what is wrong with it."""
+    observed = probe.call([case])
+    if isinstance(observed, Failed):
+        return observed
+    return probe.judge(observed[0])[1] or observed[0]
 
 
 def apart(probe: Probe, one: Observed, other: Observed) -> float:

@@ -22,7 +22,7 @@ def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
         reason = Reason(code="TIMEOUT", message=f"test_correctness.py took longer than {limits.wall_s:g} s")
         return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
     if ended.signal is not None or ended.timed_out or ended.flooded:
-        reason = exit_reason(ended)
+        reason = exit_reason(ended, limits)
         return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
     if ended.returncode != 0:
         message = f"the candidate's own test_correctness.py failed (pytest's status {ended.returncode})"

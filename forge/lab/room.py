@@ -33,10 +33,10 @@ def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:
     return max(1, *(math.prod(spec.sizes(one)) for spec in with_rows))
 
 
-def rows_within(operation: Operation, shape: Mapping[str, int], wanted: int, *, fewest: int = 1) -> int:
-    """So many of the wanted rows as are quickly drawn; never fewer than `fewest`, or than the shape has."""
+def rows_within(operation: Operation, shape: Mapping[str, int], wanted: int) -> int:
+    """So many of the wanted rows as are quickly drawn; never fewer than the shape has, or one."""
     afforded = MOST_DRAWN // largest_row(operation, shape)
-    return min(wanted, max(fewest, shape[operation.row_axis], afforded))
+    return min(wanted, max(1, shape[operation.row_axis], afforded))
 
 
 def narrowed(operation: Operation, shape: Mapping[str, int]) -> Mapping[str, int]:

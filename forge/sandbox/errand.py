@@ -50,7 +50,9 @@ def run_errand(
             if not untrusted:
                 ended = guest.wait(1.0)
                 late = f"{what} took longer than {limits.wall_s:g} s"
-                return Refused(exit_reason(ended) if ended else _silent(late, closed=bool(readable)), guest.log())
+                return Refused(
+                    exit_reason(ended, limits) if ended else _silent(late, closed=bool(readable)), guest.log()
+                )
             answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
             if isinstance(answer, Refused):
                 return replace(answer, log=guest.log())

@@ -18,7 +18,7 @@ from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena, Closed, SlotSet
 from forge.sandbox.launch import Exit, Guest
-from forge.sandbox.limits import Limits
+from forge.sandbox.limits import GIB, Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
 from forge.sandbox.stage import SERVE, Stage
 
@@ -62,6 +62,7 @@ class Session:
         self._arena = arena
         self._threads = threads
         self._clock = clock
+        self._limits = limits
         self._deadline_ns = clock() + int(limits.wall_s * 1e9)
         self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
         command_read, self._commands = os.pipe()
@@ -200,7 +201,7 @@ class Session:
         patience_s = min(self._reply_limit_s, max(0.0, (self._deadline_ns - started_ns) / 1e9))
         readable = select.select([self._replies], [], [], patience_s)[0]
         if not readable:
-            return self._late()
+            return self._late(patience_s)
         untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
@@ -217,9 +218,9 @@ class Session:
         reason = Reason(code="TAMPERING", message="the guest wrote to the reply channel without being asked")
         return Refused(reason, self._guest.log())
 
-    def _late(self) -> Refused:
+    def _late(self, patience_s: float) -> Refused:
         self._guest.kill()
-        return Refused(Reason(code="TIMEOUT", message="no reply within the time limit"), self._guest.log())
+        return Refused(Reason(code="TIMEOUT", message=f"no reply within {patience_s:.3g} s"), self._guest.log())
 
     def _gone(self) -> Refused:
         ended = self._guest.wait(2.0)
@@ -227,19 +228,21 @@ class Session:
             self._guest.kill()
             reason = Reason(code="TAMPERING", message="the guest closed the reply channel")
         else:
-            reason = exit_reason(ended)
+            reason = exit_reason(ended, self._limits)
         return Refused(reason, self._guest.log(), signal=ended.signal if ended else None)
 
 
-def exit_reason(ended: Exit) -> Reason:
+def exit_reason(ended: Exit, limits: Limits) -> Reason:
     """Why a guest that should still be there is gone."""
     if ended.flooded:
         return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than is taken")
     if ended.timed_out:
-        return Reason(code="TIMEOUT", message="the guest ran past the time limit")
+        return Reason(code="TIMEOUT", message=f"the guest ran longer than {limits.wall_s:g} s")
     if ended.excess == "total":
         return Reason(
-            code="OUT_OF_MEMORY", message="the candidate's processes took more memory together than allowed"
+            code="OUT_OF_MEMORY",
+            message="the candidate's processes took more memory together than the "
+            f"{limits.total_memory_bytes / GIB:.3g} GiB allowed",
         )
     if ended.excess == "machine":
         return Reason(code="OUT_OF_MEMORY", message="the machine ran out of memory while the candidate ran")
@@ -247,7 +250,7 @@ def exit_reason(ended: Exit) -> Reason:
     if number == signal.SIGSYS:
         return Reason(code="SANDBOX_VIOLATION", message="the candidate made a system call that isn't allowed")
     if number == signal.SIGXCPU:
-        return Reason(code="TIMEOUT", message="the guest used up its processor time")
+        return Reason(code="TIMEOUT", message=f"the guest used up its {limits.cpu_s} s of processor time")
     if number is not None:
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
         return Reason(code="RUNTIME_ERROR", message=f"the candidate's process was ended by {name}")

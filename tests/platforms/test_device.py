@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.domain.device import Device, DeviceState, shared, stolen_share, throttled
+from forge.domain.device import Device, DeviceState, shared, throttled
 from forge.domain.evidence import Isolation
 from forge.errors import UnknownName
 from forge.languages import LANGUAGES
@@ -86,11 +86,6 @@ def test_a_process_that_is_not_ours_at_either_moment_means_a_shared_device() -> 
     assert shared(state(compute_pids=(7,)), state(compute_pids=(7, 9)), {7}) == (9,)
     assert shared(state(compute_pids=(8,)), state(), set()) == (8,)
     assert shared(state(compute_pids=(7,)), state(), {7}) == ()
-
-
-def test_stolen_time_is_a_share_of_what_passed() -> None:
-    assert stolen_share(state(), state(host_busy_s=110.0, host_stolen_s=2.0)) == pytest.approx(0.1)
-    assert stolen_share(state(), state()) == 0.0
 
 
 def test_stolen_ticks_are_the_eighth_of_proc_stat() -> None:

@@ -14,9 +14,10 @@ from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Slots
 from forge.domain.verdict import Reason
+from forge.lab.apart import asked
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.judge import spread
-from forge.lab.observed import Case, Observed
+from forge.lab.observed import Observed
 from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def examine(probe: Probe) -> Finding:
     shape = {**probe.shape, rows: max(3, min(probe.shape[rows], 16))}
     furthest = 0.0
     for relation in probe.operation.relations:
-        first = _asked(probe, probe.case(shape))
+        first = asked(probe, probe.case(shape))
         if isinstance(first, Failed):
             return first
         found = _related(probe, relation, first)
@@ -72,7 +73,7 @@ def _one_row_changed(probe: Probe, first: Observed) -> float | Failed:
             axis = spec.axes.index(rows)
             mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
         inputs.append(mixed)
-    answer = _asked(probe, dataclasses.replace(first.case, inputs=tuple(inputs)))
+    answer = asked(probe, dataclasses.replace(first.case, inputs=tuple(inputs)))
     if isinstance(answer, Failed):
         return answer
     return _furthest(probe, first, _rows(probe, answer.outputs, kept), kept)
@@ -90,7 +91,7 @@ def _permuted(probe: Probe, first: Observed) -> float | Failed:
         tensor.index_select(spec.axes.index(rows), order) if rows in spec.axes else tensor
         for spec, tensor in zip(probe.operation.inputs, first.case.inputs, strict=True)
     )
-    answer = _asked(probe, dataclasses.replace(first.case, inputs=inputs))
+    answer = asked(probe, dataclasses.replace(first.case, inputs=inputs))
     if isinstance(answer, Failed):
         return answer
     return _furthest(probe, first, _rows(probe, answer.outputs, order.argsort().tolist()))
@@ -106,7 +107,7 @@ def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
         value * 2.0 ** relation.scalars.get(name, 0)
         for name, value in zip(operation.scalars, case.scalars, strict=True)
     )
-    answer = _asked(probe, dataclasses.replace(case, inputs=inputs, scalars=scalars))
+    answer = asked(probe, dataclasses.replace(case, inputs=inputs, scalars=scalars))
     if isinstance(answer, Failed):
         return answer
     back = tuple(
@@ -129,7 +130,7 @@ def _added(probe: Probe, relation: Additive, first: Observed) -> float | Failed:
     for mask in (taken, ~taken):
         part = torch.where(mask, whole, torch.zeros_like(whole))
         inputs = (*first.case.inputs[:place], part, *first.case.inputs[place + 1 :])
-        answer = _asked(probe, dataclasses.replace(first.case, inputs=inputs))
+        answer = asked(probe, dataclasses.replace(first.case, inputs=inputs))
         if isinstance(answer, Failed):
             return answer
         answers.append(answer)
@@ -174,13 +175,6 @@ def _rows_of(probe: Probe, tensor: torch.Tensor, position: int, chosen: list[int
     axes = probe.operation.outputs[position].axes
     rows = probe.operation.row_axis
     return tensor.index_select(axes.index(rows), torch.tensor(chosen)) if rows in axes else tensor
-
-
-def _asked(probe: Probe, case: Case) -> Observed | Failed:
-    observed = probe.call([case])
-    if isinstance(observed, Failed):
-        return observed
-    return probe.judge(observed[0])[1] or observed[0]
 
 
 _NAMES: dict[type[Relation], str] = {

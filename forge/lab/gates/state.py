@@ -9,9 +9,9 @@ import random
 
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
-from forge.lab.apart import apart
+from forge.lab.apart import apart, asked
 from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.observed import Case, Observed
+from forge.lab.observed import Case
 from forge.lab.probe import Probe
 
 OTHER_TYPE: DType = "bf16"
@@ -24,7 +24,7 @@ def examine(probe: Probe) -> Finding:
     nothing = probe.case({**probe.shape, probe.operation.row_axis: 0})
     others = _others(probe)
     random.SystemRandom().shuffle(others)
-    first = _asked(probe, question)
+    first = asked(probe, question)
     if isinstance(first, Failed):
         return first
     furthest = 0.0
@@ -33,7 +33,7 @@ def examine(probe: Probe) -> Finding:
             checked = probe.check([case])
             if isinstance(checked, Failed):
                 return checked
-        again = _asked(probe, question)
+        again = asked(probe, question)
         if isinstance(again, Failed):
             return _changed(again)
         furthest = max(furthest, apart(probe, first, again))
@@ -58,13 +58,6 @@ def _others(probe: Probe) -> list[Case]:
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
     return [*cases, probe.case(probe.shape, "special_rows")] if probe.operation.specials != "unspecified" else cases
-
-
-def _asked(probe: Probe, case: Case) -> Observed | Failed:
-    observed = probe.call([case])
-    if isinstance(observed, Failed):
-        return observed
-    return probe.judge(observed[0])[1] or observed[0]
 
 
 def _in_another_default_type(probe: Probe, question: Case) -> Failed | None:
