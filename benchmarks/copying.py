@@ -13,14 +13,12 @@ from forge.lab.roofline import floor_ns
 MEGABYTES = (8.4, 33.6, 67.1, 134.2, 268.4, 536.9)
 """Read and written together; 67.1 and 134.2 are rows of 4096 in half precision, 4096 and 8192 of them."""
 ROUNDS = 20
-LEAD_CYCLES = 200_000
-"""The device is kept busy until what is timed is queued."""
 
 Json = dict[str, Any]  # Any: a JSON document
 
 
 def copies(ceilings: Ceilings) -> list[Json]:
-    """For each size the faster of torch's copy and its addition of a constant, in windows of a graph."""
+    """For each size the faster of torch's copy and its addition of a constant, in windows like those of kernels."""
     return [_copied(megabytes, ceilings) for megabytes in MEGABYTES]
 
 
@@ -40,7 +38,8 @@ def _drawn(elements: int) -> torch.Tensor:
 
 
 def _window_ns(calls: list[tuple[torch.Tensor, torch.Tensor, bool]]) -> float:
-    """The median time of one graph of all calls."""
+    """The median time of one graph of all calls, in windows like those of kernels."""
+    from forge.guest.clock import Executable, Marks, clean_memory, window_ns
 
     def all_of_them() -> None:
         for source, target, adding in calls:
@@ -48,16 +47,15 @@ def _window_ns(calls: list[tuple[torch.Tensor, torch.Tensor, bool]]) -> float:
 
     all_of_them()
     torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
+    graph, marks = torch.cuda.CUDAGraph(keep_graph=True), Marks()
     with torch.cuda.graph(graph):
+        marks.begin()
         all_of_them()
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        marks.end()
+    ready, clean = Executable(graph, marks), clean_memory()
     taken_ns = []
     for _ in range(ROUNDS):
-        torch.cuda._sleep(LEAD_CYCLES)
-        begin.record()
-        graph.replay()
-        end.record()
+        torch.sum(clean, dim=0)
         torch.cuda.synchronize()
-        taken_ns.append(begin.elapsed_time(end) * 1e6)
+        taken_ns.append(window_ns(ready, 1))
     return float(statistics.median(taken_ns))

@@ -183,7 +183,10 @@ def measured(asked: argparse.Namespace) -> Json:
 
         from forge.executor.local import calibrate
 
-        answer["copies"] = copies(calibrate(device))
+        ceilings = calibrate(device)
+        with turn(lock_of(device), alone=True, progress=lambda said: print(said, file=sys.stderr)):
+            answer["copies"] = copies(ceilings)
+        torch.cuda.empty_cache()
     if set(asked.only) - {"d", "e"}:
         prepare(job_for(SHAPES[0], device))
         with turn(lock_of(device), alone=True, progress=lambda said: print(said, file=sys.stderr)):

@@ -144,7 +144,9 @@ def work(home: Path) -> None:
                     )
                     run_id = create_task(workspace, request).run_id
                     submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
-                    event = verify_candidate(workspace, workspace.find_run(run_id), progress=quiet)
+                    event = verify_candidate(
+                        workspace, workspace.find_run(run_id), progress=quiet, again=order["again"]
+                    )
                     told["run_id"] = run_id
                 else:
                     run_id = order["run_id"]
@@ -252,11 +254,16 @@ def main() -> None:
     found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
     if not found:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
+    for one in named(options.only) | named(options.again):
+        if not list(items({one})):
+            parser.error(f"{one!r} names no candidate: expected an operation, a folder, or either with @decode or so")
     wanted = list(items(named(options.only)))
     anew = set(items(named(options.again))) if options.again else set()
     stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}
     fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
-    orders: list[dict[str, object]] = [{"phase": "verify", "item": asdict(item)} for item in fresh]
+    orders: list[dict[str, object]] = [
+        {"phase": "verify", "item": asdict(item), "again": item in anew} for item in fresh
+    ]
     run_on(options.home, found, JUDGES_PER_GPU, orders, deadline)
     stood = standings(options.home)
     untimed = [item for item in wanted if item in stood and stood[item].verified and not stood[item].decided]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
@@ -21,6 +23,7 @@ HEADER = (
     "ratio on the H200, 95 % interval",
     "of the floor",
     "came to",
+    "protocol",
     "event",
 )
 
@@ -38,13 +41,19 @@ def introduction() -> Iterator[str]:
     yield "confirmation, on fresh data."
     yield "A baseline stands where the kernel doesn't reach the least speedup that its task asks for: near the floor"
     yield "there is nothing to win."
+    yield "A window of `graph_replay.v2` waited a few microseconds for what was written before it, on every side"
+    yield "alike; one of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
     yield ""
 
 
 def rows() -> Iterator[tuple[str, ...]]:
     """One row for each candidate's last word."""
     with Workspace.open(HOME, read_only=True) as workspace:
-        history = list(workspace.ledger.read())
+        yield from _rows(workspace)
+
+
+def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
+    history = list(workspace.ledger.read())
     events = [recorded.event for recorded in history]
     tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
     promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
@@ -54,7 +63,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             last[recorded.event.task_id] = (recorded.seq, recorded.event)
     for task_id in sorted(last, key=lambda one: (tasks[one].op, tasks[one].language, one)):
         seq, event = last[task_id]
-        yield (*_row(tasks[task_id], event, promoted), f"event {seq}")
+        yield (*_row(tasks[task_id], event, promoted), _protocol(workspace, event), f"event {seq}")
 
 
 def _row(
@@ -68,6 +77,14 @@ def _row(
     if not event.workloads:
         return (*named, "", "", "", "", came_to)
     return (*named, *_numbers(task, event.workloads[0]), came_to)
+
+
+def _protocol(workspace: Workspace, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected) -> str:
+    """What the samples were taken by."""
+    if isinstance(event, CandidateRejected) or not event.workloads:
+        return ""
+    protocol: str = orjson.loads(workspace.blobs.get(event.workloads[0].samples_sha256))["protocol"]
+    return protocol
 
 
 def _ended(event: BenchmarkRecorded | BenchmarkFailed) -> str:

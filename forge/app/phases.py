@@ -80,8 +80,9 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     require_lab()
     assert run.verified is not None
     evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
-    require_loadable(run.run_id, evidence, captured_environment(workspace, run.verified.event.env_sha256))
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
+    verified_on = captured_environment(workspace, run.verified.event.env_sha256)
+    require_loadable(run.run_id, evidence, artifact, verified_on)
     offered = offered_kernel(workspace, evidence.task.family)
     measured = benchmark.measure(
         evidence,

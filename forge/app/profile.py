@@ -4,7 +4,7 @@ from typing import get_args
 
 import orjson
 
-from forge.app.recorded import artifact_of, evidence_of
+from forge.app.recorded import artifact_of, captured_environment, evidence_of, require_loadable
 from forge.app.runs import GATE, what_comes_next
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
@@ -32,9 +32,11 @@ def profile_candidate(
     evidence = evidence_of(workspace, run, attempt=1)
     executor = LocalExecutor(workspace.runs_root / "measuring.lock")
     tool = TOOLS[untrusted_tool] if untrusted_tool is not None else executor.profiler(job_of(evidence))
-    outcome = profile(
-        evidence, executor, artifact_of(workspace, run.verified.event.artifact_sha256), tool=tool, progress=progress
-    )
+    artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
+    if tool != "cuobjdump":  # it reads what was built, and loads nothing
+        verified_on = captured_environment(workspace, run.verified.event.env_sha256)
+        require_loadable(run.run_id, evidence, artifact, verified_on)
+    outcome = profile(evidence, executor, artifact, tool=tool, progress=progress)
     (event,) = outcome.events
     (raw,) = outcome.blobs
     for blob in outcome.blobs:

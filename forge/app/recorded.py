@@ -21,10 +21,11 @@ from forge.events import (
 )
 from forge.executor.local import isolation
 from forge.lab.job import Rival
+from forge.lab.plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
-from forge.pipeline.job import Evidence, on_gpu
-from forge.pipeline.samples import Samples, parse_samples
+from forge.pipeline.job import Evidence, simulated
+from forge.pipeline.samples import Samples, may_be_joined, parse_samples
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -63,24 +64,29 @@ def rival(workspace: Workspace, offered: KernelPromoted, evidence: Evidence) -> 
 
     What was built for another kind of processor isn't loaded here: the lab builds it anew.
     """
-    loadable = on_gpu(evidence) or offered.abi_key == evidence.environment.abi_key
+    artifact = artifact_of(workspace, offered.artifact_sha256)
+    loadable = kept_plan(artifact) is not None or offered.abi_key == evidence.environment.abi_key
     return Rival(
         files={file.path: workspace.blobs.get(file.sha256) for file in offered.files},
-        artifact=artifact_of(workspace, offered.artifact_sha256) if loadable else (),
+        artifact=artifact if loadable else (),
         entry_point=offered.entry_point,
     )
 
 
-def require_loadable(run_id: str, evidence: Evidence, verified_on: Environment) -> None:
-    """Raise EnvironmentUnfit where a candidate was built, and judged, for another kind of processor than this one.
+def require_loadable(
+    run_id: str, evidence: Evidence, artifact: tuple[ArtifactFile, ...], verified_on: Environment
+) -> None:
+    """Raise EnvironmentUnfit where a candidate was built, and judged, for another kind of machine than this one.
 
-    A launch plan's device code is for its GPU, whatever the host is.
+    A launch plan's device code is for its GPU, whatever the host is. Without one the built host code is loaded.
     """
-    builds = find_language(evidence.task.language).builds
-    if builds and not on_gpu(evidence) and verified_on.abi_key != evidence.environment.abi_key:
+    if simulated(evidence) or not find_language(evidence.task.language).builds or kept_plan(artifact) is not None:
+        return
+    differing = verified_on.abi_differences(evidence.environment)
+    if differing:
         raise EnvironmentUnfit(
-            f"run {run_id!r} was built and verified on another kind of machine ({verified_on.cpu_model}): what was "
-            "built there may not run here, and what is built here wasn't judged",
+            f"run {run_id!r} was built and verified on a machine that differs from this one in "
+            f"{', '.join(differing)}: what was built there may not run here, and what is built here wasn't judged",
             hint=f"forge run open {evidence.task.task_id}, and submit the candidate to that run on this machine",
         )
 
@@ -88,8 +94,8 @@ def require_loadable(run_id: str, evidence: Evidence, verified_on: Environment) 
 def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Samples | None:
     """The samples of this run's earlier attempts, which a new one adds to.
 
-    None where they were taken on another machine, or beside another kernel than the one on offer now: together they
-    would say nothing of either.
+    None where they were taken on another machine, by another protocol, or beside another kernel than the one on offer
+    now: together they would say nothing of either.
     """
     if run.failure is None:
         return None
@@ -99,7 +105,8 @@ def earlier_samples(workspace: Workspace, run: RunState, environment: Environmen
     digest = failure.workloads[0].samples_sha256 if failure.workloads else None
     if digest is None and failure.report_sha256 is not None:
         digest = orjson.loads(workspace.blobs.get(failure.report_sha256)).get("samples_sha256")
-    return parse_samples(workspace.blobs.get(digest)) if digest is not None else None
+    stored = workspace.blobs.get(digest) if digest is not None else None
+    return parse_samples(stored) if stored is not None and may_be_joined(stored) else None
 
 
 def _comparable(workspace: Workspace, run: RunState, environment: Environment) -> bool:

@@ -100,8 +100,7 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         reason: Reported = unmet.get("reason") or {}
         show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
     if _too_noisy(told):
-        show("  that isn't a no: this machine is too noisy now to tell, and Forge says so instead of guessing;")
-        show(f"  on a quieter one: forge bench {told.honest_run} --home {told.home}", soft_wrap=True)
+        show("  that isn't a no: this machine is too noisy now to tell, and Forge says so instead of guessing")
 
 
 def _tell_time(workload: Reported, show: Callable[..., None]) -> None:

@@ -62,8 +62,16 @@ class Environment(Value):
     @property
     def abi_key(self) -> Digest:
         """Where a built artifact may be loaded."""
+        return digest_of(self._abi())
+
+    def abi_differences(self, other: "Environment") -> tuple[str, ...]:
+        """What keeps an artifact that was built here from being loaded there; empty where their keys are equal."""
+        theirs = other._abi()
+        return tuple(name for name, fact in self._abi().items() if theirs[name] != fact)
+
+    def _abi(self) -> dict[str, object]:
         fields = {"machine", "system", "glibc", "torch", "cuda", "cpu_features"}
         facts: dict[str, object] = self.model_dump(mode="json", include=fields)
         facts["arch"] = self.gpu.arch if self.gpu else None
         facts["python"] = ".".join(self.python.split(".")[:2])
-        return digest_of(facts)
+        return facts

@@ -103,7 +103,7 @@ class LocalExecutor:
                 with answered(job) as asked:
                     attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
             if job.gpu is not None and not isinstance(attempt, Replays):
-                require_health(job.gpu)  # of a plan's launches the last came out right, in a launcher that has ended
+                require_health(job.gpu)  # a plan's last window was judged, and its launcher has ended
         return attempt
 
     def floor_ns(self, job: Job) -> float:

@@ -31,7 +31,7 @@ _LEAD_CYCLES = 1_000_000
 Tensors = Sequence[torch.Tensor]
 
 
-class _Marks:
+class Marks:
     """Two events that are nodes of a graph themselves: between them lies its work, and nothing of its start."""
 
     def __init__(self) -> None:
@@ -59,10 +59,10 @@ class _Marks:
             driver.cuEventDestroy(event)
 
 
-class _Executable:
+class Executable:
     """A captured graph on the device: what the first replay of one costs besides is paid here."""
 
-    def __init__(self, graph: torch.cuda.CUDAGraph, marks: _Marks) -> None:
+    def __init__(self, graph: torch.cuda.CUDAGraph, marks: Marks) -> None:
         self._graph = graph
         self.marks = marks
         self._ready = launches.checked(driver.cuGraphInstantiate(graph.raw_cuda_graph(), 0))
@@ -78,7 +78,7 @@ class _Executable:
 
 @dataclass
 class _Captured:
-    graph: _Executable
+    graph: Executable
     inputs: list[Tensors]
     """Of each set."""
     outputs: list[Tensors]
@@ -101,14 +101,14 @@ class Clock:
         self._captured: dict[int, _Captured] = {}
         self._poison: dict[tuple[int, int], torch.Tensor] = {}
         self._pairing: tuple[list[list[torch.Tensor]], list[torch.Tensor]] | None = None
-        self._clean = _clean_memory()
+        self._clean = clean_memory()
         self._stream = torch.cuda.Stream()
 
     def time(self, function: Callable[..., object], command: channel.Time) -> None:
         """Replay, reply with the nanoseconds of the window, and copy one set's operands out if asked."""
         key = command.function
         if command.again:
-            device_ns = _window_ns(self._captured[key].graph, command.repeats)
+            device_ns = window_ns(self._captured[key].graph, command.repeats)
             channel.reply(command.call_id, wire.DONE, device_ns=device_ns)
             return
         if isinstance(function, launches.PlanFunction):
@@ -119,7 +119,7 @@ class Clock:
             self._captured[key] = self._called(function, command)
         captured = self._captured[key]
         self._renew(captured, command.roll)
-        device_ns = _window_ns(captured.graph, command.repeats)
+        device_ns = window_ns(captured.graph, command.repeats)
         if command.copied != wire.NO_SET:
             self._copy_out(captured, command.copied)
         channel.reply(command.call_id, wire.DONE, completed=len(self._layout.inputs), device_ns=device_ns)
@@ -132,7 +132,7 @@ class Clock:
             for _ in range(3):
                 function(*self._layout.inputs[0], *scalars)
         torch.cuda.synchronize()
-        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), _Marks()
+        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), Marks()
         outputs: list[Tensors] = []
         with torch.cuda.graph(graph, stream=self._stream):
             marks.begin()
@@ -140,7 +140,7 @@ class Clock:
                 returned = function(*inputs, *scalars)
                 outputs.append(run.as_outputs(returned))
             marks.end()
-        return self._kept(_Executable(graph, marks), self._layout.inputs, outputs, ())
+        return self._kept(Executable(graph, marks), self._layout.inputs, outputs, ())
 
     def _paired(self, plan: launches.PlanFunction) -> _Captured:
         """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
@@ -152,7 +152,7 @@ class Clock:
         inputs = random.sample(self._layout.inputs, count)
         plan.launch(inputs[0], outputs[0], workspaces)
         torch.cuda.synchronize()
-        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), _Marks()
+        graph, marks = torch.cuda.CUDAGraph(keep_graph=True), Marks()
         with torch.cuda.stream(self._stream):
             graph.capture_begin()
             marks.begin()
@@ -160,10 +160,10 @@ class Clock:
                 plan.launch(given, taken, workspaces)
             marks.end()
             graph.capture_end()
-        return self._kept(_Executable(graph, marks), inputs, outputs, workspaces)
+        return self._kept(Executable(graph, marks), inputs, outputs, workspaces)
 
     def _kept(
-        self, graph: _Executable, inputs: Sequence[Tensors], outputs: Sequence[Tensors], workspaces: Tensors
+        self, graph: Executable, inputs: Sequence[Tensors], outputs: Sequence[Tensors], workspaces: Tensors
     ) -> _Captured:
         written = [*(one for taken in outputs for one in taken), *workspaces]
         poison = [self._poison_for(one) for one in written]
@@ -171,10 +171,7 @@ class Clock:
         return _Captured(graph, list(inputs), list(outputs), given, [_bytes(one) for one in written], poison)
 
     def _renew(self, captured: _Captured, roll: int) -> None:
-        """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs.
-
-        Set after set: a cache then holds what was written last, which a window comes to when it is out again.
-        """
+        """New contents for the inputs, poison for the rest; many tensors at a time, since each launch costs."""
         sets = len(captured.given)
         at_once = max(1, TURNED_BYTES * sets // max(1, sum(contents.nbytes for contents in self._contents)))
         for first in range(0, sets, at_once):
@@ -202,7 +199,7 @@ class Clock:
             operand.source.copy_(tensor.view(-1))
 
 
-def _clean_memory() -> torch.Tensor:
+def clean_memory() -> torch.Tensor:
     """More than the last-level cache holds, to be read."""
     size_bytes = _CACHES_READ * torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
     return torch.zeros(size_bytes // 4, device="cuda")
@@ -212,7 +209,7 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(-1).view(torch.uint8)
 
 
-def _window_ns(graph: _Executable, repeats: int) -> int:
+def window_ns(graph: Executable, repeats: int) -> int:
     """Nanoseconds on the device, of the last replay; it is kept busy until all is queued, and never waits for us."""
     torch.cuda._sleep(_LEAD_CYCLES)
     for _ in range(repeats):

@@ -122,7 +122,7 @@ class _Factory:
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
             (CANDIDATE, self._candidate, (LAUNCH,)),
             ("a baseline", self._compiled(), tuple(baseline_function(job, kind) for kind in job.baselines)),
-            ("the control", self._baseline, (baseline_function(job, CONTROL_KIND),)),
+            ("the control", self._compiled(), (baseline_function(job, CONTROL_KIND),)),
         ]
         if self._promoted is not None:
             wanted.append((PROMOTED, self._promoted, (LAUNCH,)))

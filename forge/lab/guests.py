@@ -235,15 +235,28 @@ def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
 
 
 def _rivals_files(job: Job, rival: Rival) -> dict[str, bytes]:
-    """The promoted kernel's files with what is built from them; raise EnvironmentUnfit if it can't be built here."""
-    artifact = rival.artifact
-    if job.language.builds and not artifact:
-        metadata = Metadata.model_validate_json(rival.files["metadata.json"])
-        built = build_artifact(dataclasses.replace(job, files=rival.files, metadata=metadata))
-        if isinstance(built, Refused):
-            raise EnvironmentUnfit(f"the promoted kernel can't be built on this machine: {built.reason.message}")
-        artifact = built.files
-    return {**rival.files, **{file.name: file.content for file in artifact}}
+    """What the promoted kernel's guest loads; raise EnvironmentUnfit if it can't be built here."""
+    promoted = dataclasses.replace(job, files=rival.files)
+    artifact = _built_anew(promoted) if job.language.builds and not rival.artifact else rival.artifact
+    return staged_files(promoted, artifact)
+
+
+def _built_anew(promoted: Job) -> tuple[ArtifactFile, ...]:
+    try:
+        metadata = Metadata.model_validate_json(promoted.files["metadata.json"])
+        built = build_artifact(dataclasses.replace(promoted, metadata=metadata))
+    except ValueError as error:
+        raise _unbuildable(str(error)) from error
+    if isinstance(built, Refused):
+        raise _unbuildable(built.reason.message)
+    return built.files
+
+
+def _unbuildable(said: str) -> EnvironmentUnfit:
+    return EnvironmentUnfit(
+        f"the promoted kernel can't be built on this machine: {said}",
+        hint="measure where it builds, or take it out with forge kernel deprecate or forge kernel revoke",
+    )
 
 
 def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:

@@ -242,7 +242,7 @@ class Probe:
             and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
             for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
         )
-        return None if plain else self.judge(one)[1]
+        return None if plain else self.judge(observed)[1]
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """The first of many calls with normal values that is wrong."""

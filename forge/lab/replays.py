@@ -108,7 +108,7 @@ def measure_replays(
 
 
 def _drawn(guests: DeviceGuests) -> list[Case]:
-    """The operands of every set. A round moves their contents on, so that no pair is asked what another was."""
+    """The operands of every set. A round moves their contents on, so that none is timed on what another was."""
     probe = guests.sides[CANDIDATE].probe
     return each(lambda _: probe.case(probe.shape), range(guests.sets(FEWEST_SETS, MOST_SETS)), few=1)
 
@@ -193,8 +193,8 @@ class _Pair:
     def _hold_against_the_host(self) -> Failed | None:
         """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong.
 
-        Both over the same replays, since new contents make a window's first replay slower: there the events may say
-        more than the slope, but never less.
+        Both over the same replays, since a window finds another cache: nothing in it is left to be written, where a
+        replay follows on one that left some.
         """
         if not self.blocks.rounds:
             return None

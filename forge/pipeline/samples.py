@@ -16,8 +16,9 @@ from forge.lab.guests import HARNESS
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
 
-SLOPE, REPLAY = "host_slope.v1", "graph_replay.v2"
-"""The first protocol of replays, which Forge still reads, used sets several times in a window."""
+SLOPE, REPLAY = "host_slope.v1", "graph_replay.v3"
+"""Earlier protocols of replays are still read, and joined with nothing: the first used sets several times in a
+window, the second's windows waited for what was written before them."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,15 @@ def parse_samples(stored: bytes) -> Samples:
     match document.get("protocol"):
         case "host_slope.v1":
             return Samples(tuple(map(_slope, attempts)))
-        case "graph_replay.v1" | "graph_replay.v2":
+        case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":
             return Samples(tuple(map(_replays, attempts)))
         case other:
             raise BlobCorrupt(f"samples follow {other!r}, expected {SLOPE!r} or {REPLAY!r}")
+
+
+def may_be_joined(stored: bytes) -> bool:
+    """Whether stored samples follow a protocol that Forge still measures by."""
+    return orjson.loads(stored).get("protocol") in (SLOPE, REPLAY)
 
 
 def _rendered(attempt: Attempt | Replays) -> dict[str, object]:

@@ -201,7 +201,7 @@ class Session:
         patience_s = min(self._reply_limit_s, max(0.0, (self._deadline_ns - started_ns) / 1e9))
         readable = select.select([self._replies], [], [], patience_s)[0]
         if not readable:
-            return self._late(patience_s)
+            return self._late()
         untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
@@ -218,9 +218,11 @@ class Session:
         reason = Reason(code="TAMPERING", message="the guest wrote to the reply channel without being asked")
         return Refused(reason, self._guest.log())
 
-    def _late(self, patience_s: float) -> Refused:
+    def _late(self) -> Refused:
         self._guest.kill()
-        return Refused(Reason(code="TIMEOUT", message=f"no reply within {patience_s:.3g} s"), self._guest.log())
+        took_all = self._clock() >= self._deadline_ns
+        limit = f"{self._limits.wall_s:g} s for all calls" if took_all else f"{self._reply_limit_s:g} s"
+        return Refused(Reason(code="TIMEOUT", message=f"no reply within {limit}"), self._guest.log())
 
     def _gone(self) -> Refused:
         ended = self._guest.wait(2.0)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from forge.app.experiment import offered_kernel
-from forge.app.recorded import earlier_samples, evidence_of, require_loadable, rival
+from forge.app.recorded import artifact_of, earlier_samples, evidence_of, require_loadable, rival
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
-from forge.domain.digest import canonical
+from forge.domain.digest import Digest, canonical
 from forge.errors import EnvironmentUnfit
 from forge.events import BenchmarkFailed
 from tests.app.prepared import (
@@ -56,27 +56,29 @@ def test_an_earlier_attempts_samples_count_while_the_kernel_on_offer_is_the_same
         assert earlier_samples(workspace, workspace.find_run(run_id), elsewhere) is None
 
 
-def built_run(home: Path) -> str:
-    """A promoted run with a built object."""
+def built_run(home: Path) -> tuple[str, Digest]:
+    """A promoted run with a built object, and the listing of what was built."""
     with Workspace.open(home) as workspace:
         run_id = workspace.find_run("last").run_id
         built = {"path": "kernel.so", "sha256": workspace.blobs.put(b"an object"), "size_bytes": 9}
+        listing = workspace.blobs.put(canonical({"files": [built]}))
         submitted(workspace, run_id)
-        verified(workspace, run_id, artifact_sha256=workspace.blobs.put(canonical({"files": [built]})))
+        verified(workspace, run_id, artifact_sha256=listing)
         benchmarked(workspace, run_id)
     assert ask("promote", run_id, "--home", home).status == 0
-    return run_id
+    return run_id, listing
 
 
 def test_what_was_built_for_another_processor_is_neither_timed_nor_loaded(home: Path) -> None:
-    run_id = built_run(home)
+    run_id, digest = built_run(home)
     with Workspace.open(home) as workspace:
         run = workspace.find_run(run_id)
         here = evidence_of(workspace, run, attempt=1)
         elsewhere = replace(here, environment=here.environment.model_copy(update={"cpu_features": ("another",)}))
-        require_loadable(run_id, here, here.environment)
-        with pytest.raises(EnvironmentUnfit, match="may not run here") as raised:
-            require_loadable(run_id, elsewhere, here.environment)
+        built = artifact_of(workspace, digest)
+        require_loadable(run_id, here, built, here.environment)
+        with pytest.raises(EnvironmentUnfit, match="differs from this one in cpu_features") as raised:
+            require_loadable(run_id, elsewhere, built, here.environment)
         assert raised.value.hint is not None
         assert raised.value.hint.startswith(f"forge run open {run.task_id}")
         offered = offered_kernel(workspace, task_of(run).family)

@@ -9,8 +9,11 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.artifact import build_artifact
 from forge.lab.guests import PROMOTED, GuestSet, open_guests
 from forge.lab.job import Job, Rival
+from forge.lab.reference.binding import answered
 from forge.sandbox.build import Built
 from tests.candidates import EXAMPLES, job_for
+from tests.lab.reference.references import AS_SOLVED, POLICY
+from tests.lab.reference.references import job_for as reference_job
 
 pytestmark = pytest.mark.usefixtures("walls")
 HONEST = (EXAMPLES / "honest_cpp" / "kernel.py").read_text()
@@ -41,3 +44,14 @@ def test_one_that_cannot_be_built_here_is_the_machines_fault() -> None:
         open_guests(asked, (), rival),
     ):
         pass
+
+
+def test_a_promoted_answer_to_a_reference_of_ones_own_is_measured_beside() -> None:
+    solved = replace(reference_job(AS_SOLVED, "ModelNew"), policy=POLICY.model_copy(update={"baselines": ("eager",)}))
+    with answered(solved) as asked:
+        rival = Rival(files=asked.files, artifact=(), entry_point=asked.entry_point)
+        with open_guests(asked, (), rival) as factory:
+            guests = factory.fresh()
+            assert isinstance(guests, GuestSet), guests
+            with guests:
+                assert PROMOTED in guests.sides

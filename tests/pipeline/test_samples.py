@@ -9,7 +9,7 @@ from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
-from forge.pipeline.samples import Samples, parse_samples, render_samples
+from forge.pipeline.samples import Samples, may_be_joined, parse_samples, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
 times = st.integers(min_value=1, max_value=2**53)
@@ -66,7 +66,11 @@ def test_replays_are_read_back_as_they_were(made: tuple[Replays, ...]) -> None:
     again = parse_samples(stored)
     assert again == samples
     assert render_samples(again) == stored
-    assert parse_samples(stored.replace(b"graph_replay.v2", b"graph_replay.v1")) == samples
+    assert may_be_joined(stored)
+    for earlier in (b"graph_replay.v1", b"graph_replay.v2"):
+        taken_before = stored.replace(b"graph_replay.v3", earlier)
+        assert parse_samples(taken_before) == samples
+        assert not may_be_joined(taken_before)
     assert (again.method, again.sides, again.usable) == ("launch_plan", SIDES, True)
     assert len(again.per_call_ns("candidate")) == sum(len(attempt.pairs) for attempt in made)
 
@@ -122,7 +126,7 @@ def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_ze
 def test_samples_of_another_protocol_are_not_read() -> None:
     for protocol in (None, "host_slope.v0", "graph_replay.v0", 1):
         stored = orjson.dumps({"protocol": protocol, "attempts": []} if protocol else {})
-        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v1' or 'graph_replay\.v2'"):
+        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v1' or 'graph_replay\.v3'"):
             parse_samples(stored)
 
 
