@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
-
 from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.task import Task
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
 from forge.pipeline.rule import baseline_used
+from forge.pipeline.samples import protocol_of
 
 HOME = Path(__file__).resolve().parents[1]
 HEADER = (
@@ -83,8 +82,7 @@ def _protocol(workspace: Workspace, event: BenchmarkRecorded | BenchmarkFailed |
     """What the samples were taken by."""
     if isinstance(event, CandidateRejected) or not event.workloads:
         return ""
-    protocol: str = orjson.loads(workspace.blobs.get(event.workloads[0].samples_sha256))["protocol"]
-    return protocol
+    return protocol_of(workspace.blobs.get(event.workloads[0].samples_sha256)) or ""
 
 
 def _ended(event: BenchmarkRecorded | BenchmarkFailed) -> str:

@@ -12,6 +12,7 @@ from forge.events import (
     Recorded,
 )
 from forge.pipeline.experiment import Decision, Parent, Timed, close
+from forge.pipeline.samples import protocol_of
 from forge.projections.runs import RunState
 
 
@@ -56,17 +57,22 @@ def _parents(workspace: Workspace, run: RunState, decided: Recorded[Decision]) -
 
 
 def _timed(workspace: Workspace, candidate: Digest, *, like: Timed, before_seq: int) -> Timed | None:
-    """The candidate's latest benchmark for the same task, on a machine whose times can be compared."""
-    machine = _perf_key(workspace, like.env_sha256)
+    """The candidate's latest benchmark for the same task, by the same clock on a machine that compares with ours."""
+    machine, clock = _perf_key(workspace, like.env_sha256), _clock(workspace, like)
     latest: Timed | None = None
     for recorded in workspace.ledger.read(stream=f"candidate:{candidate}"):
         event = recorded.event
         if recorded.seq >= before_seq or not isinstance(event, BenchmarkRecorded | BenchmarkFailed):
             continue
         same = event.task_id == like.task_id and _perf_key(workspace, event.env_sha256) == machine
-        if same and event.workloads:
+        if same and clock is not None and _clock(workspace, event) == clock:
             latest = event
     return latest
+
+
+def _clock(workspace: Workspace, timed: Timed) -> str | None:
+    """The protocol of its samples; None where nothing was timed."""
+    return protocol_of(workspace.blobs.get(timed.workloads[0].samples_sha256)) if timed.workloads else None
 
 
 def _perf_key(workspace: Workspace, env_sha256: Digest) -> Digest | None:

@@ -25,7 +25,7 @@ from forge.lab.plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import Evidence, simulated
-from forge.pipeline.samples import Samples, may_be_joined, parse_samples
+from forge.pipeline.samples import REPLAY, SLOPE, Samples, parse_samples, protocol_of
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -106,7 +106,7 @@ def earlier_samples(workspace: Workspace, run: RunState, environment: Environmen
     if digest is None and failure.report_sha256 is not None:
         digest = orjson.loads(workspace.blobs.get(failure.report_sha256)).get("samples_sha256")
     stored = workspace.blobs.get(digest) if digest is not None else None
-    return parse_samples(stored) if stored is not None and may_be_joined(stored) else None
+    return parse_samples(stored) if stored is not None and protocol_of(stored) in (SLOPE, REPLAY) else None
 
 
 def _comparable(workspace: Workspace, run: RunState, environment: Environment) -> bool:

@@ -92,9 +92,10 @@ def parse_samples(stored: bytes) -> Samples:
             raise BlobCorrupt(f"samples follow {other!r}, expected {SLOPE!r} or {REPLAY!r}")
 
 
-def may_be_joined(stored: bytes) -> bool:
-    """Whether stored samples follow a protocol that Forge still measures by."""
-    return orjson.loads(stored).get("protocol") in (SLOPE, REPLAY)
+def protocol_of(stored: bytes) -> str | None:
+    """What stored samples were taken by; None where they don't say."""
+    protocol: str | None = orjson.loads(stored).get("protocol")
+    return protocol
 
 
 def _rendered(attempt: Attempt | Replays) -> dict[str, object]:

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from forge.app import lesson
-from forge.app.runs import take_up
+from forge.app.runs import GATE, take_up
 from forge.app.workspace import Workspace
-from forge.domain.digest import sha256
+from forge.domain.digest import Digest, sha256
 from forge.errors import LessonRefused, UnknownName, UsageError
 from forge.events import ExperimentClosed
-from tests.app.prepared import benchmarked_run, rejected_run
+from forge.pipeline.samples import SLOPE, render_samples
+from tests.app.prepared import benchmarked, benchmarked_run, rejected_run, samples, verified, verified_run
 from tests.cli.asking import HONEST, ask, copied, history
 
 
@@ -24,6 +25,11 @@ def closed(home: Path) -> list[ExperimentClosed]:
 def take_up_again(home: Path, run_id: str) -> None:
     with Workspace.open(home) as workspace:
         take_up(workspace, workspace.find_run(run_id))
+
+
+def task_of_last(home: Path) -> str:
+    with Workspace.open(home) as workspace:
+        return workspace.find_run("last").task_id
 
 
 def test_a_refused_candidates_experiment_is_closed_once(home: Path) -> None:
@@ -46,9 +52,41 @@ def test_a_timed_candidates_experiment_is_closed_over_the_baseline(home: Path) -
     assert [one["type"] for one in history(home) if one["seq"] == event.decided_seq] == ["BenchmarkRecorded"]
 
 
+@pytest.mark.parametrize(("protocol", "against"), [(SLOPE, "parent"), ("host_slope.v0", "eager")])
+def test_a_parent_counts_where_the_same_clock_timed_it(
+    home: Path, tmp_path: Path, protocol: str, against: str
+) -> None:
+    verified_run(home)
+    parent = timed_by(home, copied(home, tmp_path / "elsewhere"), protocol)
+    run_id = ask("run", "open", task_of_last(home), "--home", home, "--json").document["run_id"]
+    folder = copied(HONEST, tmp_path / "child")
+    (folder / "kernel.py").write_text((folder / "kernel.py").read_text() + "\nCHANGED = True\n")
+    described = json.loads((folder / "metadata.json").read_text())
+    (folder / "metadata.json").write_text(json.dumps({**described, "axis": "fusion", "parents": [parent]}))
+    assert ask("submit", run_id, folder, "--home", home).status == 0
+    with Workspace.open(home) as workspace:
+        verified(workspace, run_id)
+        benchmarked(workspace, run_id)
+        take_up(workspace, workspace.find_run(run_id))
+    (event,) = (one for one in closed(home) if one.run_id == run_id)
+    assert event.conclusion.against == against
+
+
+def timed_by(home: Path, elsewhere: Path, protocol: str) -> Digest:
+    """Record a benchmark of the last run whose samples say what took them; the candidate's digest."""
+    with Workspace.open(elsewhere) as workspace:
+        event = benchmarked(workspace, workspace.find_run("last").run_id)
+    stored = render_samples(samples()).replace(SLOPE.encode(), protocol.encode())
+    with Workspace.open(home) as workspace:
+        timing = event.workloads[0].model_copy(update={"samples_sha256": workspace.blobs.put(stored)})
+        told = event.model_copy(update={"workloads": (timing,), "baseline_seqs": ()})
+        workspace.append((told,), run_id=told.run_id, key="bench", actor=GATE)
+    return event.candidate
+
+
 def test_a_lesson_goes_from_an_experiment_into_the_next_brief(home: Path) -> None:
     run_id = benchmarked_run(home)
-    task_id = next(one["payload"]["task_id"] for one in history(home) if one["type"] == "TaskCreated")
+    task_id = task_of_last(home)
     words = ("lesson", "propose", "--op", "fused_add_rmsnorm", "--text", "One pass for both outputs.", "--home", home)
     early = ask(*words, "--from", run_id)
     assert early.status == 1

@@ -9,7 +9,7 @@ from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
-from forge.pipeline.samples import Samples, may_be_joined, parse_samples, render_samples
+from forge.pipeline.samples import REPLAY, Samples, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
 times = st.integers(min_value=1, max_value=2**53)
@@ -66,11 +66,11 @@ def test_replays_are_read_back_as_they_were(made: tuple[Replays, ...]) -> None:
     again = parse_samples(stored)
     assert again == samples
     assert render_samples(again) == stored
-    assert may_be_joined(stored)
+    assert protocol_of(stored) == REPLAY
     for earlier in (b"graph_replay.v1", b"graph_replay.v2"):
         taken_before = stored.replace(b"graph_replay.v3", earlier)
         assert parse_samples(taken_before) == samples
-        assert not may_be_joined(taken_before)
+        assert protocol_of(taken_before) != REPLAY
     assert (again.method, again.sides, again.usable) == ("launch_plan", SIDES, True)
     assert len(again.per_call_ns("candidate")) == sum(len(attempt.pairs) for attempt in made)
 
