@@ -203,6 +203,9 @@ class Operation:
     vendor: Function | None = None
     """The same through torch's own fused operator, where there is one; called like the reference, and as
     self-contained, for its source travels too."""
+    reconsidered: Callable[..., tuple[Expected, ...]] | None = None
+    """The oracle's rules and the inputs, to rules that know more of how rounding is magnified at these values: asked
+    where an answer is beyond the first."""
     updates: tuple[str, ...] = ()
     """Inputs that are written to in place: each is an output of the same name, judged as a whole, and isn't returned.
     All other inputs stay as they are."""

@@ -7,7 +7,6 @@ is what stood there when the clock stopped, since the guest stands still from th
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -15,12 +14,13 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import Expectation, Expected, InputKind, Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import ClaimableLayout, DType
+from forge.lab.answered import Answered
 from forge.lab.calling import outputs_of
 from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
-from forge.lab.judge import judge_kind, plainly_within
-from forge.lab.observed import Case, Observed, beside_the_oracle, equal_tensors, flushed, moved_on
+from forge.lab.judge import Judged, judge_kind, plainly_within
+from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, moved_on
 from forge.lab.placement import PLAIN, Placement, output_slots
 from forge.lab.refusal import forbidden, no_answer, other_strides, replayed, wrong_output
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
@@ -30,10 +30,6 @@ from forge.sandbox.session import Session, Window
 
 if TYPE_CHECKING:
     import torch
-
-EARLIER, EARLIER_BYTES = 32, 2**28
-"""Answers that are kept to be known again, and what they may take; the last few whatever they take."""
-FEWEST_EARLIER = 4
 
 
 class Probe:
@@ -67,7 +63,7 @@ class Probe:
         self.seeds: list[int] = []
         self._session = session
         self._arena = arena
-        self._earlier: deque[tuple[torch.Tensor, ...]] = deque(maxlen=EARLIER)
+        self._answered = Answered()
         self._sets: tuple[SlotSet, ...] = ()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement] | None = None
 
@@ -92,6 +88,11 @@ class Probe:
     def remaining_s(self) -> float:
         """What is left of the time that the whole verification may take."""
         return self._session.remaining_s
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the guest holds for itself."""
+        return self._session.held_bytes
 
     def hurry(self, reply_limit_s: float) -> None:
         """Wait at most so long for each answer from now on."""
@@ -147,8 +148,7 @@ class Probe:
             return no_answer(refused, placement, cases[0])
         used = self._sets[first : first + count]
         for case, slots in zip(cases, used, strict=True):
-            for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
-                self._arena.write(slot, tensor)
+            self._write((case, slots))
             for slot in slots.outputs:
                 self._arena.poison(slot)
         answer = self._session.release(
@@ -262,20 +262,11 @@ class Probe:
         looked_at = beside_the_oracle(observed, self.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
-        results = [
-            judge_kind(
-                got,
-                expected,
-                baseline,
-                kind=case.kind,
-                specials=self.operation.specials,
-                dtype=spec.rounded_to(self.dtype),
-                policy=self.policy,
-            )
-            for spec, got, expected, baseline in zip(
-                self.operation.outputs, looked_at.outputs, expectations, baselines, strict=True
-            )
-        ]
+        results = self._held_against(expectations, baselines, looked_at)
+        reconsidered = self.operation.reconsidered
+        if reconsidered is not None and not all(one.within for one in results):
+            wider = reconsidered(expectations, *case.inputs)
+            results = self._held_against(wider, baselines, looked_at)
         errors = WorkloadErrors(
             shape=dict(case.shape),
             inputs=case.kind,
@@ -285,15 +276,23 @@ class Probe:
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
                 wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
-                return errors, replayed(wrong) if self._is_replay(observed.outputs) else wrong
-        self._remember(observed.outputs)
+                return errors, replayed(wrong) if self._answered.holds(observed.outputs) else wrong
+        self._answered.keep(observed.outputs)
         return errors, None
 
-    def _is_replay(self, outputs: tuple[torch.Tensor, ...]) -> bool:
-        return any(equal_tensors(outputs, earlier) for earlier in self._earlier)
-
-    def _remember(self, outputs: tuple[torch.Tensor, ...]) -> None:
-        self._earlier.append(outputs)
-        kept_bytes = sum(tensor.nbytes for answer in self._earlier for tensor in answer)
-        while len(self._earlier) > FEWEST_EARLIER and kept_bytes > EARLIER_BYTES:
-            kept_bytes -= sum(tensor.nbytes for tensor in self._earlier.popleft())
+    def _held_against(
+        self, expectations: tuple[Expected, ...], baselines: tuple[torch.Tensor, ...], observed: Observed
+    ) -> list[Judged]:
+        given = zip(self.operation.outputs, observed.outputs, expectations, baselines, strict=True)
+        return [
+            judge_kind(
+                got,
+                expected,
+                baseline,
+                kind=observed.case.kind,
+                specials=self.operation.specials,
+                dtype=spec.rounded_to(self.dtype),
+                policy=self.policy,
+            )
+            for spec, got, expected, baseline in given
+        ]

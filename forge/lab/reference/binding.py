@@ -24,6 +24,7 @@ from forge.lab.judge.elementwise import BESIDE_THE_SUM
 from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.families import draw_family
 from forge.lab.reference.locality import sizes_of
+from forge.lab.reference.rounding import widened
 from forge.lab.subject import own_arena_bytes
 from forge.sandbox.reply import Refused
 
@@ -80,7 +81,12 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
         pairs = zip(contract.results, values, strict=True)
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
 
-    return dataclasses.replace(operation, reference=reference, oracle=oracle, draw=Drawing(answers))
+    def reconsidered(expected: tuple[Expected, ...], *inputs: torch.Tensor) -> tuple[Expected, ...]:
+        return widened(expected, answers, inputs, _batch(contract, inputs[:count]), policy)
+
+    return dataclasses.replace(
+        operation, reference=reference, oracle=oracle, reconsidered=reconsidered, draw=Drawing(answers)
+    )
 
 
 def expectation(contract: Contract, result: Result, value: torch.Tensor, policy: Policy) -> Expected:

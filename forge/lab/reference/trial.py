@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission
 from forge.domain.operation import Expected, Operation
@@ -21,18 +20,9 @@ from forge.lab.reference.admission import Question, admit, coarse
 from forge.lab.reference.answers import Answers, Tensors, relative_error
 from forge.lab.reference.binding import FACTOR, bound, certain, expectation, least_error, rounded_up
 from forge.lab.reference.locality import AROUND, locals_of
+from forge.lab.reference.rounding import MOST_MAGNIFIED, ROUNDINGS_BEFORE, nearby
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
-
-if TYPE_CHECKING:
-    import torch
-
-ONE_ROUNDING = 2.0**-24
-"""Of operands in fp32, up or down: an error that the best of kernels may make on its way."""
-ROUNDINGS_BEFORE = 3
-"""That a kernel may make before what magnifies them, as exp2 of a product with a rounded constant does."""
-MOST_MAGNIFIED = 2.0**-15
-"""Of the root mean square: beyond, half precision would do."""
 
 
 def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Policy) -> Admission:
@@ -59,25 +49,25 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
 def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[Result, ...]]:
     """The results with each bound that may do, widest first; the reference's own error is always among them."""
     contract = answers.contract
-    nearby = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
-    if nearby is None:
+    beside = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
+    if beside is None:
         yield contract.results
         return
-    wide = _magnified(contract, questions, nearby)
+    wide = _magnified(contract, questions, beside)
     bases = (contract.results,) if wide == contract.results else (wide, contract.results)
     for results in bases:
         yield results
-        yield from _narrowed(contract.model_copy(update={"results": results}), questions, nearby)
+        yield from _narrowed(contract.model_copy(update={"results": results}), questions, beside)
 
 
 def _nearby(answers: Answers, questions: Sequence[Question]) -> list[Tensors] | None:
     """What the reference answers in fp64 where every operand is one rounding off."""
     found: list[Tensors] = []
     for question in questions:
-        beside = answers.asked("module_fp64", tuple(map(_one_rounding_off, question.inputs)), answers.contract.batch)
-        if isinstance(beside, Refused):
-            return None
-        found.append(beside)
+        for beside in nearby(answers, question.inputs, answers.contract.batch):
+            if isinstance(beside, Refused):
+                return None
+            found.append(beside)
     return found
 
 
@@ -149,14 +139,3 @@ def _locals(
         one.around: one.model_copy(update={"error": rounded_up(max(one.error, least))})
         for one in locals_of(exacts, errors, contract.dtype)
     }
-
-
-def _one_rounding_off(tensor: torch.Tensor) -> torch.Tensor:
-    """Floats in fp64, each of them up or down by one rounding; by turns that no period of a shape meets."""
-    import torch
-
-    if not tensor.is_floating_point():
-        return tensor
-    generator = torch.Generator().manual_seed(tensor.numel())
-    up = torch.rand(tensor.shape, generator=generator) < 0.5
-    return tensor.double() * torch.where(up, 1 + ONE_ROUNDING, 1 - ONE_ROUNDING)

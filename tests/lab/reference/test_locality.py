@@ -12,7 +12,7 @@ from forge.domain.policy import Policy
 from forge.lab.judge import judge
 from forge.lab.reference.binding import errs_within, expectation
 from forge.lab.reference.locality import locals_of, sizes_of
-from forge.lab.reference.trial import MOST_MAGNIFIED
+from forge.lab.reference.rounding import MOST_MAGNIFIED
 from forge.sandbox.isolation import Isolation
 from tests.lab.reference.references import ask, frozen, square_contract
 
@@ -36,7 +36,7 @@ def seen(function: Function, *, rows: int = 64, low: bool = False) -> tuple[list
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)
         x = torch.rand(rows, 64, generator=generator) if low else torch.randn(rows, 64, generator=generator)
-        off = torch.where(torch.rand(x.shape, generator=generator) < 0.5, 1 + ROUNDING, 1 - ROUNDING)
+        off = 1 + ROUNDING * (2.0 * torch.randint(2, x.shape, generator=generator).double() - 1)
         exact = function(x.double())
         exacts.append(exact)
         errors.append((function(x).double() - exact).abs().maximum((function(x.double() * off) - exact).abs()))

@@ -1,0 +1,122 @@
+"""What rounding operands is magnified to is allowed where an answer is beyond the bound, and nothing more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import torch
+
+from forge.domain.operation import Expectation
+from forge.lab.artifact import staged_files
+from forge.lab.job import Job
+from forge.lab.observed import Case
+from forge.lab.probe import Probe
+from forge.lab.reference.answers import rms
+from forge.lab.reference.binding import answered
+from forge.lab.reference.rounding import MOST_MAGNIFIED, ROUNDINGS_BEFORE, one_rounding_off
+from forge.lab.subject import loaded, staged
+from tests.lab.reference.references import ask, job_for
+
+pytestmark = pytest.mark.usefixtures("walls")
+UNIT = 2.0**-24
+ROWS, COLUMNS = 8, 256
+FILE = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        {formula}
+
+
+def get_inputs():
+    return [torch.{drawn}(8, 256)]
+
+
+def get_init_inputs():
+    return []
+"""
+FAR = FILE.format(formula="return (x - {near}) * {near}", drawn="rand")
+CENTERED = FILE.format(
+    formula="c = x - x.mean(1, keepdim=True)\n        return c / c.square().mean(1, keepdim=True).sqrt()",
+    drawn="randn",
+)
+
+
+@contextmanager
+def asked_of(source: str, kernel: str | None = None) -> Iterator[Job]:
+    """A job for a reference file that can be asked; its own text solves it if nothing else does."""
+    inferred = ask(source)
+    job = job_for(kernel or source.replace("class Model", "class ModelNew"), "ModelNew")
+    with answered(replace(job, operation=inferred.operation, shape={"batch": ROWS}, held_out=())) as job:
+        yield job
+
+
+def rules(job: Job, x: torch.Tensor) -> tuple[Expectation, Expectation]:
+    """The one that was measured at admission, and the one that an answer beyond it is held against."""
+    assert job.operation.reconsidered is not None
+    (first,) = job.operation.oracle(x)
+    (second,) = job.operation.reconsidered((first,), x)
+    assert isinstance(first, Expectation)
+    assert isinstance(second, Expectation)
+    return first, second
+
+
+def allowed(job: Job, rule: Expectation) -> torch.Tensor:
+    """The part of the bound that is in proportion to the scale."""
+    return rule.scale * (job.policy.tolerance_accumulate_multiple * UNIT * 9)
+
+
+def test_each_element_is_allowed_what_three_roundings_of_its_operands_come_to() -> None:
+    x = torch.rand(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3)) + 10
+    with asked_of(FAR.replace("{near}", "10")) as job:
+        first, second = rules(job, x)
+        more = allowed(job, second) - allowed(job, first)
+    assert torch.allclose(more, ROUNDINGS_BEFORE * UNIT * 10 * x.double(), rtol=1e-3)
+
+
+def test_half_precision_is_never_allowed_for() -> None:
+    x = torch.rand(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3)) + 1000
+    with asked_of(FAR.replace("{near}", "1000")) as job:
+        first, second = rules(job, x)
+        more = allowed(job, second) - allowed(job, first)
+    assert torch.allclose(more, torch.full_like(more, MOST_MAGNIFIED * rms(first.value)))
+
+
+def near_each_other() -> torch.Tensor:
+    """Rows whose mean is 1 to the last bit, and whose values differ by a hundredth."""
+    steps = torch.randint(1, 4, (ROWS, COLUMNS // 2), generator=torch.Generator().manual_seed(5)) / 256
+    return 1 + torch.cat([steps, -steps], dim=1)
+
+
+@pytest.mark.parametrize(("roundings", "right"), [(2, True), (16, False)])
+def test_a_mean_that_is_a_rounding_off_is_right_where_values_are_near_each_other(roundings: int, right: bool) -> None:
+    x = near_each_other()
+    off = CENTERED.replace("class Model", "class ModelNew").replace(
+        "x.mean(1, keepdim=True)", f"x.mean(1, keepdim=True) * (1 + {roundings} * 2.0**-24)", 1
+    )
+    with (
+        asked_of(CENTERED, off) as job,
+        staged(job, staged_files(job, ()), {}) as stage,
+        loaded(job, stage, job.limits(60.0)) as probe,
+    ):
+        assert isinstance(probe, Probe)
+        observed = probe.call([Case(dict(job.shape), "normal", 0, (x,), ())])
+        assert isinstance(observed, tuple)
+        errors, wrong = probe.judge(observed[0])
+    assert (wrong is None) is right, (errors, wrong)
+
+
+def test_the_first_rule_alone_would_refuse_it() -> None:
+    with asked_of(CENTERED) as job:
+        first, second = rules(job, near_each_other())
+    off = 2 * UNIT / 0.01
+    assert float(allowed(job, first).min()) < off < float(allowed(job, second).max())
+
+
+def test_whole_numbers_are_not_rounded() -> None:
+    assert torch.equal(one_rounding_off(torch.arange(5)), torch.arange(5))
+    some = torch.tensor([1.0, -3.0])
+    assert torch.equal((one_rounding_off(some) / some.double() - 1).abs(), torch.full((2,), UNIT).double())
