@@ -29,7 +29,7 @@ from forge.sandbox.freeze import Frozen
 from forge.sandbox.isolation import Isolation, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
-from forge.sandbox.memory import LOOK_S, Excess, watch
+from forge.sandbox.memory import LOOK_S, Excess, held_bytes, watch
 from forge.sandbox.reports import Failed, Reports, Started
 from forge.sandbox.runtime import masked_paths, runtime_binds
 from forge.sandbox.zygote import Forked, Zygote
@@ -69,10 +69,10 @@ class Guest:
         self._group = group
         self._exit: Exit | None = None
         self._gone = threading.Event()
-        init_pid = reports.init_pid()
-        self._frozen = Frozen(init_pid) if init_pid is not None else None
+        self._init_pid = reports.init_pid()
+        self._frozen = Frozen(self._init_pid) if self._init_pid is not None else None
         self._memory = watch(
-            group, init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
+            group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
         self.isolation: Isolation = judge((*reports.started.parts, *group.parts, *self._memory.parts))
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
@@ -107,6 +107,11 @@ class Guest:
     def moved(self) -> str:
         """What of it has run since it was stopped; empty if nothing."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that its processes hold for themselves; 0 where it has no namespace of its own."""
+        return held_bytes(self._init_pid) if self._init_pid is not None else 0
 
     def thaw(self) -> None:
         """Let it go on."""

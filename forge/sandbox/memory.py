@@ -115,6 +115,11 @@ class Watched:
         return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
 
 
+def held_bytes(root: int) -> int:
+    """Memory that the tree's processes hold for themselves, `root` not counted; 0 where nobody can look."""
+    return sum(_field_bytes("RssAnon", _text(pid, "status")) for pid in descendants(root))
+
+
 class Unwatched:
     """A tree that nobody can look into: there is no /proc on this system."""
 

@@ -100,6 +100,11 @@ class Session:
         """What is left of the session's time."""
         return max(0.0, (self._deadline_ns - self._clock()) / 1e9)
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the guest holds for itself."""
+        return self._guest.held_bytes
+
     def hurry(self, reply_limit_s: float) -> None:
         """Wait at most so long for each reply from now on."""
         self._reply_limit_s = min(self._reply_limit_s, reply_limit_s)

@@ -1,18 +1,22 @@
 """What the watch counts where no cgroup does; every process here is real."""
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from forge.sandbox.memory import Excess, Watched
+from forge.sandbox.memory import Excess, Watched, held_bytes
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="the watch reads /proc")
 
 TAKES = """
 import mmap, os, sys, time
+if os.fork():
+    time.sleep(60)
 kept = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 for at in range(0, len(kept), 4096):
     kept[at] = 1
@@ -23,25 +27,32 @@ time.sleep(60)
 
 
 @pytest.fixture
-def tree() -> object:
-    """A process below this one that has taken 64 MiB, and a child that shares them."""
+def tree() -> Iterator[subprocess.Popen[bytes]]:
+    """A process with one below it that has taken 64 MiB, and a child of that which shares them."""
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", TAKES], stdout=subprocess.PIPE, start_new_session=True
     ) as one:
         assert one.stdout is not None
         one.stdout.readline()
         yield one
-        os.killpg(one.pid, 9)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.pid, 9)
 
 
-def seen(limit_bytes: int, **rest: object) -> Excess | None:
-    return Watched(os.getpid(), limit_bytes, scratch=None, given=(), **rest).look()  # type: ignore[arg-type]
+def seen(limit_bytes: int, *, root: int | None = None, **rest: object) -> Excess | None:
+    return Watched(root or os.getpid(), limit_bytes, scratch=None, given=(), **rest).look()  # type: ignore[arg-type]
 
 
-@pytest.mark.usefixtures("tree")
-def test_pages_that_a_child_shares_are_counted_once() -> None:
-    assert seen(64 << 20) == "total"
-    assert seen(100 << 20) is None
+def test_pages_that_a_child_shares_are_counted_once(tree: subprocess.Popen[bytes]) -> None:
+    assert seen(64 << 20, root=tree.pid) == "total"
+    assert seen(100 << 20, root=tree.pid) is None
+
+
+def test_what_a_tree_holds_is_seen_by_whoever_started_it(tree: subprocess.Popen[bytes]) -> None:
+    assert 128 << 20 <= held_bytes(tree.pid) <= 200 << 20
+    os.killpg(tree.pid, 9)
+    tree.wait()
+    assert held_bytes(tree.pid) == 0
 
 
 def test_a_machine_that_runs_out_is_seen_whoever_takes_it() -> None:

@@ -9,6 +9,7 @@ from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.determinism import DETERMINISM
 from forge.lab.gates.exact import EXACT
 from forge.lab.gates.layouts import LAYOUTS
+from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.metamorphic import METAMORPHIC
 from forge.lab.gates.mutation import MUTATION
 from forge.lab.gates.numerics import NUMERICS
@@ -21,6 +22,6 @@ from forge.lab.gates.specials import SPECIALS
 from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
-    *(SIGNATURE, REPLAY, NUMERICS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT, SPECIALS),
+    *(SIGNATURE, REPLAY, NUMERICS, LEAKS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT, SPECIALS),
     *(LAYOUTS, METAMORPHIC, STATE, DETERMINISM, BOUNDS, MUTATION),
 )

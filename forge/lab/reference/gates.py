@@ -16,6 +16,7 @@ from forge.domain.own_operation import Contract
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.observed import Case
@@ -210,6 +211,7 @@ GATES: tuple[Gate, ...] = (
     SIGNATURE,
     Gate(name="replay", examine=replay),
     Gate(name="numerics", examine=numerics),
+    LEAKS,
     Gate(name="aliasing", examine=aliasing),
     Gate(name="sizes", examine=sizes),
     Gate(name="scales", examine=scales),
