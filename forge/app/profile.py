@@ -1,5 +1,6 @@
 """Has a profiler look at a run's verified candidate, and records it."""
 
+from dataclasses import replace
 from typing import get_args
 
 import orjson
@@ -39,13 +40,10 @@ def profile_candidate(
     outcome = profile(evidence, executor, artifact, tool=tool, progress=progress)
     (event,) = outcome.events
     (raw,) = outcome.blobs
-    for blob in outcome.blobs:
-        workspace.blobs.put(blob)
-    if not run.sealed:
-        for name, content in outcome.files.items():
-            workspace.directory(run.run_id).write(name, content)
+    if run.sealed:
+        outcome = replace(outcome, files={})
     place = workspace.ledger.stream_version(event.stream())
-    workspace.append(outcome.events, run_id=run.run_id, key=f"profile:{run.run_id}:{tool}:{place}", actor=GATE)
+    workspace.record(outcome, run_id=run.run_id, key=f"profile:{run.run_id}:{tool}:{place}", actor=GATE)
     document: dict[str, object] = orjson.loads(raw)
     return {
         "run_id": run.run_id,

@@ -114,6 +114,20 @@ def _interval(baseline: list[list[float]], other: list[list[float]]) -> dict[str
     return {"ratio": math.exp(mean), "low": math.exp(mean - half), "high": math.exp(mean + half)}
 
 
+def test_a_sealed_run_can_be_profiled_again_and_stays_as_it_was(promoted: Path) -> None:
+    directory = next((promoted / "forge_runs").glob("*_fused_add_rmsnorm_*"))
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    for times in (1, 2):
+        told = ask("profile", directory.name, "--home", promoted, "--json").document
+        assert told["tool"] == "torch"
+        assert {"aten::empty_like", "aten::empty"} & {one["name"] for one in told["report"]["operators"]}
+        recorded = [one["payload"] for one in history(promoted) if one["type"] == "ProfileCaptured"]
+        assert len(recorded) == times
+        _blob(promoted, recorded[-1]["raw_sha256"])
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
+    assert ask("ledger", "verify", "--full", "--home", promoted).status == 0
+
+
 def test_every_number_of_an_entry_leads_back_to_the_raw_samples(promoted_workspace: Path) -> None:
     home = promoted_workspace
     entry, events = _entry(home), _events(home)
