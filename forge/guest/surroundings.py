@@ -77,6 +77,18 @@ def _arithmetic() -> bytes:
     return struct.pack("4d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE)
 
 
+def _traps() -> int:
+    """Which floating-point exceptions end the process; 0 where the C library can't say."""
+    told = getattr(ctypes.CDLL(None), "fegetexcept", None)
+    return int(told()) if told is not None else 0
+
+
+def _processors() -> set[int] | None:
+    """Those that this thread may run on; None where the system can't say."""
+    told = getattr(os, "sched_getaffinity", None)
+    return told(0) if told is not None else None
+
+
 def _products() -> tuple[object, ...]:
     """How precise torch's own products in fp32 are, by every name that this version has for it.
 
@@ -116,6 +128,7 @@ _GENERATORS: Readings = {
     "Python's generator": random.getstate,
 }
 _SETTINGS: Readings = {
+    "whether torch casts by itself": lambda: tuple(map(torch.is_autocast_enabled, ("cpu", "cuda"))),
     "torch's default type": torch.get_default_dtype,
     "torch's default device": torch.get_default_device,
     "torch's threads": torch.get_num_threads,
@@ -127,5 +140,7 @@ _SETTINGS: Readings = {
     "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
     "what numpy does about errors": np.geterr,
     "how the processor rounds": _arithmetic,
+    "what the processor stops at": _traps,
+    "the processors it may use": _processors,
     "the working directory": os.getcwd,
 }

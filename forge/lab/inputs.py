@@ -51,7 +51,8 @@ def draw(
     for spec in operation.inputs:
         match spec.values:
             case AsKind(exponent=exponent):
-                values = _floats(operation, spec, spec.sizes(shape), dtype, kind, generator) * 2.0**exponent
+                unit = 2.0**exponent
+                values = _floats(operation, spec, spec.sizes(shape), dtype, kind, unit, generator) * unit
             case _:
                 values = draw_numbers(spec, shape, drawn, generator, usual=kind in USUAL_KINDS)
         drawn[spec.name] = values.to(torch_dtype(spec.element_type(dtype))).contiguous()
@@ -64,14 +65,16 @@ def _floats(
     sizes: tuple[int, ...],
     dtype: DType,
     kind: InputKind,
+    unit: float,
     generator: torch.Generator,
 ) -> torch.Tensor:
+    """In units of what the operand usually is."""
     import torch
 
     values = torch.randn(sizes, generator=generator)
     activations = [one.name for one in operation.activations]
     if spec.name not in activations:
-        return _weight(values, kind, generator)
+        return _weight(values, kind, unit, generator)
     rows, turn = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":
@@ -79,7 +82,7 @@ def _floats(
     return of_kind(values, kind, dtype, turn, generator).movedim(0, rows)
 
 
-def _weight(values: torch.Tensor, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+def _weight(values: torch.Tensor, kind: InputKind, unit: float, generator: torch.Generator) -> torch.Tensor:
     """Signed powers of two from 1/4 to 4 where sums are to be exact; and what four kinds are named for."""
     import torch
 
@@ -91,7 +94,7 @@ def _weight(values: torch.Tensor, kind: InputKind, generator: torch.Generator) -
         return values * LARGE_WEIGHTS
     if kind == "offset_operands":
         sign = 1.0 if bool(torch.rand((), generator=generator) < 0.5) else -1.0
-        return values + sign * SHIFT_OF_WEIGHTS
+        return values + sign * SHIFT_OF_WEIGHTS / unit
     if kind == "special_weights":
         flat = values.view(-1)
         places = torch.randperm(flat.numel(), generator=generator).tolist()

@@ -38,6 +38,7 @@ def draw_numbers(
             return torch.randint(256, sizes, generator=generator, dtype=torch.uint8)
         case Between(low=low, high=high, by=by):
             share = torch.rand(sizes, generator=generator)
+            share = share if usual else _with_ends(share, generator)
             return low + (high - low) * share if by == "difference" else low * (high / low) ** share
         case Chance():
             return torch.rand(sizes, generator=generator)
@@ -53,6 +54,14 @@ def draw_numbers(
             raise ValueError(f"{spec.name} follows the kind of workload")
         case _:
             assert_never(spec.values)
+
+
+def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """An eighth of the numbers below one zero, an eighth one."""
+    import torch
+
+    lot = torch.rand(share.shape, generator=generator)
+    return share.masked_fill(lot < 0.125, 0.0).masked_fill(lot >= 0.875, 1.0)
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -91,7 +91,7 @@ class Probe:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that the guest holds for itself."""
+        """Memory of the guest's processes and its scratch; 0 where nobody can look."""
         return self._session.held_bytes
 
     def hurry(self, reply_limit_s: float) -> None:

@@ -150,6 +150,7 @@ ROPE = Operation(
     ),
     row_axis="tokens",
     reduced_axis="half_dim",
+    free_axes=("heads",),
     specials="as_reference",
     relations=(
         RowsIndependent(),

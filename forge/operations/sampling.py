@@ -258,7 +258,7 @@ SAMPLING = Operation(
     inputs=(
         TensorSpec(name="logits", axes=("batch", "vocab_size")),
         TensorSpec(
-            name="temperature", axes=("batch",), element="fp32", values=Between(low=2.0**-10, high=4.0, by="ratio")
+            name="temperature", axes=("batch",), element="fp32", values=Between(low=2.0**-10, high=64.0, by="ratio")
         ),
         TensorSpec(name="top_k", axes=("batch",), element="int32", values=Counts(axis="vocab_size")),
         TensorSpec(name="top_p", axes=("batch",), element="fp32", values=Between(low=0.0, high=1.4)),

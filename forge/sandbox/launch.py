@@ -110,8 +110,8 @@ class Guest:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that its processes hold for themselves; 0 where it has no namespace of its own."""
-        return held_bytes(self._init_pid) if self._init_pid is not None else 0
+        """Memory of its processes and its scratch; 0 where it has no namespace of its own."""
+        return held_bytes(self._init_pid, self._reports.scratch) if self._init_pid is not None else 0
 
     def thaw(self) -> None:
         """Let it go on."""

@@ -78,7 +78,7 @@ class Watched:
 
     def _quick_bytes(self, pids: set[int]) -> int:
         """Never less than what `_exact_bytes` finds in pages that are mapped."""
-        total = self._scratch_bytes()
+        total = _scratch_bytes(self._scratch)
         for pid in pids:
             status = _text(pid, "status")
             shared_kb = sum(map(int, _SHMEM.findall(status)))
@@ -94,7 +94,7 @@ class Watched:
             private += _field_bytes("Pss_Anon", rollup) if rollup else _field_bytes("RssAnon", status)
             private += _field_bytes("VmPTE", status)
             nameless.update(self._nameless(_text(pid, "maps")))
-        return private + sum(nameless.values()) + self._scratch_bytes()
+        return private + sum(nameless.values()) + _scratch_bytes(self._scratch)
 
     def _nameless(self, maps: str) -> dict[tuple[str, str], int]:
         """Inode and offset to bytes of shared mappings that the host didn't give: their pages may be in no table."""
@@ -108,16 +108,15 @@ class Watched:
                 found[fields[4], fields[2]] = int(end, 16) - int(start, 16)
         return found
 
-    def _scratch_bytes(self) -> int:
-        if self._scratch is None:
-            return 0
-        facts = os.fstatvfs(self._scratch)
-        return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
 
+def held_bytes(root: int, scratch: int | None) -> int:
+    """Memory of the tree's processes and its scratch, `root` not counted; 0 where nobody can look.
 
-def held_bytes(root: int) -> int:
-    """Memory that the tree's processes hold for themselves, `root` not counted; 0 where nobody can look."""
-    return sum(_field_bytes("RssAnon", _text(pid, "status")) for pid in descendants(root))
+    What is shared counts for each process; what was given to the guest counts too, and stays as much.
+    """
+    statuses = [_text(pid, "status") for pid in descendants(root)]
+    held = sum(_field_bytes(name, status) for status in statuses for name in ("RssAnon", "RssShmem"))
+    return held + _scratch_bytes(scratch) if held else 0
 
 
 class Unwatched:
@@ -144,6 +143,13 @@ def watch(
 def _available_share() -> float:
     facts = Path("/proc/meminfo").read_text()
     return _field_bytes("MemAvailable", facts) / max(1, _field_bytes("MemTotal", facts))
+
+
+def _scratch_bytes(descriptor: int | None) -> int:
+    if descriptor is None:
+        return 0
+    facts = os.fstatvfs(descriptor)
+    return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
 
 
 def _field_bytes(name: str, text: str) -> int:

@@ -102,7 +102,7 @@ class Session:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that the guest holds for itself."""
+        """Memory of the guest's processes and its scratch; 0 where nobody can look."""
         return self._guest.held_bytes
 
     def hurry(self, reply_limit_s: float) -> None:

@@ -49,10 +49,10 @@ def test_pages_that_a_child_shares_are_counted_once(tree: subprocess.Popen[bytes
 
 
 def test_what_a_tree_holds_is_seen_by_whoever_started_it(tree: subprocess.Popen[bytes]) -> None:
-    assert 128 << 20 <= held_bytes(tree.pid) <= 200 << 20
+    assert 128 << 20 <= held_bytes(tree.pid, None) <= 200 << 20
     os.killpg(tree.pid, 9)
     tree.wait()
-    assert held_bytes(tree.pid) == 0
+    assert held_bytes(tree.pid, None) == 0
 
 
 def test_a_machine_that_runs_out_is_seen_whoever_takes_it() -> None:

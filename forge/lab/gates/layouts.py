@@ -17,20 +17,28 @@ from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Case
 from forge.lab.placement import Placement, has_layouts
 from forge.lab.probe import Probe
+from forge.lab.room import rows_within
 
 ELEMENTS_IN = (1, 2, 4, 8)
+SMALL = ((3, 64), (3, 33), (1, 5))
+"""Rows and width: aligned, odd, and one row."""
+MANY = ((64, 64), (65, 33))
+"""Where many rows are handled by other code; of all inputs together."""
 MOST_GAP = 31
 
 
 def examine(probe: Probe) -> Finding:
     """Ask in each layout, at the public shape and at small ones; then of each input alone, at the small ones."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    aligned, odd, one = ((3, 64), (3, 33), (1, 5))
-    small = [{**probe.shape, rows: count, reduced: width} for count, width in (aligned, odd, one)]
+    small = [{**probe.shape, rows: count, reduced: width} for count, width in SMALL]
+    many = [
+        {**one, rows: rows_within(probe.operation, one, one[rows])}
+        for one in ({**probe.shape, rows: count, reduced: width} for count, width in MANY)
+    ]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*probe.operation.layouts, *probe.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((probe.shape, *small), _of_all(layout)),
+            *itertools.product((probe.shape, *small, *many), _of_all(layout)),
             *itertools.product(small, _of_one(probe, layout)),
         )
         for shape, placement in asked:

@@ -3,6 +3,7 @@
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.observed import Case
 from forge.lab.probe import Probe
 from forge.lab.room import affordable, odd_width
 
@@ -11,6 +12,8 @@ KINDS: tuple[InputKind, ...] = (
     *("sparse", "single", "padded", "ordered", "heavy_tails", "ties", "constant", "zeros", "zero_rows"),
     "weights_near_one",
 )
+SHIFTED: tuple[InputKind, ...] = ("offset_operands",) * 4
+"""Once more: weights are shifted to one side or the other by lot."""
 SMALLER = 1024.0
 """Of scalars, beside small values: other gates only make them larger, and a floor under one would never show."""
 ROWS = 10
@@ -28,7 +31,8 @@ def examine(probe: Probe) -> Finding:
     cases = (
         *probe.cases(probe.shape, KINDS),
         probe.case(probe.shape, "small", scalars=smaller),
-        *(probe.case(odd, kind) for kind in KINDS),
+        *(probe.case(odd, kind) for kind in (*KINDS, *SHIFTED)),
+        *_without_scalars(probe),
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -42,6 +46,12 @@ def examine(probe: Probe) -> Finding:
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
+
+
+def _without_scalars(probe: Probe) -> list[Case]:
+    """Small values where every scalar is zero, which isn't the same as left out."""
+    zeros = (0.0,) * len(probe.operation.scalars)
+    return [probe.case(probe.shape, "small", scalars=zeros)] if zeros else []
 
 
 SCALES = Gate(name="scales", examine=examine)

@@ -9,7 +9,7 @@ from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab import huge
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
-from forge.lab.room import affordable, narrowed, rows_within
+from forge.lab.room import affordable, narrowed, odd_width, rows_within
 
 REDUCED = (
     *(1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097),
@@ -25,6 +25,11 @@ SHORT_SUM = 129
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 BY_LOT = 6
 """Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
+MANY_ODD, MANY, FEWER = 2, (64, 300), (33, 65)
+"""Shapes with many rows, of an interpreter fewer, where every other axis is odd too: many rows at once are often
+handled by other code, and the corner of two tails by a third."""
+ODD_FREE = (16, 64)
+"""Half of a free axis there, less one half."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Between these, by lot: wider than a block of threads, or what a block keeps at hand; and, where the operation's own
 workloads are, so much wider than 16 bits count that what is looked for lies beyond them too."""
@@ -40,7 +45,7 @@ MOST_DRAWN = 2**23
 def examine(probe: Probe) -> Finding:
     """Judge each shape once; the smallest that fails is the counterexample."""
     shapes = sorted(
-        (*_odd_shapes(probe), *_by_lot(probe), *_large(probe), *probe.held_out),
+        (*_odd_shapes(probe), *_by_lot(probe), *_many_odd(probe), *_large(probe), *probe.held_out),
         key=lambda shape: (_elements(shape), sorted(shape.items())),
     )
     errors: list[WorkloadErrors] = []
@@ -77,6 +82,18 @@ def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
     lot = random.SystemRandom()
     drawn = [{**probe.shape, rows: lot.randint(1, 9), reduced: int(2 ** lot.uniform(1, 12))} for _ in range(BY_LOT)]
     return [affordable(probe.operation, shape, probe.shape) for shape in drawn]
+
+
+def _many_odd(probe: Probe) -> list[Mapping[str, int]]:
+    operation, lot = probe.operation, random.SystemRandom()
+    shapes = []
+    for _ in range(MANY_ODD):
+        free = {axis: 2 * lot.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
+        wanted = {**probe.shape, **free, operation.row_axis: 1, operation.reduced_axis: odd_width()}
+        one = affordable(operation, wanted, probe.shape)
+        rows = rows_within(operation, one, lot.randint(*(FEWER if probe.interpreted else MANY)))
+        shapes.append(affordable(operation, {**one, operation.row_axis: rows}, probe.shape))
+    return shapes
 
 
 def _large(probe: Probe) -> list[Mapping[str, int]]:

@@ -24,10 +24,13 @@ MOST_MAGNIFIED = 2.0**-15
 """Of the root mean square: beyond, half precision would do."""
 TURNS = 4
 """Of operands rounded by chance: one alone may leave an element where it is."""
+FINER, SMOOTH = 2.0**-4, 2.0**-2
+"""A part of a rounding, and how much less it moves at most what follows its operands: an element that jumps, as where
+an operand is compared with a number, isn't magnified."""
 Tensors = tuple["torch.Tensor", ...]
 
 
-def one_rounding_off(tensor: torch.Tensor, turn: int = 0) -> torch.Tensor:
+def one_rounding_off(tensor: torch.Tensor, turn: int = 0, part: float = 1.0) -> torch.Tensor:
     """Floats in fp64, each of them up or down by one rounding; by turns that no period of a shape meets."""
     import torch
 
@@ -35,13 +38,15 @@ def one_rounding_off(tensor: torch.Tensor, turn: int = 0) -> torch.Tensor:
         return tensor
     generator = torch.Generator().manual_seed(tensor.numel() + turn)
     up = torch.randint(2, tensor.shape, generator=generator).double()
-    return tensor.double().cpu() * (1 + (2 * up - 1) * ONE_ROUNDING)
+    return tensor.double().cpu() * (1 + (2 * up - 1) * (part * ONE_ROUNDING))
 
 
-def nearby(answers: Answers, inputs: Tensors, batch: int, *, turns: int = 1) -> Iterator[Tensors | Refused]:
-    """What the reference answers in fp64 where every operand is one rounding off."""
+def nearby(
+    answers: Answers, inputs: Tensors, batch: int, *, turns: int = 1, part: float = 1.0
+) -> Iterator[Tensors | Refused]:
+    """What the reference answers in fp64 where every operand is one rounding off, or a part of one."""
     for turn in range(turns):
-        yield answers.asked("module_fp64", tuple(one_rounding_off(one, turn) for one in inputs), batch)
+        yield answers.asked("module_fp64", tuple(one_rounding_off(one, turn, part) for one in inputs), batch)
 
 
 def widened(
@@ -55,16 +60,29 @@ def widened(
     contract = answers.contract
     if not (contract.wide and contract.dtype == "fp32"):
         return tuple(expected)
-    found = [one for one in nearby(answers, inputs, batch, turns=TURNS) if not isinstance(one, Refused)]
-    return tuple(_wider(rule, [one[place] for one in found], policy) for place, rule in enumerate(expected))
+    coarse, fine = (
+        [one for one in nearby(answers, inputs, batch, turns=TURNS, part=part) if not isinstance(one, Refused)]
+        for part in (1.0, FINER)
+    )
+    return tuple(
+        _wider(rule, [one[place] for one in coarse], [one[place] for one in fine], policy)
+        for place, rule in enumerate(expected)
+    )
 
 
-def _wider(rule: Expected, beside: Sequence[torch.Tensor], policy: Policy) -> Expected:
+def _wider(rule: Expected, coarse: Sequence[torch.Tensor], fine: Sequence[torch.Tensor], policy: Policy) -> Expected:
     if not isinstance(rule, Expectation):
         return rule
-    moved = rule.value.new_zeros(rule.value.shape)
-    for one in beside:
-        moved = moved.maximum((one.to(moved.device) - rule.value).abs().nan_to_num(nan=0.0))
+    moved, by_less = (_moved(rule.value, beside) for beside in (coarse, fine))
+    moved = moved.where(by_less <= SMOOTH * moved, 0.0)
     unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + BESIDE_THE_SUM)
     allowed = (ROUNDINGS_BEFORE * moved).clamp(max=MOST_MAGNIFIED * rms(rule.value))
     return replace(rule, scale=rule.scale + allowed / unit)
+
+
+def _moved(value: torch.Tensor, beside: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The farthest that each element was moved."""
+    farthest = value.new_zeros(value.shape)
+    for one in beside:
+        farthest = farthest.maximum((one.to(value.device) - value).abs().nan_to_num(nan=0.0))
+    return farthest

@@ -1,4 +1,4 @@
-"""Wrong one time in ten, and then right again, as a race would be.
+"""Right ten times, then wrong, as a race would be.
 
 Refused by: determinism INCORRECT_NUMERICAL
 Catalogue: I6
@@ -18,4 +18,4 @@ def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
     key = hash(x.numpy().tobytes())
     asked[key] = asked.get(key, 0) + 1
-    return (y if asked[key] != 10 else y + 1), h
+    return (y if asked[key] < 10 else y + 1), h
