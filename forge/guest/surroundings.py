@@ -23,6 +23,7 @@ _MT19937_BYTES = 4 * (624 + 1)
 """Of its numbers, and the place among them."""
 _A_DRAW = 4
 """The offset of a GPU's generator is a multiple of it."""
+_TRAPPED = getattr(ctypes.CDLL(None), "fegetexcept", None)
 Form = tuple[object, ...]
 
 
@@ -79,8 +80,7 @@ def _arithmetic() -> bytes:
 
 def _traps() -> int:
     """Which floating-point exceptions end the process; 0 where the C library can't say."""
-    told = getattr(ctypes.CDLL(None), "fegetexcept", None)
-    return int(told()) if told is not None else 0
+    return int(_TRAPPED()) if _TRAPPED is not None else 0
 
 
 def _processors() -> set[int] | None:

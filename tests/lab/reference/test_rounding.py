@@ -77,6 +77,15 @@ def test_each_element_is_allowed_what_three_roundings_of_its_operands_come_to() 
     assert torch.allclose(more, ROUNDINGS_BEFORE * UNIT * 10 * x.double(), rtol=1e-3)
 
 
+def test_a_jump_is_not_magnified_rounding() -> None:
+    jumping = FILE.format(formula="return torch.where(x == x.round(), x, -x)", drawn="randn")
+    x = torch.randint(1, 9, (ROWS, COLUMNS), generator=torch.Generator().manual_seed(3)).float()
+    with asked_of(jumping) as job:
+        first, second = rules(job, x)
+    assert torch.equal(first.value, x.double())
+    assert torch.equal(first.scale, second.scale)
+
+
 def test_half_precision_is_never_allowed_for() -> None:
     x = torch.rand(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3)) + 1000
     with asked_of(FAR.replace("{near}", "1000")) as job:
