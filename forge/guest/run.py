@@ -7,6 +7,7 @@ are. The outputs are copied into the arena before the reply, so that the host's 
 import mmap
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -88,10 +89,18 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
-    """Call the function once for each set of the command, copy the outputs out, and reply."""
+    """Call the function once for each set of the command, copy the outputs out, and reply.
+
+    Where another default type is asked for, it is as in another program: on a CPU from another thread, too.
+    """
     torch.set_default_dtype(getattr(torch, command.default_type))
+    calls = _run_in_cycles if command.cycles > 1 else _run_once
     try:
-        (_run_in_cycles if command.cycles > 1 else _run_once)(function, layout, command)
+        if command.default_type != "float32" and layout.device == "cpu":
+            with ThreadPoolExecutor(1) as another:
+                another.submit(calls, function, layout, command).result()
+        else:
+            calls(function, layout, command)
     finally:
         torch.set_default_dtype(torch.float32)
 

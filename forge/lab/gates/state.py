@@ -1,7 +1,8 @@
 """Is the same question answered alike, whatever was asked in between?
 
 Between the two askings lie other shapes, other kinds of values, NaN, other scalars and a call with no rows at all.
-At last it is asked where torch's default type isn't fp32, as in programs that load a model in its own type.
+At last it is asked where torch's default type isn't fp32, as in programs that load a model in its own type, and on a
+CPU from another thread, as by those that serve several requests.
 """
 
 import dataclasses
@@ -65,7 +66,8 @@ def _in_another_default_type(probe: Probe, question: Case) -> Failed | None:
     failed = observed if isinstance(observed, Failed) else probe.judge(observed[0])[1]
     if failed is None:
         return None
-    message = f"where torch's default type is {OTHER_TYPE}, as the caller may set it: {failed.reason.message}"
+    where = f"where torch's default type is {OTHER_TYPE}{' and the thread another' * (probe.device == 'cpu')}"
+    message = f"{where}, as the caller may have it: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
