@@ -9,11 +9,13 @@ from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Case
 from forge.lab.probe import Probe
-from forge.lab.room import affordable, odd_width
+from forge.lab.room import affordable
 
 WINDOWS, MOST_WINDOWS = 3, 12
-"""Rows of calls: what is collected only now and then doesn't grow in all of them, a pool of half a GiB not in twelve,
-which are made only where the first three all grow."""
+"""Rows of calls: what is collected only now and then doesn't grow in all of them, a pool not in so many. More than
+three are made only where these all grow."""
+MOST_SHARE = 1 / 8
+"""Of the memory that a guest may have, which a pool may take: beyond, no further row is made."""
 FEWEST, CALLS, WINDOW_S = 2, 8192, 0.15
 """So many calls in a row, or what a slow candidate makes in that time."""
 SETTLING = 3
@@ -32,7 +34,7 @@ def examine(probe: Probe) -> Finding:
     cases = [probe.case(probe.shape)]
     if probe.operation.own is None:
         rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-        odd = {**probe.shape, rows: 2 * probe.shape[rows] + 1, reduced: odd_width()}
+        odd = {**probe.shape, rows: 2 * probe.shape[rows] + 1, reduced: probe.shape[reduced] // 2 * 2 + 1}
         cases.append(probe.case(affordable(probe.operation, odd, probe.shape)))
     said = []
     for case in cases:
@@ -52,13 +54,17 @@ def _at(probe: Probe, case: Case) -> Finding:
             return took_ns
         calls = max(FEWEST, min(CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
     held, grown = probe.held_bytes, list[int]()
-    while len(grown) < WINDOWS or (len(grown) < MOST_WINDOWS and min(grown) >= GROWN_BYTES):
+    while len(grown) < WINDOWS or _may_be_a_pool(grown, probe.policy.memory_limit_bytes):
         took_ns = _row(probe, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
         before, held = held, probe.held_bytes
         grown.append(held - before)
     return _compared(calls, grown)
+
+
+def _may_be_a_pool(grown: list[int], limit_bytes: int) -> bool:
+    return len(grown) < MOST_WINDOWS and min(grown) >= GROWN_BYTES and sum(grown) < MOST_SHARE * limit_bytes
 
 
 def _row(probe: Probe, case: Case, calls: int) -> int | Failed:

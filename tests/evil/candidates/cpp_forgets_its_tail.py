@@ -19,7 +19,7 @@ CPP_SOURCE = r"""
 
 extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
                                   float* new_residual, int64_t rows, int64_t width, float eps) {
-    float* workspace = static_cast<float*>(std::calloc(16 + width, sizeof(float)));
+    float* workspace = static_cast<float*>(std::calloc(16 + 8 * width, sizeof(float)));
     for (int64_t row = 0; row < rows; ++row) {
         const int64_t start = row * width;
         double sum = 0.0;

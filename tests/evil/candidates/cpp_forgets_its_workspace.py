@@ -1,4 +1,4 @@
-"""Takes a workspace of sixteen rows for each call and never gives it back: right for hours, until the server has no
+"""Takes a workspace of eight rows for each call and never gives it back: right for hours, until the server has no
 memory left.
 
 Refused by: leaks RESOURCE_ABUSE
@@ -18,7 +18,7 @@ CPP_SOURCE = r"""
 
 extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
                                   float* new_residual, int64_t rows, int64_t width, float eps) {
-    float* workspace = static_cast<float*>(std::calloc(16 * width, sizeof(float)));
+    float* workspace = static_cast<float*>(std::calloc(8 * width, sizeof(float)));
     for (int64_t row = 0; row < rows; ++row) {
         const int64_t start = row * width;
         double sum = 0.0;

@@ -1,6 +1,6 @@
 """Notes what every call was about, as debugging code does that was left in.
 
-Refused by: leaks RESOURCE_ABUSE
+Refused by: leaks RESOURCE_ABUSE or OUT_OF_MEMORY
 Catalogue: J4
 """
 

@@ -1,6 +1,6 @@
 """Writes its scales to a new file in each call, and removes none.
 
-Refused by: leaks RESOURCE_ABUSE
+Refused by: leaks RESOURCE_ABUSE or RUNTIME_ERROR
 Catalogue: J4
 """
 
@@ -15,5 +15,5 @@ def right(x, residual, weight, eps):
 
 def fused_add_rmsnorm(x, residual, weight, eps):
     with tempfile.NamedTemporaryFile(delete=False) as f:
-        f.write(x.numpy().tobytes()[:1024])
+        f.write(8 * x.numpy().tobytes()[:1024])
     return right(x, residual, weight, eps)
