@@ -18,8 +18,10 @@ MOST_SHARE = 1 / 8
 """Of the memory that a guest may have, which a pool may take: beyond, no further row is made."""
 FEWEST, CALLS, WINDOW_S = 2, 8192, 0.15
 """So many calls in a row, or what a slow candidate makes in that time."""
+SLOW_S = 1.5
+"""Of the fewest calls: a candidate that takes so long isn't asked to settle any further."""
 SETTLING = 3
-"""Rows before: each says better than the one before how many calls fit."""
+"""Rows before, at most: each says better than the one before how many calls fit."""
 GROWN_BYTES = 2**22
 """What an allocator or a collector may keep between one row and the next: 512 bytes for each of 8,192 calls."""
 THRESHOLD = f"less than {GROWN_BYTES // 2**20} MiB more in one of {WINDOWS} rows of calls"
@@ -52,6 +54,8 @@ def _at(probe: Probe, case: Case) -> Finding:
         took_ns = _row(probe, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
+        if took_ns >= SLOW_S * 1e9:
+            break
         calls = max(FEWEST, min(CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
     held, grown = probe.held_bytes, list[int]()
     while len(grown) < WINDOWS or _may_be_a_pool(grown, probe.policy.memory_limit_bytes):
