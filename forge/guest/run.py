@@ -97,7 +97,9 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     calls = _run_in_cycles if command.cycles > 1 else _run_once
     try:
         if command.default_type != "float32" and layout.device == "cpu":
-            with ThreadPoolExecutor(1) as another:
+            with ThreadPoolExecutor(
+                1, initializer=torch.set_grad_enabled, initargs=(torch.is_grad_enabled(),)
+            ) as another:
                 another.submit(calls, function, layout, command).result()
         else:
             calls(function, layout, command)

@@ -92,7 +92,17 @@ def _place(case: Case, place: int) -> Case:
         if row[one].item() != row[other].item():
             row[[one, other]] = row[[other, one]]
             break
+    else:
+        _swap_with_the_first(rows[lot.randrange(len(rows))])
     return _with_input(case, place, changed)
+
+
+def _swap_with_the_first(row: torch.Tensor) -> None:
+    """In a row of a few numbers, as groups' sizes are, the places between the ends may all hold the same."""
+    others = (row != row[0]).nonzero()
+    if len(others):
+        other = int(others[0])
+        row[[0, other]] = row[[other, 0]]
 
 
 def with_low_bits(case: Case, places: Iterable[int]) -> Case:

@@ -1,6 +1,6 @@
 """Claims strided rows and transposed ones, and takes every gap to be five elements.
 
-Refused by: layouts INCORRECT_NUMERICAL or NON_FINITE
+Refused by: layouts INCORRECT_NUMERICAL or NON_FINITE or RUNTIME_ERROR
 Catalogue: I10
 Layouts: strided_rows transposed
 """
