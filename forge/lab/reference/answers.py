@@ -6,6 +6,7 @@ A sandbox of its own, never the candidate's. What comes back is bytes of forms t
 from __future__ import annotations
 
 import math
+import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -57,6 +58,8 @@ class Answers:
         self._stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
         self._arena = Arena(arena_bytes)
         self._operands: tuple[Slot, ...] = ()
+        self._in_turn = threading.RLock()
+        """Guests of one measurement are opened side by side, and each asks for operands."""
         self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT)
         limits = Limits(wall_s=SESSION_LIMIT_S, cpu_s=int(SESSION_LIMIT_S), memory_bytes=policy.memory_limit_bytes)
         try:
@@ -83,7 +86,10 @@ class Answers:
 
     def outputs(self, inputs: Tensors, batch: int, *, wide: bool) -> Tensors | Refused:
         """What the reference gives on operands and weights, in the task's type or in fp64."""
-        function: Function = "module_fp64" if wide else "module"
+        with self._in_turn:
+            return self._outputs("module_fp64" if wide else "module", inputs, batch)
+
+    def _outputs(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
         for kept_function, kept_inputs, outputs in self._kept:
             same = len(kept_inputs) == len(inputs)
             if kept_function == function and same and all(a is b for a, b in zip(kept_inputs, inputs, strict=True)):
@@ -131,6 +137,10 @@ class Answers:
     def _ask(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
         if self.failed is not None:
             return self.failed
+        with self._in_turn:
+            return self._exchange(function, inputs, results)
+
+    def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
         operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
         (slots,) = self._arena.lay_out(1, operands, tuple(results))
         self._operands = slots.inputs
