@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from forge.domain.device import Ceilings
-from forge.lab.device_guests import ROTATION_BYTES
-from forge.lab.replays import FEWEST_SETS
+from forge.lab.device_guests import FEWEST_SETS, ROTATION_BYTES
 from forge.lab.roofline import floor_ns
 
 MEGABYTES = (8.4, 33.6, 67.1, 134.2, 268.4, 536.9)

@@ -72,7 +72,7 @@ class Item:
 
 
 def named(option: str) -> set[str]:
-    """Operations, folders, or folders at a shape's name: `rope`, `rmsnorm_cuda`, `softmax@prefill`."""
+    """Operations, folders, or folders at a shape's name, of one type or both: `rmsnorm_cuda`, `rope@long@fp16`."""
     return {one for one in option.split(",") if one}
 
 
@@ -84,7 +84,7 @@ def items(only: set[str]) -> Iterator[Item]:
             if dtype == "bf16" and name != "decode" and (EXAMPLES / f"{op}_cuda").is_dir():
                 folders.append((f"{op}_cuda", "cuda"))
             for folder, language in folders:
-                if not only or {op, folder, f"{folder}@{name}"} & only:
+                if not only or {op, folder, f"{folder}@{name}", f"{folder}@{name}@{dtype}"} & only:
                     yield Item(folder, op, language, dtype, ",".join(sorted(shape.split(","))))
 
 
@@ -256,7 +256,7 @@ def main() -> None:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
     for one in named(options.only) | named(options.again):
         if not list(items({one})):
-            parser.error(f"{one!r} names no candidate: expected an operation, a folder, or either with @decode or so")
+            parser.error(f"{one!r} names no candidate: expected an operation or a folder, with @decode or so")
     wanted = list(items(named(options.only)))
     anew = set(items(named(options.again))) if options.again else set()
     stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}

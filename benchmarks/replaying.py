@@ -22,7 +22,7 @@ from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
 from forge.executor.local import isolation
 from forge.lab.artifact import staged_files
-from forge.lab.device_guests import ROTATION_BYTES
+from forge.lab.device_guests import sets_in_turn
 from forge.lab.finding import Failed
 from forge.lab.inputs import draw
 from forge.lab.job import Job
@@ -30,7 +30,7 @@ from forge.lab.observed import Case
 from forge.lab.plan.examine import examine_plan
 from forge.lab.plan.launcher import kept_plan, launched
 from forge.lab.probe import Probe
-from forge.lab.replays import FEWEST_SETS, MOST_SETS, WARM_UP_WINDOWS
+from forge.lab.replays import WARM_UP_WINDOWS
 from forge.lab.subject import loaded
 from forge.lab.trusted import CACHE, trusted_program
 from forge.languages import find_language
@@ -156,8 +156,7 @@ def bench(shape: str, device: Device) -> Iterator[tuple[Bench, Start]]:
     """A shape's operand sets, and how to start a launcher of the example's plan."""
     job = job_for(shape, device)
     captured = plan_of(job)
-    moved = job.operation.bytes_moved(job.shape, job.dtype)
-    sets = max(FEWEST_SETS, min(MOST_SETS, -(-ROTATION_BYTES // moved)))
+    sets = sets_in_turn(job.operation.bytes_moved(job.shape, job.dtype))
     cases = [drawn(job) for _ in range(sets)]
     with ExitStack() as stack:
         yield Bench(job, cases, stack, random.Random()), lambda: launched(job, captured, job.limits(GUEST_LIMIT_S))

@@ -98,7 +98,9 @@ class LocalExecutor:
         with turn(self._lock_of(job), alone=True, progress=progress):
             if plan is not None:
                 rivals = kept_plan(rival.artifact) if rival else None
-                attempt: Attempt | Replays | Failed = measure_replays(job, plan, rivals, rng=rng, progress=progress)
+                attempt: Attempt | Replays | Failed = measure_replays(
+                    job, plan, rivals, ceilings=self._of_the_gpu(), rng=rng, progress=progress
+                )
             else:
                 with answered(job) as asked:
                     attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
@@ -108,15 +110,20 @@ class LocalExecutor:
 
     def floor_ns(self, job: Job) -> float:
         """The fastest time that is believed for the job's shape on this machine."""
-        operation, ceilings = job.operation, self._ceilings
+        operation = job.operation
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
         if job.device == "cpu":
             return floor_ns(moved, cpu_ceilings(job.threads))
-        if ceilings is None:
-            raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
         written = operation.written_bytes(job.shape, job.dtype)
         set_bytes = moved if operation.updates else None  # of what is updated little is touched: a cache may hold it
-        return floor_ns(moved, ceilings, written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes)
+        return floor_ns(
+            moved, self._of_the_gpu(), written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes
+        )
+
+    def _of_the_gpu(self) -> Ceilings:
+        if self._ceilings is None:
+            raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
+        return self._ceilings
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
         """What the candidate's bench.py says about it, while nothing else of ours is timed or judged."""

@@ -33,6 +33,8 @@ ROTATION_BYTES = 128 * 2**20
 (96 MiB)."""
 LONG_SETS, LONG_BYTES = 128, 2**30
 """More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
+MOST_SETS, FEWEST_SETS = 512, 8
+"""Calls in one window."""
 WHOLE_LIMIT_S = 3600.0
 
 
@@ -66,11 +68,12 @@ class DeviceGuests:
         inputs, outputs = probe.forms(probe.shape)
         return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
 
-    def sets(self, fewest: int, most: int) -> int:
-        """How many sets are used in turn, so that no cache holds one until it comes again."""
-        size = max(1, self.set_bytes)
-        long_enough = min(LONG_SETS, LONG_BYTES // size)
-        return max(fewest, min(most, max(-(-ROTATION_BYTES // size), long_enough)))
+
+def sets_in_turn(set_bytes: int) -> int:
+    """How many sets are used in turn, so that no cache holds one until it comes again."""
+    size = max(1, set_bytes)
+    long_enough = min(LONG_SETS, LONG_BYTES // size)
+    return max(FEWEST_SETS, min(MOST_SETS, max(-(-ROTATION_BYTES // size), long_enough)))
 
 
 @contextmanager

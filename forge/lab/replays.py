@@ -10,22 +10,21 @@ import random
 import statistics
 from dataclasses import dataclass
 
-from forge.domain.device import DeviceState
+from forge.domain.device import Ceilings, DeviceState
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.blocks import Blocks
-from forge.lab.device_guests import DeviceGuests, DeviceSide, open_device_guests
+from forge.lab.device_guests import DeviceGuests, DeviceSide, open_device_guests, sets_in_turn
 from forge.lab.each import each
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job, Progress
 from forge.lab.observed import Case, Observed
+from forge.lab.roofline import write_back_ns
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Returned
 from forge.sandbox.session import Window
 
-MOST_SETS, FEWEST_SETS = 512, 8
-"""Calls in one window."""
 WARM_UP_WINDOWS = 4
 ENVELOPE = 0.03
 """The host's slope and the device's events may differ by so much, or by twice the spread of the host's own."""
@@ -76,6 +75,7 @@ def measure_replays(
     captured: Captured,
     rival: Captured | None,
     *,
+    ceilings: Ceilings,
     rng: random.Random,
     progress: Progress,
 ) -> Replays | Failed:
@@ -86,7 +86,8 @@ def measure_replays(
         for number, guests in enumerate(opened):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
             cases = cases or _drawn(guests)
-            pair = _Pair(job, guests, cases, rng)
+            left_ns = write_back_ns(len(cases) * job.operation.written_bytes(job.shape, job.dtype), ceilings)
+            pair = _Pair(job, guests, cases, rng, left_ns=left_ns)
             failed = pair.measure()
             if failed is not None:
                 return failed
@@ -110,12 +111,17 @@ def measure_replays(
 def _drawn(guests: DeviceGuests) -> list[Case]:
     """The operands of every set. A round moves their contents on, so that none is timed on what another was."""
     probe = guests.sides[CANDIDATE].probe
-    return each(lambda _: probe.case(probe.shape), range(guests.sets(FEWEST_SETS, MOST_SETS)), few=1)
+    return each(lambda _: probe.case(probe.shape), range(sets_in_turn(guests.set_bytes)), few=1)
 
 
-def clocks_agree(slope_ns: float, by_events_ns: float, window_ns: float, allowed: float) -> bool:
-    """Whether the host's time for a replay is what events said of it, and no more than they said of the windows."""
-    most_ns = (1 + allowed) * min(by_events_ns, window_ns) + BETWEEN_REPLAYS_NS
+def clocks_agree(
+    slope_ns: float, by_events_ns: float, window_ns: float, allowed: float, *, left_ns: float = 0.0
+) -> bool:
+    """Whether the host's time for a replay is what events said of it, and no more than they said of the windows.
+
+    `left_ns` is what it takes to write what a window leaves in the cache: of replays, each waits for the one before.
+    """
+    most_ns = min((1 + allowed) * by_events_ns, (1 + allowed) * window_ns + left_ns) + BETWEEN_REPLAYS_NS
     return (1 - allowed) * by_events_ns <= slope_ns <= most_ns
 
 
@@ -134,11 +140,14 @@ def _require_quiet(pairs: "list[_Pair]", most_dropped: float) -> None:
 class _Pair:
     """One set of fresh guests being measured."""
 
-    def __init__(self, job: Job, guests: DeviceGuests, cases: list[Case], rng: random.Random) -> None:
+    def __init__(
+        self, job: Job, guests: DeviceGuests, cases: list[Case], rng: random.Random, *, left_ns: float
+    ) -> None:
         self._job = job
         self._guests = guests
         self._rng = rng
         self._cases = cases
+        self._left_ns = left_ns
         self.host_ratio = 1.0
         self.device_ns = 0
         self.blocks = Blocks(job.gpu)
@@ -214,12 +223,12 @@ class _Pair:
         by_events_ns = statistics.median(replayed_ns)
         self.host_ratio = slope_ns / by_events_ns
         allowed = max(ENVELOPE, 2 * spread)
-        if clocks_agree(slope_ns, by_events_ns, window_ns, allowed):
+        if clocks_agree(slope_ns, by_events_ns, window_ns, allowed, left_ns=self._left_ns):
             return None
         message = (
             f"the host's clock says {slope_ns:.0f} ns a replay, {self.host_ratio:.3f} times what the device's events "
             f"say, allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns; by events a window "
-            f"took {window_ns:.0f} ns"
+            f"took {window_ns:.0f} ns, and left what takes {self._left_ns:.0f} ns to be written"
         )
         return Failed(
             reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"

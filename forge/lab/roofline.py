@@ -75,6 +75,11 @@ def floor_ns(
     return max(moving_ns, _computing_ns(flops, dtype, ceilings), ceilings.launch_ns or 0.0)
 
 
+def write_back_ns(written_bytes: int, ceilings: Ceilings) -> float:
+    """Nanoseconds in which a last-level cache writes out what it may still hold of these bytes."""
+    return _memory_ns(0, min(written_bytes, ceilings.cache_bytes or 0), ceilings)
+
+
 def _memory_ns(read_bytes: int, written_bytes: int, ceilings: Ceilings) -> float:
     reading = max(ceilings.read_bytes_per_s or 0.0, ceilings.copy_bytes_per_s)
     writing = max(ceilings.write_bytes_per_s or 0.0, ceilings.copy_bytes_per_s)

@@ -5,18 +5,34 @@ of the slowdown mask: NVIDIA, NVML API reference, "Device Queries" and `nvmlCloc
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from forge.domain.device import SLOWDOWN_REASONS, Device, DeviceState, SlowdownReason
 
+Answer = TypeVar("Answer")
 NAMED_BITS = 2 ** len(SLOWDOWN_REASONS) - 1
 TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def sample(device: Device) -> DeviceState | None:
     """The state of a device and of its host at this moment; None where NVML can't be asked."""
+    return _asked(lambda nvml: _sample(nvml, nvml.nvmlDeviceGetHandleByUUID(device.uuid)))
+
+
+def device_bytes(pids: Container[int]) -> int:
+    """Memory that these processes hold on all GPUs of this machine; what isn't told counts as none."""
+
+    def held(nvml: Any) -> int:  # Any: NVML's binding has no types
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+        running = [process for handle in handles for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+        return sum(process.usedGpuMemory or 0 for process in running if process.pid in pids)
+
+    return _asked(held) or 0
+
+
+def _asked(question: Callable[[Any], Answer]) -> Answer | None:  # Any: NVML's binding has no types
     try:
         import pynvml
     except ImportError:
@@ -26,7 +42,7 @@ def sample(device: Device) -> DeviceState | None:
     except pynvml.NVMLError:
         return None
     try:
-        return _sample(pynvml, pynvml.nvmlDeviceGetHandleByUUID(device.uuid))
+        return question(pynvml)
     except pynvml.NVMLError:
         return None
     finally:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from forge.platforms.nvml import device_bytes
 from forge.sandbox.cgroups import Group
 from forge.sandbox.freeze import descendants
 
@@ -110,13 +111,14 @@ class Watched:
 
 
 def held_bytes(root: int, scratch: int | None) -> int:
-    """Memory of the tree's processes and its scratch, `root` not counted; 0 where nobody can look.
+    """Memory of the tree's processes, also on GPUs, and its scratch, `root` not counted; 0 where nobody can look.
 
     What is shared counts for each process; what was given to the guest counts too, and stays as much.
     """
-    statuses = [_text(pid, "status") for pid in descendants(root)]
+    pids = descendants(root)
+    statuses = [_text(pid, "status") for pid in pids]
     held = sum(_field_bytes(name, status) for status in statuses for name in ("RssAnon", "RssShmem"))
-    return held + _scratch_bytes(scratch) if held else 0
+    return held + device_bytes(pids) + _scratch_bytes(scratch) if held else 0
 
 
 class Unwatched:

@@ -3,16 +3,20 @@
 import random
 import statistics
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
+from forge.lab.calibrate import calibrate
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job
 from forge.lab.replays import Replays, measure_replays
 from forge.operations import find_operation
+from forge.platforms.cuda import devices
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES
 from tests.gpu.test_plans import CUDA, PLANS, listed, on_the_gpu
@@ -29,10 +33,18 @@ def at_scale(path: Path) -> Job:
 
 
 def measured(path: Path) -> Replays | Failed:
-    job = at_scale(path)
+    return timed(at_scale(path))
+
+
+@cache
+def ceilings() -> Ceilings:
+    return calibrate(devices()[0])
+
+
+def timed(job: Job) -> Replays | Failed:
     captured = listed(job)
     assert isinstance(captured, Captured), captured
-    return measure_replays(job, captured, None, rng=random.Random(7), progress=lambda _: None)
+    return measure_replays(job, captured, None, ceilings=ceilings(), rng=random.Random(7), progress=lambda _: None)
 
 
 def in_place() -> Job:
@@ -70,10 +82,7 @@ def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
 
 
 def test_what_works_in_place_and_returns_nothing_is_timed() -> None:
-    job = in_place()
-    captured = listed(job)
-    assert isinstance(captured, Captured), captured
-    found = measure_replays(job, captured, None, rng=random.Random(7), progress=lambda _: None)
+    found = timed(in_place())
     assert isinstance(found, Replays), found
     assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
 

@@ -41,23 +41,33 @@ def test_every_pair_and_round_is_there_and_nothing_is_averaged(windows: list[lis
 
 
 @pytest.mark.parametrize(
-    ("slope_ns", "by_events_ns", "window_ns", "agree"),
+    ("slope_ns", "by_events_ns", "window_ns", "left_ns", "agree"),
     [
-        (91_042, 88_305, 123_104, True),  # on an H200: a short window, and between two replays the graph's own start
-        (236_800, 233_700, 236_592, True),  # likewise
-        (970_000, 1_000_000, 1_000_000, True),
-        (969_000, 1_000_000, 1_000_000, False),
-        (1_035_000, 1_000_000, 1_000_000, True),
-        (1_036_000, 1_000_000, 1_000_000, False),
-        (1_000_000, 1_000_000, 965_000, False),
-        (100_000, 50_000, 100_000, False),
-        (238_240, 236_115, 221_984, False),
+        (
+            91_042,
+            88_305,
+            123_104,
+            0,
+            True,
+        ),  # on an H200: a short window, and a graph's own start between two
+        (236_800, 233_700, 236_592, 0, True),  # likewise
+        (970_000, 1_000_000, 1_000_000, 0, True),
+        (969_000, 1_000_000, 1_000_000, 0, False),
+        (1_035_000, 1_000_000, 1_000_000, 0, True),
+        (1_036_000, 1_000_000, 1_000_000, 0, False),
+        (1_000_000, 1_000_000, 965_000, 0, False),
+        (100_000, 50_000, 100_000, 0, False),
+        (238_240, 236_115, 221_984, 0, False),
+        (242_026, 239_867, 229_872, 0, False),
+        (242_026, 239_867, 229_872, 7_200, True),  # on an H200: a window that leaves 34 MB in the cache
+        (1_036_000, 1_000_000, 1_000_000, 50_000, False),
     ],
 )
 def test_the_two_clocks_agree_within_the_envelope_and_a_graphs_start(
-    slope_ns: float, by_events_ns: float, window_ns: float, agree: bool
+    slope_ns: float, by_events_ns: float, window_ns: float, left_ns: float, agree: bool
 ) -> None:
-    assert replays.clocks_agree(slope_ns, by_events_ns, window_ns, replays.ENVELOPE) is agree
+    said = replays.clocks_agree(slope_ns, by_events_ns, window_ns, replays.ENVELOPE, left_ns=left_ns)
+    assert said is agree
 
 
 @dataclass

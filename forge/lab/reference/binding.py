@@ -73,7 +73,8 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
     count = len(contract.tensors)
 
     def reference(*inputs: torch.Tensor) -> Tensors:
-        return certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+        values = certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+        return tuple(value.to(inputs[0].device) for value in values)
 
     def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
         values = certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))

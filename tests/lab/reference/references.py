@@ -80,7 +80,11 @@ def frozen() -> Inferred:
 
 def job_for(kernel: str, entry_point: str) -> Job:
     """Judge `kernel` against the model above."""
-    inferred = frozen()
+    return job_against(frozen(), kernel, entry_point)
+
+
+def job_against(inferred: Inferred, kernel: str, entry_point: str) -> Job:
+    """Judge `kernel`, in PyTorch, against a frozen reference."""
     described = {
         "name": "a candidate",
         "op": inferred.operation.name,
