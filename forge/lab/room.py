@@ -47,7 +47,9 @@ def narrowed(operation: Operation, shape: Mapping[str, int]) -> Mapping[str, int
     return {**shape, operation.reduced_axis: width}
 
 
-def affordable(operation: Operation, shape: Mapping[str, int], public: Mapping[str, int]) -> Mapping[str, int]:
+def affordable(
+    operation: Operation, shape: Mapping[str, int], public: Mapping[str, int], *, most_elements: int = MOST_ASKED
+) -> Mapping[str, int]:
     """The shape with its free axes halved, the longest first, until it costs little, or what the public one does."""
 
     def costs(of: Mapping[str, int]) -> tuple[int, int]:
@@ -58,7 +60,7 @@ def affordable(operation: Operation, shape: Mapping[str, int], public: Mapping[s
     smaller = dict(shape)
     while any(
         size > most
-        for size, most in zip(costs(smaller), (max(elements, MOST_ASKED), max(flops, MOST_FLOPS)), strict=True)
+        for size, most in zip(costs(smaller), (max(elements, most_elements), max(flops, MOST_FLOPS)), strict=True)
     ):
         longest = max(operation.free_axes, key=lambda axis: smaller[axis], default=None)
         if longest is None or smaller[longest] <= 1:

@@ -29,7 +29,8 @@ MANY_ODD, MANY, FEWER = 2, (64, 300), (33, 65)
 """Shapes with many rows, of an interpreter fewer, where every other axis is odd too: many rows at once are often
 handled by other code, and the corner of two tails by a third."""
 ODD_FREE = (16, 64)
-"""Half of a free axis there, less one half."""
+"""Half of a free axis there, less one half; shorter where all operands would have more than so many elements:"""
+MOST_CORNER = 2**24
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Between these, by lot: wider than a block of threads, or what a block keeps at hand; and, where the operation's own
 workloads are, so much wider than 16 bits count that what is looked for lies beyond them too."""
@@ -86,13 +87,15 @@ def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
 
 def _many_odd(probe: Probe) -> list[Mapping[str, int]]:
     operation, lot = probe.operation, random.SystemRandom()
-    shapes = []
+    shapes: list[Mapping[str, int]] = []
     for _ in range(MANY_ODD):
         free = {axis: 2 * lot.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
-        wanted = {**probe.shape, **free, operation.row_axis: 1, operation.reduced_axis: odd_width()}
-        one = affordable(operation, wanted, probe.shape)
-        rows = rows_within(operation, one, lot.randint(*(FEWER if probe.interpreted else MANY)))
-        shapes.append(affordable(operation, {**one, operation.row_axis: rows}, probe.shape))
+        reduced = {operation.reduced_axis: odd_width()}
+        thin = {**probe.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
+        rows = rows_within(operation, thin, lot.randint(*(FEWER if probe.interpreted else MANY)))
+        wanted = {**probe.shape, **free, **reduced, operation.row_axis: rows}
+        smaller = affordable(operation, wanted, probe.shape, most_elements=MOST_CORNER)
+        shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
     return shapes
 
 
