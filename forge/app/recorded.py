@@ -25,7 +25,7 @@ from forge.lab.plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import Evidence, simulated
-from forge.pipeline.samples import REPLAY, SLOPE, Samples, parse_samples, protocol_of
+from forge.pipeline.samples import REPLAY, SLOPE, Taken, parse_samples, protocol_of
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -91,7 +91,7 @@ def require_loadable(
         )
 
 
-def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Samples | None:
+def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Taken | None:
     """The samples of this run's earlier attempts, which a new one adds to.
 
     None where they were taken on another machine, by another protocol, or beside another kernel than the one on offer

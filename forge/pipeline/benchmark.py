@@ -5,7 +5,9 @@ Three steps, since later events name the places of earlier ones: `measure`, then
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
@@ -16,11 +18,13 @@ from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, Be
 from forge.executor.local import LocalExecutor
 from forge.lab.finding import Failed
 from forge.lab.job import Progress, Rival
+from forge.lab.replays import Replays
 from forge.lab.statistics import summarise
+from forge.lab.timing import Attempt
 from forge.pipeline.job import Evidence, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.rule import baseline_used, decide
-from forge.pipeline.samples import Samples, render_samples
+from forge.pipeline.samples import Samples, Taken, render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
@@ -42,11 +46,14 @@ def measure(
     artifact: tuple[ArtifactFile, ...],
     *,
     rival: Rival | None,
-    earlier: Samples | None,
+    earlier: Taken | None,
     rng: random.Random,
     progress: Progress,
 ) -> Measured | Failed | Errored:
-    """Time the candidate. Raise EnvironmentUnfit where time means nothing."""
+    """Time the candidate, and one that meets the rule once more; raise EnvironmentUnfit where time means nothing.
+
+    A confirmation has as many attempts as the samples that met the rule: where these took several, so does it.
+    """
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
@@ -61,21 +68,41 @@ def measure(
             return attempt
         plan = next((file for file in artifact if file.name == PLAN_FILE), None)
         measured = Measured(
-            samples=earlier.with_one_more(attempt) if earlier else Samples.of(attempt),
+            samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
             floor_ns=executor.floor_ns(job),
             claims=claims,
             plan_sha256=sha256(plan.content) if plan else None,
         )
+        so_far = confirmation_so_far(earlier, measured.samples)
         if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
-            return measured
-        again = executor.measure(
-            job, artifact, rival, rng=rng, progress=lambda step: progress(f"confirmation: {step}")
-        )
-        if isinstance(again, Failed):
-            return again
-        return replace(measured, confirmation=Samples.of(again))
+            return replace(measured, confirmation=so_far)
+        told = partial(_told_apart, progress)
+        return confirm(measured, so_far, lambda: executor.measure(job, artifact, rival, rng=rng, progress=told))
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
+
+
+def confirmation_so_far(earlier: Taken | None, samples: Samples) -> Samples | None:
+    """What a confirmation without a verdict measured: the next one adds to it."""
+    kept = earlier.confirmation if earlier else None
+    return kept if kept is not None and kept.usable and kept.method == samples.method else None
+
+
+def confirm(
+    measured: Measured, so_far: Samples | None, once_more: Callable[[], Attempt | Replays | Failed]
+) -> Measured | Failed:
+    """Fresh samples beside those that met the rule, in as many attempts as these took."""
+    confirmation = so_far
+    while confirmation is None or len(confirmation.attempts) < len(measured.samples.attempts):
+        attempt = once_more()
+        if isinstance(attempt, Failed):
+            return attempt
+        confirmation = confirmation.with_one_more(attempt) if confirmation else Samples.of(attempt)
+    return replace(measured, confirmation=confirmation)
+
+
+def _told_apart(progress: Progress, step: str) -> None:
+    progress(f"confirmation: {step}")
 
 
 def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:

@@ -68,6 +68,14 @@ class Samples:
                 return Samples((*(one for one in self.attempts if isinstance(one, Replays)), attempt))
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What a run's attempts have measured so far."""
+
+    samples: Samples
+    confirmation: Samples | None
+
+
 def render_samples(samples: Samples, confirmation: Samples | None = None) -> bytes:
     """Every sample as JSON, in nanoseconds, by attempt, pair, round and side."""
     document: dict[str, object] = {
@@ -79,11 +87,18 @@ def render_samples(samples: Samples, confirmation: Samples | None = None) -> byt
     return canonical(document)
 
 
-def parse_samples(stored: bytes) -> Samples:
-    """Read stored samples, without those of a confirmation; raise BlobCorrupt for another protocol."""
+def parse_samples(stored: bytes) -> Taken:
+    """Read stored samples; raise BlobCorrupt for another protocol."""
     document = orjson.loads(stored)
-    attempts: Sequence[dict[str, object]] = document.get("attempts", ())
-    match document.get("protocol"):
+    confirmation = document.get("confirmation")
+    return Taken(
+        samples=_samples(document.get("protocol"), document.get("attempts", ())),
+        confirmation=None if confirmation is None else _samples(document.get("protocol"), confirmation),
+    )
+
+
+def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples:
+    match protocol:
         case "host_slope.v1":
             return Samples(tuple(map(_slope, attempts)))
         case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":

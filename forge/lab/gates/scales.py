@@ -21,7 +21,7 @@ ROWS = 10
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge one draw of each kind at the public shape, and small values once more with smaller scalars.
+    """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zeros too.
 
     Then each kind in a few rows of odd width: what handles the last elements is often other code.
     """
@@ -42,7 +42,7 @@ def examine(probe: Probe) -> Finding:
         errors += checked
     worst = max(e.bound_used for e in errors)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(KINDS)} kinds of values at two widths, one with smaller scalars",
+        observed=f"{worst:.3g} x the bound over {len(KINDS)} kinds of values at two widths, one with other scalars",
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
