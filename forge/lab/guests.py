@@ -100,7 +100,8 @@ class GuestFactory:
         if compiled_for(self._job) in COMPILED:
             return
         with ExitStack() as stack:
-            _trusted(self._open(stack, self._baseline, self._baseline_functions()), "a baseline")
+            functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
+            _trusted(self._open(stack, self._baseline, functions), "a baseline")
         COMPILED.add(compiled_for(self._job))
 
     def fresh(self) -> GuestSet | Failed:
@@ -108,48 +109,45 @@ class GuestFactory:
 
         Only the candidate's failure is the candidate's: raise EnvironmentUnfit if a baseline fails.
         """
-        job = self._job
         stack = ExitStack()
-        wanted = [
-            (self._candidate, (GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),)),
-            (self._baseline, self._baseline_functions()),
-            (self._baseline, (baseline_function(job, CONTROL_KIND),)),
-        ]
-        if self._rival is not None:
-            stage, entry_point = self._rival
-            wanted.append((stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
+        wanted = self._wanted()
         with ThreadPoolExecutor(len(wanted)) as pool:
-            openings = [pool.submit(self._open, stack, stage, functions) for stage, functions in wanted]
+            openings = [pool.submit(self._open, stack, stage, functions) for _, stage, functions in wanted]
         try:
-            candidate, *others = (opening.result() for opening in openings)
-            if isinstance(candidate, Failed):
-                stack.close()
-                return candidate
-            names = ("a baseline", "the control", "the promoted kernel")
-            probes = [_trusted(other, name) for other, name in zip(others, names, strict=False)]
-            return self._gathered(stack, candidate, *probes)
+            guests = GuestSet(stack)
+            for (names, _, _), opening in zip(wanted, openings, strict=True):
+                opened = opening.result()
+                if isinstance(opened, Failed) and CANDIDATE in names:
+                    stack.close()
+                    return opened
+                probe = _trusted(opened, f"the side {names[0]!r}")
+                for index, name in enumerate(names):
+                    guests.add(name, probe, index)
+            return guests
         except BaseException:
             stack.close()
             raise
 
-    def _gathered(
-        self, stack: ExitStack, candidate: Probe, baseline: Probe, control: Probe, rival: Probe | None = None
-    ) -> GuestSet:
-        guests = GuestSet(stack)
-        guests.add(CANDIDATE, candidate, 0)
-        for index, kind in enumerate(self._job.baselines):
-            guests.add(kind, baseline, index)
-        if self._job.device == "cpu":
-            guests.add(HARNESS, baseline, len(self._job.baselines))
-        guests.add(CONTROL, control, 0)
-        if rival is not None:
-            guests.add(PROMOTED, rival, 0)
-        return guests
+    def _wanted(self) -> list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]]:
+        """The sides of each guest. What else a process has loaded slows it down, so each measured one is alone.
 
-    def _baseline_functions(self) -> tuple[GuestFunction, ...]:
-        kinds = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
+        The path's own function is in both that are held against each other.
+        """
+        job = self._job
         # times on a device have no copy in them, and so no path to tell apart
-        return (*kinds, GuestFunction("harness.py", "harness")) if self._job.device == "cpu" else kinds
+        path = (GuestFunction("harness.py", HARNESS),) if job.device == "cpu" else ()
+        control = baseline_function(job, CONTROL_KIND), *path
+        others = [kind for kind in job.baselines if kind != CONTROL_KIND]
+        wanted: list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]] = [
+            ((CANDIDATE,), self._candidate, (GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),)),
+            ((CONTROL_KIND, *([HARNESS] if path else [])), self._baseline, control),
+            *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
+            ((CONTROL,), self._baseline, control),
+        ]
+        if self._rival is not None:
+            stage, entry_point = self._rival
+            wanted.append(((PROMOTED,), stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
+        return wanted
 
     def _open(
         self,
