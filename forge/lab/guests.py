@@ -111,8 +111,13 @@ class GuestFactory:
         """
         stack = ExitStack()
         wanted = self._wanted()
+        zygote = self._candidate.fresh_zygote(self._job.threads)
+        if zygote is not None:
+            stack.callback(zygote.close)
         with ThreadPoolExecutor(len(wanted)) as pool:
-            openings = [pool.submit(self._open, stack, stage, functions) for _, stage, functions in wanted]
+            openings = [
+                pool.submit(self._open, stack, stage.forked_from(zygote), functions) for _, stage, functions in wanted
+            ]
         try:
             guests = GuestSet(stack)
             for (names, _, _), opening in zip(wanted, openings, strict=True):
@@ -129,10 +134,7 @@ class GuestFactory:
             raise
 
     def _wanted(self) -> list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]]:
-        """The sides of each guest. What else a process has loaded slows it down, so each measured one is alone.
-
-        The path's own function is in both that are held against each other.
-        """
+        """Each side alone, for what else a process has loaded slows it down; the path beside both of the control."""
         job = self._job
         # times on a device have no copy in them, and so no path to tell apart
         path = (GuestFunction("harness.py", HARNESS),) if job.device == "cpu" else ()

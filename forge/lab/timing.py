@@ -11,16 +11,18 @@ judged is each set's last call, and a kernel may remember what it saw a cycle be
 such times.
 """
 
+import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from forge.domain.policy import CONTROL_KIND
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.device_guests import ROTATION_BYTES
 from forge.lab.finding import Failed
-from forge.lab.guests import CANDIDATE, GuestSet, open_guests
+from forge.lab.guests import CANDIDATE, CONTROL, GuestSet, open_guests
 from forge.lab.job import Job, Progress, Rival
 from forge.lab.observed import Case
 from forge.lab.probe import Probe
@@ -30,6 +32,12 @@ MOST_SETS = 48
 WORK_PER_RELEASE_NS = 5_000_000
 """The difference between the two releases should be this long, to stand out of a pipe's latency."""
 WARM_UP_ROUNDS = 2
+LONGEST = 4
+"""Times the policy's rounds, at most, where the control isn't calm."""
+CALM = 0.02
+"""Standard error of a pair's median log ratio of the baseline to itself. Five such pairs are known within 2.5 %."""
+MEDIANS_ERROR = math.sqrt(math.pi / 2)
+"""Of the mean's, for normal noise."""
 DEVICE_WORK_NS = 50_000_000
 """The same on a device, to stand out of how long the copies of a release take, which varies by a millisecond."""
 DEVICE_FEW_CYCLES = 2
@@ -60,11 +68,22 @@ class Attempt:
     def per_call_ns(self, side: str) -> list[list[float]]:
         """A side's time per call, by pair and round."""
         calls = self.many - self.few
-        slopes = []
-        for rounds in self.pairs:
-            constant_ns = statistics.median(measured[side].few_ns for measured in rounds)
-            slopes.append([(measured[side].many_ns - constant_ns) / calls for measured in rounds])
-        return slopes
+        return [[work_ns / calls for work_ns in _work_ns(rounds, side)] for rounds in self.pairs]
+
+
+def _work_ns(rounds: Sequence[Mapping[str, Release]], side: str) -> list[float]:
+    """What a side's longer release took beyond the shorter one's median, by round."""
+    constant_ns = statistics.median(measured[side].few_ns for measured in rounds)
+    return [measured[side].many_ns - constant_ns for measured in rounds]
+
+
+def calm(rounds: Sequence[Mapping[str, Release]]) -> bool:
+    """Whether a pair's control is known well. The candidate's times have no say in when measuring ends."""
+    baseline, control = _work_ns(rounds, CONTROL_KIND), _work_ns(rounds, CONTROL)
+    if min(*baseline, *control) <= 0:
+        return False
+    ratios = [math.log(one / other) for one, other in zip(baseline, control, strict=True)]
+    return MEDIANS_ERROR * statistics.stdev(ratios) / math.sqrt(len(ratios)) <= CALM
 
 
 @dataclass(frozen=True)
@@ -193,10 +212,11 @@ def _too_long(job: Job) -> Failed:
 
 
 def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, Release], ...] | Failed:
+    """So many rounds, and more where the control is noisy: a round takes a fraction of starting its processes."""
     failed = pair.warm_up()
-    for _ in range(rounds):
-        if failed is not None:
-            return failed
+    while failed is None and (
+        len(pair.rounds) < rounds or (len(pair.rounds) < LONGEST * rounds and not calm(pair.rounds))
+    ):
         measured = pair.round()
         failed = measured if isinstance(measured, Failed) else None
     return failed if failed is not None else tuple(pair.rounds)

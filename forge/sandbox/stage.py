@@ -3,6 +3,7 @@
 What runs in there is this listing and nothing else; it is bound read-only, so nothing comes back through it.
 """
 
+import copy
 import re
 import shutil
 import sys
@@ -57,8 +58,9 @@ class Program:
     wrapper: tuple[str, ...] = ()
     """A program, with its options, that starts the interpreter and watches it."""
     warm: bool = False
-    """Whether guests may be forked from one process that has imported the language's modules. Their address space
-    layout is the same for all, where fresh processes differ: a candidate's own process is timed fresh."""
+    """Whether guests may be forked from the one process that has imported the language's modules. Their address space
+    layout is the same for all, where those of a fresh one differ: what is timed on a processor has a fresh one for
+    each process pair."""
     modules: tuple[str, ...] = ()
     """What that process imports besides."""
     trusted: bool = False
@@ -80,6 +82,7 @@ class Stage:
     def __init__(self, program: Program, isolation: Isolation) -> None:
         self._program = program
         self.isolation = isolation
+        self._zygote: Zygote | None = None
         self._directory = Path(tempfile.mkdtemp(prefix="forge-stage-"))
         self._scratch = Path(tempfile.mkdtemp(prefix="forge-scratch-"))
         self._fill()
@@ -131,10 +134,25 @@ class Stage:
 
     def prepare(self, threads: int) -> Zygote | None:
         """Have the language's modules imported, once for all guests alike; None where guests start cold."""
-        if not self._program.warm or self.isolation.level != "namespaces":
-            return None
+        return prepared(self._preparation(threads)) if self._program.warm and self._forks else None
+
+    def fresh_zygote(self, threads: int) -> Zygote | None:
+        """A new process that imports the language's modules, for whoever closes it; None where guests start cold."""
+        return Zygote(self._preparation(threads)) if self._forks else None
+
+    def forked_from(self, zygote: Zygote | None) -> "Stage":
+        """The same stage, its guests forked from that process; it is removed once, by its maker."""
+        forking = copy.copy(self)
+        forking._zygote = zygote
+        return forking
+
+    @property
+    def _forks(self) -> bool:
+        return self.isolation.level == "namespaces"
+
+    def _preparation(self, threads: int) -> Preparation:
         modules = (*self._program.language.modules, *self._program.modules)
-        return prepared(Preparation.of(modules, self._environment(threads)))
+        return Preparation.of(modules, self._environment(threads))
 
     def start(self, script: str, *, descriptors: tuple[int, ...], limits: Limits, threads: int) -> Guest:
         """Start one of the stage's scripts in a process of its own. Raise EnvironmentUnfit."""
@@ -147,7 +165,7 @@ class Stage:
             limits=limits,
             devices=nodes_of(self._program.gpu) if self._program.device == "cuda" else (),
         )
-        return start(confinement, isolation=self.isolation.level, zygote=self.prepare(threads))
+        return start(confinement, isolation=self.isolation.level, zygote=self._zygote or self.prepare(threads))
 
     def _environment(self, threads: int) -> dict[str, str]:
         scratch = self.scratch_directory

@@ -110,6 +110,13 @@ def test_a_round_times_every_side_over_the_same_sets_in_two_numbers_of_cycles() 
             assert 500 < per_call_ns < 10_000_000
 
 
+def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control() -> None:
+    with guests() as opened:
+        probes = [opened.probe(side) for side in opened.sides if side != HARNESS]
+        assert len({id(probe) for probe in probes}) == len(probes) == len(opened.sides) - 1
+        assert opened.probe(HARNESS) is opened.probe("eager")
+
+
 def test_a_plan_has_the_sets_apart_on_the_processor_and_the_same_ones_on_a_device() -> None:
     with guests() as opened:
         apart, same = _plan(opened), _plan_cycles(opened)

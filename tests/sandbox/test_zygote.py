@@ -180,3 +180,36 @@ def test_everything_ends_with_the_host(walls: Isolation) -> None:
     while any(Path(f"/proc/{one}").exists() for one in family):
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
+
+
+WHERE = """
+maps = open("/proc/self/maps").read().splitlines()
+print(next(line.split("-")[0] for line in maps if "libtorch_cpu" in line), flush=True)
+"""
+
+
+def test_guests_of_one_zygote_have_one_layout_and_those_of_a_new_one_another() -> None:
+    stages = [next(staged(WHERE, warm=False, environment={"SAID": said})) for said in ("early", "late")]
+    layouts = []
+    for _ in range(2):
+        fresh = stages[0].fresh_zygote(2)
+        assert fresh is not None
+        layouts.append({run(stage.forked_from(fresh)) for stage in stages})
+        fresh.close()
+        assert not fresh.alive()
+    for stage in stages:
+        stage.remove()
+    assert [len(layout) for layout in layouts] == [1, 1]
+    assert layouts[0] != layouts[1]
+
+
+def test_a_guest_forked_from_anothers_zygote_has_the_variables_of_its_own_stage() -> None:
+    mine, other = (next(staged(LOOK, warm=False, environment={"SAID": said})) for said in ("a", "b"))
+    fresh = mine.fresh_zygote(2)
+    assert fresh is not None
+    seen = look(other.forked_from(fresh))
+    fresh.close()
+    for one in (mine, other):
+        one.remove()
+    assert isinstance(seen["environment"], dict)
+    assert seen["environment"]["SAID"] == "b"

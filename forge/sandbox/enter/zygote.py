@@ -2,8 +2,8 @@
 
 It never sees a candidate. Each fork goes the same way in as `__main__`, behind the same walls, but then
 has its program's modules already, instead of executing an interpreter that takes seconds to import them. It holds
-no secret: what it knows, every guest may read. All guests of one zygote share an address space layout,
-which is why none of them is timed.
+no secret: what it knows, every guest may read. All guests of one zygote share an address space layout:
+those that are timed have a new one for each process pair.
 """
 
 import array
