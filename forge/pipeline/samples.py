@@ -16,9 +16,9 @@ from forge.lab.guests import HARNESS
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
 
-SLOPE, REPLAY = "host_slope.v1", "graph_replay.v3"
-"""Earlier protocols of replays are still read, and joined with nothing: the first used sets several times in a
-window, the second's windows waited for what was written before them."""
+SLOPE, REPLAY = "host_slope.v2", "graph_replay.v3"
+"""Earlier protocols are still read, and joined with nothing: the first slopes had all baselines in one process; the
+first replays used sets several times in a window, the second's windows waited for what was written before them."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def parse_samples(stored: bytes) -> Taken:
 
 def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples:
     match protocol:
-        case "host_slope.v1":
+        case "host_slope.v1" | "host_slope.v2":
             return Samples(tuple(map(_slope, attempts)))
         case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":
             return Samples(tuple(map(_replays, attempts)))

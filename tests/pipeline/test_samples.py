@@ -9,7 +9,7 @@ from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
 from forge.lab.replays import Replays
 from forge.lab.timing import Attempt, Release
-from forge.pipeline.samples import REPLAY, Samples, Taken, parse_samples, protocol_of, render_samples
+from forge.pipeline.samples import REPLAY, SLOPE, Samples, Taken, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
 times = st.integers(min_value=1, max_value=2**53)
@@ -107,6 +107,10 @@ def test_samples_are_read_back_as_they_were(made: tuple[Attempt, ...]) -> None:
     again = parse_samples(stored).samples
     assert again == samples
     assert render_samples(again) == stored
+    assert protocol_of(stored) == SLOPE
+    taken_before = stored.replace(b"host_slope.v2", b"host_slope.v1")
+    assert parse_samples(taken_before).samples == samples
+    assert protocol_of(taken_before) != SLOPE
     assert again.sides == SIDES
     for side in SIDES:
         assert again.per_call_ns(side) == samples.per_call_ns(side)
@@ -124,7 +128,7 @@ def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_ze
 def test_samples_of_another_protocol_are_not_read() -> None:
     for protocol in (None, "host_slope.v0", "graph_replay.v0", 1):
         stored = orjson.dumps({"protocol": protocol, "attempts": []} if protocol else {})
-        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v1' or 'graph_replay\.v3'"):
+        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v2' or 'graph_replay\.v3'"):
             parse_samples(stored)
 
 
