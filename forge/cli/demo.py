@@ -90,9 +90,9 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         low, high = workload["control"]
         show(f"  control: eager against itself reads {low:.3f} to {high:.3f}x")
         _tell_confirmation(workload, timed["baseline_used"], show)
-    for claim in told.claims:
-        if claim["verdict"] != "not_comparable":
-            show(f"  its own bench.py's claim: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
+    comparable = [claim for claim in told.claims if claim["verdict"] != "not_comparable"]
+    for claim in comparable[-1:]:  # each attempt's bench.py claims something
+        show(f"  its own bench.py's claim: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
     if told.promoted and told.promoted["kernel_id"]:
         show(f"  [green]promoted[/green] as {told.promoted['kernel_id']}")
     else:
