@@ -7,6 +7,7 @@ from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.task import Task
+from forge.domain.verdict import UNDECIDED
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
 from forge.pipeline.rule import baseline_used
 from forge.pipeline.samples import protocol_of
@@ -73,7 +74,8 @@ def _row(
     if isinstance(event, CandidateRejected):
         return (*named, "", "", "", "", f"refused: {event.reason.code}")
     came_to = f"`{promoted[event.run_id]}`" if event.run_id in promoted else _ended(event)
-    if not event.workloads:
+    undecided = isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED
+    if undecided or not event.workloads:  # numbers without a verdict say nothing
         return (*named, "", "", "", "", came_to)
     return (*named, *_numbers(task, event.workloads[0]), came_to)
 

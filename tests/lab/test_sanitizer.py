@@ -24,9 +24,9 @@ MEMCHECK = """\
 """
 
 
-@pytest.mark.parametrize("path", sorted((GPU / "candidates").glob("*.py")), ids=lambda path: path.stem)
-def test_what_a_gpu_candidate_promises_is_what_was_seen_on_the_device(path: Path) -> None:
-    said, seen = described(path), BY_NAME[path.stem]
+@pytest.mark.parametrize("name", sorted(name for name in BY_NAME if not name.startswith("honest")))
+def test_what_a_gpu_candidate_promises_is_what_was_seen_on_the_device(name: str) -> None:
+    said, seen = described(GPU / "candidates" / f"{name}.py"), BY_NAME[name]
     assert seen["verdict"]["reason"]["code"] in said.codes
     assert said.gate in (seen["gates"][-1]["name"], "any")
     assert all(gate["verdict"] == "passed" for gate in seen["gates"][:-1])
