@@ -32,7 +32,7 @@ from forge.lab.plan.launcher import kept_plan, launched
 from forge.lab.probe import Probe
 from forge.lab.replays import WARM_UP_WINDOWS
 from forge.lab.subject import loaded
-from forge.lab.trusted import CACHE, trusted_program
+from forge.lab.trusted import KEPT_AT, trusted_program
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms.cuda import gpu_facts
@@ -142,7 +142,7 @@ def own_calls(job: Job) -> Iterator[Probe | Failed]:
     """A guest like a launcher, but with the kernel's own host code: its calls are captured and replayed."""
     cache = Path(tempfile.mkdtemp(prefix="forge-measurement-"))
     cache.chmod(0o777)
-    stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, CACHE, writable=True),)), job.isolation)
+    stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, KEPT_AT, writable=True),)), job.isolation)
     try:
         with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as probe:
             yield probe

@@ -216,6 +216,8 @@ class Operation:
     """Layouts of inputs that every kernel must take; a candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())
     """What must hold between answers of one kernel; true of every operation whose rows are independent."""
+    still: frozenset[int] = frozenset()
+    """Places of inputs whose values belong where they stand: contents move on within the others alone."""
     own: OwnReference | None = None
     """Where it comes from, if it isn't of the catalogue."""
     draw: Callable[[Mapping[str, int], InputKind, int], tuple[torch.Tensor, ...]] | None = None

@@ -167,6 +167,16 @@ class Contract(Value):
         weights = sum(self.bytes_of(one.element, one.sizes) for one in self.weights)
         return operands + weights + sum(8 * math.prod(one.sizes) for one in self.results)
 
+    @property
+    def still(self) -> frozenset[int]:
+        """Places of operands, arguments' first, whose values may not change places.
+
+        Those with a structure, and of weights all but floating parameters.
+        """
+        arguments = [one.drawn.family == "generated" for one in self.tensors]
+        weights = [not one.parameter or one.element is not None for one in self.weights]
+        return frozenset(place for place, still in enumerate((*arguments, *weights)) if still)
+
     def bytes_of(self, element: ElementType | None, sizes: tuple[int, ...]) -> int:
         """Of one tensor."""
         return math.prod(sizes) * ITEMSIZE_BYTES[element or self.dtype]

@@ -15,7 +15,15 @@ CubinName = Annotated[str, StringConstraints(pattern=r"^plan[0-9]{1,2}\.cubin$")
 Hex = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{2})*$", max_length=2 * 4096)]
 Memory = Literal["input", "output", "workspace"]
 NoPlanKind = Literal[
-    "foreign_kernel", "foreign_address", "node", "capture_failed", "tensor_map", "driver", "external", "too_large"
+    "foreign_kernel",
+    "foreign_address",
+    "node",
+    "capture_failed",
+    "tensor_map",
+    "driver",
+    "external",
+    "too_large",
+    "strides",
 ]
 """A kernel that isn't the candidate's (a fallback to the framework or a vendor); memory that isn't the call's own; a
 host function or a copy from the host in the graph; host code that can't run under capture; a tensor map whose address

@@ -95,15 +95,15 @@ class LocalExecutor:
         By its launch plan, where it has one; else by the host's slope.
         """
         plan = kept_plan(artifact)
-        with turn(self._lock_of(job), alone=True, progress=progress):
+        attempt: Attempt | Replays | Failed
+        with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
             if plan is not None:
                 rivals = kept_plan(rival.artifact) if rival else None
-                attempt: Attempt | Replays | Failed = measure_replays(
-                    job, plan, rivals, ceilings=self._of_the_gpu(), rng=rng, progress=progress
+                attempt = measure_replays(
+                    asked, plan, rivals, ceilings=self._of_the_gpu(), rng=rng, progress=progress
                 )
             else:
-                with answered(job) as asked:
-                    attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
+                attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
             if job.gpu is not None and not isinstance(attempt, Replays):
                 require_health(job.gpu)  # a plan's last window was judged, and its launcher has ended
         return attempt
@@ -141,15 +141,15 @@ class LocalExecutor:
                 hint="forge profile RUN --tool torch, or --tool cuobjdump",
             )
         ncu.program()
-        with turn(lock_of(job.gpu), alone=True, progress=progress):
-            return capture_counters(job, artifact)
+        with turn(lock_of(job.gpu), alone=True, progress=progress), answered(job) as asked:
+            return capture_counters(asked, artifact)
 
     def operators(
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[OperatorTime, ...]:
         """What torch's profiler sees of the candidate's calls, while nothing else of ours runs on the device."""
-        with turn(self._lock_of(job), alone=True, progress=progress):
-            return count_operators(job, artifact)
+        with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
+            return count_operators(asked, artifact)
 
     def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
         """What the candidate's device code is made of."""

@@ -24,6 +24,8 @@ def capture(
     """The files of a plan, `plan.json` first; where the call isn't one, that file says why."""
     try:
         graph, outputs = _captured(function, inputs, scalars)
+        if not all(output.is_contiguous() for output in outputs):
+            raise nodes.NotAPlanError("strides", "an output isn't contiguous, as a launcher's outputs are")
         memory = nodes.Memory(
             inputs=[_span(tensor) for tensor in inputs],
             outputs=[_span(tensor) for tensor in outputs],

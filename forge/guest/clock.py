@@ -138,7 +138,7 @@ class Clock:
             marks.begin()
             for inputs in self._layout.inputs:
                 returned = function(*inputs, *scalars)
-                outputs.append(run.as_outputs(returned))
+                outputs.append(_memory_of_its_own(run.as_outputs(returned), inputs))
             marks.end()
         return self._kept(Executable(graph, marks), self._layout.inputs, outputs, ())
 
@@ -176,7 +176,10 @@ class Clock:
         at_once = max(1, TURNED_BYTES * sets // max(1, sum(contents.nbytes for contents in self._contents)))
         for first in range(0, sets, at_once):
             places = range(first, min(first + at_once, sets))
-            rows = [turned(contents, position, roll, places) for position, contents in enumerate(self._contents)]
+            rows = [
+                turned(contents, position, roll, places, still=position in self._layout.still)
+                for position, contents in enumerate(self._contents)
+            ]
             given = [tensor for place in places for tensor in captured.given[place]]
             torch._foreach_copy_(given, [row for one_set in zip(*rows, strict=True) for row in one_set])
         if captured.written:  # what works in place may have nothing to poison
@@ -203,6 +206,13 @@ def clean_memory() -> torch.Tensor:
     """More than the last-level cache holds, to be read."""
     size_bytes = _CACHES_READ * torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
     return torch.zeros(size_bytes // 4, device="cuda")
+
+
+def _memory_of_its_own(outputs: tuple[object, ...], inputs: Tensors) -> list[torch.Tensor]:
+    """The outputs that can be poisoned: a reference file may return its inputs' memory, or what lies in strides."""
+    given = {one.untyped_storage().data_ptr() for one in inputs}
+    dense = [one for one in outputs if isinstance(one, torch.Tensor) and one.is_contiguous()]
+    return [one for one in dense if one.untyped_storage().data_ptr() not in given]
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

@@ -44,6 +44,8 @@ class Layout:
     """How many of a command's scalars the function takes."""
     return_inputs: bool
     """Whether copies of the inputs are copied back after each call, so that the host sees what became of them."""
+    still: frozenset[int]
+    """Places of inputs whose contents aren't turned within themselves; see turned.py."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
@@ -63,6 +65,7 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
         device=device,
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
         return_inputs=bool(body["return_inputs"]),
+        still=frozenset(body["still"]),  # type: ignore[call-overload]  # host's JSON
     )
 
 

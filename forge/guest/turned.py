@@ -19,10 +19,15 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(-1).view(INTEGERS[tensor.itemsize])
 
 
-def turned(contents: torch.Tensor, position: int, roll: int, places: range) -> list[torch.Tensor]:
-    """What stands at each of some places, as bytes; `contents` [sets, elements] is one operand's of all sets."""
+def turned(
+    contents: torch.Tensor, position: int, roll: int, places: range, *, still: bool = False
+) -> list[torch.Tensor]:
+    """What stands at each of some places, as bytes; `contents` [sets, elements] is one operand's of all sets.
+
+    What is `still` goes from set to set as it is.
+    """
     sets, elements = contents.shape
     first = (places.start + roll) % sets
     pieces = contents[first : first + len(places)], contents[: max(0, first + len(places) - sets)]
-    split = moved_by(roll, position, elements)
+    split = 0 if still else moved_by(roll, position, elements)
     return [row for piece in pieces for row in piece.roll(split, 1).view(torch.uint8).unbind()]

@@ -8,20 +8,26 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from forge.domain.policy import CONTROL_KIND
 from forge.errors import EnvironmentUnfit
+from forge.lab.baselines import (
+    COMPILED,
+    baseline_function,
+    baseline_program,
+    compiled_copy,
+    compiled_folder,
+    compiled_for,
+)
 from forge.lab.each import each
 from forge.lab.finding import Failed
-from forge.lab.guests import CANDIDATE, CONTROL, PROMOTED, baseline_files, baseline_function
+from forge.lab.guests import CANDIDATE, CONTROL, PROMOTED
 from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe
 from forge.lab.subject import arena_bytes
-from forge.lab.trusted import CACHE, COMPILED, compiled_copy, compiled_folder, compiled_for, trusted_program
+from forge.lab.trusted import trusted_program
 from forge.sandbox.arena import Arena
-from forge.sandbox.launch import Bind
 from forge.sandbox.limits import Limits
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Refused
@@ -107,7 +113,7 @@ class _Factory:
         self._stack = stack
         self._candidate = self._stage(_launcher(job, captured))
         self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
-        self._baseline = self._stage(_baseline_program(job, compiled_folder()))
+        self._baseline = self._stage(baseline_program(job, compiled_folder(job)))
 
     def compile_baselines(self) -> None:
         """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
@@ -145,7 +151,7 @@ class _Factory:
 
     def _compiled(self) -> Stage:
         """A stage with its own copy of what was compiled."""
-        return self._stage(_baseline_program(self._job, self._stack.enter_context(compiled_copy())))
+        return self._stage(baseline_program(self._job, self._stack.enter_context(compiled_copy(self._job))))
 
     def _stage(self, program: Program) -> Stage:
         stage = Stage(program, self._job.isolation)
@@ -184,11 +190,6 @@ class _Factory:
 
 def _launcher(job: Job, captured: Captured) -> Program:
     return trusted_program(job, launcher_files(job, captured))
-
-
-def _baseline_program(job: Job, compiled: Path) -> Program:
-    kept = Bind(compiled, CACHE, writable=True)
-    return trusted_program(job, baseline_files(job.operation), binds=(kept,))
 
 
 def _trusted(opened: Probe | Failed, side: str) -> Probe:

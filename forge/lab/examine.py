@@ -93,7 +93,7 @@ class _Record:
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit where the machine, not the candidate, fails."""
     record = _Record()
-    if job.device == "cuda" and job.operation.own is None:
+    if job.device == "cuda":
         trusted.prepare(job)
     steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build), ("verify", _verify))
     for stage, step in steps:
@@ -176,9 +176,9 @@ class _Aside:
         self._job, self._artifact, self._progress = job, artifact, progress
         self._begun: list[Future[Answer]] = []
         self.questions: list[Callable[[Job, tuple[ArtifactFile, ...]], Answer]] = [_own_tests]
-        if sanitizer.applies(job) and (job.operation.own is None or job.device == "cpu"):
+        if sanitizer.applies(job):
             self.questions.insert(0, _sanitized)
-        if job.device == "cuda" and job.operation.own is None:
+        if job.device == "cuda":
             self.questions.insert(0, _planned)
 
     def begin(self, pool: ThreadPoolExecutor) -> None:

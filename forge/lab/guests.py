@@ -5,27 +5,22 @@ torch.compile makes for them is kept between pairs in a folder that no candidate
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from forge.domain.candidate import Metadata
-from forge.domain.operation import Operation
-from forge.domain.policy import CONTROL_KIND, BaselineKind, MeasuredBaseline
+from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
 from forge.lab.artifact import build_artifact, staged_files
-from forge.lab.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.baselines import COMPILED, baseline_function, baseline_program, compiled_folder, compiled_for
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Rival
 from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
 from forge.lab.subject import arena_bytes
-from forge.lab.trusted import CACHE, COMPILED, compiled_folder, compiled_for, trusted_program
-from forge.languages import LANGUAGES
-from forge.operations import reference_source, vendor_source
 from forge.sandbox.arena import Arena
-from forge.sandbox.launch import Bind
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.session import GuestFunction, Session
@@ -186,20 +181,6 @@ class GuestFactory:
         return probe
 
 
-_OWN_WRAPS = {"none": "module", "compile": "module_compile"}
-
-
-def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
-    """Where a baseline stands, and how it is wrapped."""
-    operation = job.operation
-    if kind == "vendor" and operation.vendor is not None:
-        return GuestFunction("vendor.py", operation.vendor.__name__)
-    wrap = "compile" if kind == "compile" else "none"
-    if operation.own is not None:
-        return GuestFunction("reference.py", operation.own.contract.entry, wrap=_OWN_WRAPS[wrap])
-    return GuestFunction("reference.py", operation.reference.__name__, wrap=wrap)
-
-
 def _trusted(opened: Probe | Failed, side: str) -> Probe:
     if isinstance(opened, Failed):
         raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
@@ -209,15 +190,12 @@ def _trusted(opened: Probe | Failed, side: str) -> Probe:
 @contextmanager
 def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None = None) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; leave nothing behind."""
-    reference = {
-        **baseline_files(job.operation),
-        "harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode(),
-    }
+    harness = {"harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
     own = _candidate_program(job, artifact)
     with ExitStack() as stack:
         candidate_stage, baseline_stage = (
             Stage(own, job.isolation),
-            Stage(_baseline_program(job, reference), job.isolation),
+            Stage(baseline_program(job, compiled_folder(job), harness), job.isolation),
         )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
@@ -257,32 +235,6 @@ def _unbuildable(said: str) -> EnvironmentUnfit:
         f"the promoted kernel can't be built on this machine: {said}",
         hint="measure where it builds, or take it out with forge kernel deprecate or forge kernel revoke",
     )
-
-
-def _baseline_program(job: Job, files: Mapping[str, bytes]) -> Program:
-    own = job.operation.own is not None
-    # foreign code keeps what it compiles apart: nothing of it lies where another baseline would load it
-    kept = (Bind(compiled_folder(job.operation.name if own else ""), CACHE, writable=True),)
-    if job.device == "cuda" and not own:
-        return trusted_program(job, files, binds=kept)
-    return Program(
-        language=LANGUAGES["torch"],
-        files=files,
-        # precompiled headers go to the temporary folder, whatever the cache's folder is
-        environment={"TORCHINDUCTOR_CACHE_DIR": CACHE, "TMPDIR": CACHE, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
-        binds=kept,
-        device=job.device,
-        gpu=job.gpu,
-    )
-
-
-def baseline_files(operation: Operation) -> dict[str, bytes]:
-    """The sources that baselines run: the reference, and the vendor's operator where there is one."""
-    files = {"reference.py": reference_source(operation).encode()}
-    if operation.own is not None:
-        return {**files, CONTRACT_FILE: contract_file(operation.own.contract)}
-    vendor = vendor_source(operation)
-    return files if vendor is None else {**files, "vendor.py": vendor.encode()}
 
 
 def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:

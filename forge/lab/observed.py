@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -37,11 +38,16 @@ class Observed:
     """Of the whole release that this call was part of."""
 
 
-def moved_on(cases: Sequence[Case], place: int, roll: int) -> Case:
-    """What stands at a place once contents have moved on by `roll`, as forge/guest/clock.py moves them."""
+def moved_on(cases: Sequence[Case], place: int, roll: int, still: AbstractSet[int] = frozenset()) -> Case:
+    """What stands at a place once contents have moved on by `roll`, as forge/guest/clock.py moves them.
+
+    Inputs at the places `still` aren't turned within.
+    """
     case = cases[(place + roll) % len(cases)]
     turned = [
-        tensor.view(-1).roll(_moved_by(roll, position, tensor.numel())).view_as(tensor)
+        tensor
+        if position in still
+        else tensor.view(-1).roll(_moved_by(roll, position, tensor.numel())).view_as(tensor)
         for position, tensor in enumerate(case.inputs)
     ]
     return replace(case, inputs=tuple(turned))

@@ -125,6 +125,7 @@ class Probe:
             scalars=len(self.operation.scalars),
             closed=placement.closed(self.operation, self._sets, self._arena.size_bytes),
             return_inputs=placement.return_inputs or bool(self.operation.updates),
+            still=self.operation.still,
         )
         self._laid_out = wanted if isinstance(answer, Returned) else None
         return answer if isinstance(answer, Refused) else None
@@ -193,7 +194,8 @@ class Probe:
         if window.copied is None:
             return answer, ()
         self.calls += len(cases)
-        observed = self._watch([moved_on(cases, window.copied, window.roll)], [self._sets[window.copied]], answer)
+        case = moved_on(cases, window.copied, window.roll, self.operation.still)
+        observed = self._watch([case], [self._sets[window.copied]], answer)
         return observed if isinstance(observed, Failed) else (answer, observed)
 
     def _watch(

@@ -1,12 +1,6 @@
 """Guests that are ours: on a GPU, launchers of plans, and baselines, forked from one prepared process."""
 
-import atexit
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.finding import Failed
@@ -18,16 +12,17 @@ from forge.sandbox.launch import Bind
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
 
-CACHE = "/baseline_cache"
+KEPT_AT = "/baseline_cache"
 """Where torch.compile keeps what it made, in the guests that have such a place."""
-COMPILED: set[tuple[object, ...]] = set()
-"""What this process's baselines were compiled for."""
+COMPILING = {
+    "TORCHINDUCTOR_CACHE_DIR": KEPT_AT,
+    "TRITON_CACHE_DIR": f"{KEPT_AT}/triton",
+    "TMPDIR": KEPT_AT,  # precompiled headers go to the temporary folder, whatever the cache's folder is
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
 _MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
 _ENVIRONMENT = {
-    "TORCHINDUCTOR_CACHE_DIR": CACHE,
-    "TRITON_CACHE_DIR": f"{CACHE}/triton",
-    "TMPDIR": CACHE,
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    **COMPILING,
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch._inductor asks for a GPU as it is imported: no fork could use one
 }
 
@@ -45,40 +40,6 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, 
         modules=_MODULES,
         binds=binds,
     )
-
-
-@cache
-def compiled_folder(whose: str = "") -> Path:
-    """Where baselines keep what torch.compile made, as long as this process lives; no candidate ever sees it.
-
-    One for all of the catalogue, whose code is ours, and one for each reference file.
-    """
-    outer = Path(tempfile.mkdtemp(prefix=f"forge-baseline-{whose[:40]}"))
-    atexit.register(shutil.rmtree, outer, ignore_errors=True)
-    inside = outer / "inductor"
-    inside.mkdir(mode=0o777)
-    inside.chmod(0o777)
-    return inside
-
-
-@contextmanager
-def compiled_copy() -> Iterator[Path]:
-    """What was compiled so far, for one guest alone.
-
-    Some of it is tuned anew in each process and written down again; in PID namespaces of their own, guests that start
-    together choose the same names for what they write.
-    """
-    with tempfile.TemporaryDirectory(prefix="forge-baseline-", ignore_cleanup_errors=True) as outer:
-        inside = Path(outer) / "inductor"
-        shutil.copytree(compiled_folder(), inside)
-        for path in (inside, *inside.rglob("*")):
-            path.chmod(0o777 if path.is_dir() else 0o666)
-        yield inside
-
-
-def compiled_for(job: Job) -> tuple[object, ...]:
-    """What a baseline is compiled for: the same again finds it done."""
-    return (job.operation.name, job.dtype, tuple(sorted(job.shape.items())), job.baselines, job.device)
 
 
 def require_device(job: Job) -> None:

@@ -58,6 +58,7 @@ def own_operation(contract: Contract, source: bytes) -> Operation:
         specials="unspecified",
         layouts=("contiguous",),
         relations=(),
+        still=contract.still,
         own=OwnReference(contract, source),
     )
 

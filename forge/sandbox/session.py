@@ -11,6 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from forge.domain.tensors import TORCH_NAMES, DType
@@ -132,7 +133,13 @@ class Session:
         )
 
     def lay_out(
-        self, sets: tuple[SlotSet, ...], *, scalars: int, closed: tuple[Closed, ...] = (), return_inputs: bool = False
+        self,
+        sets: tuple[SlotSet, ...],
+        *,
+        scalars: int,
+        closed: tuple[Closed, ...] = (),
+        return_inputs: bool = False,
+        still: AbstractSet[int] = frozenset(),
     ) -> Returned | Refused:
         """Tell the guest where the operands lie, and which pages its harness closes until the next layout."""
         described = [
@@ -140,7 +147,8 @@ class Session:
             for one in sets
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
-        return self._set_up({"sets": described, "scalars": scalars, "closed": pages, "return_inputs": return_inputs})
+        told = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "still": sorted(still)}
+        return self._set_up({"sets": described, **told})
 
     def release(
         self,

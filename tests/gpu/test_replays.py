@@ -14,12 +14,14 @@ from forge.lab.calibrate import calibrate
 from forge.lab.finding import Failed
 from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job
+from forge.lab.reference.binding import answered
 from forge.lab.replays import Replays, measure_replays
 from forge.operations import find_operation
 from forge.platforms.cuda import devices
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES
 from tests.gpu.test_plans import CUDA, PLANS, listed, on_the_gpu
+from tests.gpu.test_reference import DOUBLED, IN_ROWS, in_triton
 
 SHAPE = {"batch": 2048, "hidden_size": 4096}
 """67 MB of operands: few sets fill the rotation, so that a longer window would ask each of them again."""
@@ -84,6 +86,16 @@ def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
 def test_what_works_in_place_and_returns_nothing_is_timed() -> None:
     found = timed(in_place())
     assert isinstance(found, Replays), found
+    assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
+
+
+def test_a_kernel_of_ones_own_operation_is_timed_beside_its_reference() -> None:
+    policy = POLICY.model_copy(update={"baselines": ("eager", "compile")})
+    asked = replace(in_triton(IN_ROWS, DOUBLED.replace("LINE", "pass")), policy=policy, gpu=None)
+    with answered(asked) as job:
+        found = timed(job)
+    assert isinstance(found, Replays), found
+    assert found.sides == ("candidate", "compile", "control", "eager")
     assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
 
 

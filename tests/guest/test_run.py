@@ -35,7 +35,9 @@ def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
     for number, one in enumerate(placed):
         arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
         arena.poison(one.outputs[0])
-    return arena, run.lay_out(mapped, {"sets": described, "scalars": 1, "closed": [], "return_inputs": False}, "cpu")
+    return arena, run.lay_out(
+        mapped, {"sets": described, "scalars": 1, "closed": [], "return_inputs": False, "still": []}, "cpu"
+    )
 
 
 def go(*, count: int = 1, retain: bool = False) -> channel.Go:
@@ -131,6 +133,7 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
             device=layout.device,
             scalars=1,
             return_inputs=returned,
+            still=frozenset(),
         )
         layout.operands[0][0].source.fill_(5.0)
         run.run(lambda x, _: x.add_(1).clone(), elsewhere, go())

@@ -31,18 +31,28 @@ def cases(sets: int, sizes: tuple[int, ...]) -> list[Case]:
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
     roll=st.integers(0, 2**31),
     at_once=st.integers(1, 9),
+    still=st.frozensets(st.integers(0, len(DTYPES) - 1)),
 )
 def test_both_sides_of_the_wall_move_contents_on_alike(
-    sets: int, sizes: tuple[int, ...], roll: int, at_once: int
+    sets: int, sizes: tuple[int, ...], roll: int, at_once: int, still: frozenset[int]
 ) -> None:
     known = cases(sets, sizes)
     for position, alike in enumerate(zip(*(case.inputs for case in known), strict=True)):
         contents = torch.stack([flat(tensor) for tensor in alike])
         for first in range(0, sets, at_once):
             places = range(first, min(first + at_once, sets))
-            for place, row in zip(places, turned(contents, position, roll, places), strict=True):
-                expected = moved_on(known, place, roll).inputs[position]
+            rows = turned(contents, position, roll, places, still=position in still)
+            for place, row in zip(places, rows, strict=True):
+                expected = moved_on(known, place, roll, still).inputs[position]
                 assert torch.equal(row, flat(expected).view(torch.uint8))
+
+
+@given(sets=st.integers(2, 9), roll=st.integers(0, 2**31))
+def test_what_is_still_goes_from_set_to_set_as_it_is(sets: int, roll: int) -> None:
+    known = cases(sets, (7,))
+    for place in range(sets):
+        moved = moved_on(known, place, roll, still={0})
+        assert torch.equal(moved.inputs[0], known[(place + roll) % sets].inputs[0])
 
 
 @pytest.mark.parametrize("roll", [0, 1, 12345])

@@ -30,7 +30,7 @@ def bounds(job: Job) -> Bounds:
     """What a plan's references may reach at the job's shape."""
 
     def size_bytes(spec: TensorSpec) -> int:
-        return math.prod(spec.sizes(job.shape)) * ITEMSIZE_BYTES[spec.rounded_to(job.dtype)]
+        return math.prod(spec.sizes(job.shape)) * ITEMSIZE_BYTES[spec.element_type(job.dtype)]
 
     operation = job.operation
     return Bounds(

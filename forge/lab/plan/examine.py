@@ -8,7 +8,9 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
 from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
 from forge.lab.apart import equal
+from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.scales import KINDS as SCALES
 from forge.lab.gates.specials import KINDS as SPECIALS
@@ -21,6 +23,7 @@ from forge.lab.probe import Probe
 from forge.lab.subject import loaded, staged
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import ArtifactFile
+from forge.sandbox.stage import Stage
 
 TIMES = 3
 SEEN = Placement(return_inputs=True)
@@ -44,9 +47,44 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
             case NoPlan(kind=kind, detail=detail):
                 return Passed(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
             case Captured():
+                unfit = _reference_unfit(job)
+                if unfit is not None:
+                    return Passed(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
                 with launched(job, captured, limits) as launcher:
                     finding = launcher if isinstance(launcher, Failed) else _compare(probe, launcher, captured.plan)
                 return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
+
+
+def _reference_unfit(job: Job) -> str | None:
+    """Why a reference file's own calls can't be replayed, and so no plan be timed beside them; None if they can."""
+    if job.operation.own is None:
+        return None
+    match _listed_reference(job):
+        case Failed(reason=reason):
+            return reason.message
+        case NoPlan(kind="capture_failed", detail=detail):
+            return detail
+        case _:
+            return None
+
+
+def _listed_reference(job: Job) -> Captured | NoPlan | Failed:
+    stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
+    function = baseline_function(job, "eager")
+    try:
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
+            if isinstance(probe, Failed):
+                raise _fails_here(probe)
+            called = probe.call([probe.case(probe.shape)])
+            if isinstance(called, Failed):
+                raise _fails_here(called)
+            return capture(job, probe)
+    finally:
+        stage.remove()
+
+
+def _fails_here(failed: Failed) -> EnvironmentUnfit:
+    return EnvironmentUnfit(f"the reference fails on this GPU: {failed.reason.message}; {failed.log[-400:]}")
 
 
 def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
@@ -67,6 +105,8 @@ def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
 
 
 def _kinds(probe: Probe) -> tuple[InputKind, ...]:
+    if probe.operation.own is not None:
+        return ("normal", *probe.operation.own.contract.kinds)
     specials = () if probe.operation.specials == "unspecified" else SPECIALS
     return ("normal", "uniform", *SCALES, "integers", *specials)
 

@@ -68,7 +68,7 @@ def replay(probe: Probe) -> Finding:
     other = probe.case(probe.shape)
     places = range(len(first.inputs))
     count = len(_contract(probe).tensors)
-    free = [[place for place in group if _free(probe, place)] for group in (places[:count], places[count:])]
+    free = [sorted(set(group) - probe.operation.still) for group in (places[:count], places[count:])]
     questions = [
         first,
         other,
@@ -174,23 +174,13 @@ def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
     return dataclasses.replace(case, inputs=inputs)
 
 
-def _free(probe: Probe, place: int) -> bool:
-    """Whether an operand's values may change places: those with a structure may not, of weights only parameters."""
-    contract = _contract(probe)
-    count = len(contract.tensors)
-    if place < count:
-        return contract.tensors[place].drawn.family != "generated"
-    weight = contract.weights[place - count]
-    return weight.parameter and weight.element is None
-
-
 def _continuous(probe: Probe, place: int) -> bool:
     """Whether an operand's values may be any between its smallest and its largest."""
     contract = _contract(probe)
     count = len(contract.tensors)
     if place < count:
         return contract.tensors[place].drawn.family in ("uniform", "normal")
-    return _free(probe, place)
+    return place not in contract.still
 
 
 def _one_turned(case: Case, places: Sequence[int]) -> Case:

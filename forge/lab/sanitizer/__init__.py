@@ -13,8 +13,14 @@ __all__ = ["applies", "examine"]
 
 
 def applies(job: Job) -> bool:
-    """Whether there is code of the candidate's that a tool can watch."""
-    return job.policy.sanitizer and (job.device == "cuda" or job.language.builds)
+    """Whether there is code of the candidate's that a tool can watch.
+
+    For a reference file a candidate in PyTorch may call any library there is, and what tools say of these is no fault
+    of its own.
+    """
+    if job.device == "cpu":
+        return job.policy.sanitizer and job.language.builds
+    return job.policy.sanitizer and (job.operation.own is None or job.language.name != "torch")
 
 
 def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:

@@ -34,6 +34,8 @@ FOUND_STATUS = 86
 """The tool ends a process so in which it found something; a candidate that ends so by itself is refused as well."""
 _OPTIONS = ("--error-exitcode", str(FOUND_STATUS), "--print-limit", "20", "--show-backtrace", "device")
 _REPORT = re.compile(r"^=+ +((?:Invalid|Uninitialized|(?:Error|Warning): Race|Program hit).*)$", re.MULTILINE)
+_BETWEEN: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16))}
+"""Nothing lies right behind an allocation: where sizes fill whole blocks, the next one would, and be read unseen."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _USUAL_PLACE = "/usr/local/cuda/bin"
 _GOODBYE_S = 30.0
@@ -73,9 +75,9 @@ def _require_silence(tool: str, code: ReasonCode, job: Job) -> None:
         job,
         language=LANGUAGES["torch"],
         files={"kernel.py": reference_source(operation).encode()},
-        entry_point=operation.reference.__name__,
+        entry_point=operation.reference.__name__ if operation.own is None else operation.own.contract.entry,
     )
-    failed = _under(tool, code, reference, reference.files)
+    failed = _under(tool, code, reference, staged_files(reference, ()))
     if failed is not None:
         raise EnvironmentUnfit(
             f"compute-sanitizer's {tool} fails with the reference on this machine: {failed.reason.message}",
@@ -84,7 +86,7 @@ def _require_silence(tool: str, code: ReasonCode, job: Job) -> None:
 
 
 def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
-    wrapper = (program(), "--tool", tool, *_OPTIONS)
+    wrapper = (program(), "--tool", tool, *_BETWEEN.get(tool, ()), *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
     with staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as probe:
         if isinstance(probe, Failed):

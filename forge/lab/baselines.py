@@ -1,0 +1,101 @@
+"""The baselines of a measurement: what their guests run, and where what torch.compile makes for them is kept.
+
+That folder lives as long as this process, and no candidate ever sees it.
+"""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from forge.domain.operation import Operation
+from forge.domain.policy import MeasuredBaseline
+from forge.lab.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.job import Job
+from forge.lab.trusted import COMPILING, KEPT_AT, trusted_program
+from forge.languages import LANGUAGES
+from forge.operations import reference_source, vendor_source
+from forge.sandbox.launch import Bind
+from forge.sandbox.session import GuestFunction
+from forge.sandbox.stage import Program
+
+COMPILED: set[tuple[object, ...]] = set()
+"""What this process's baselines were compiled for."""
+_OWN_WRAPS = {"none": "module", "compile": "module_compile"}
+
+
+def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
+    """Where a baseline stands, and how it is wrapped."""
+    operation = job.operation
+    if kind == "vendor" and operation.vendor is not None:
+        return GuestFunction("vendor.py", operation.vendor.__name__)
+    wrap = "compile" if kind == "compile" else "none"
+    if operation.own is not None:
+        return GuestFunction("reference.py", operation.own.contract.entry, wrap=_OWN_WRAPS[wrap])
+    return GuestFunction("reference.py", operation.reference.__name__, wrap=wrap)
+
+
+def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None = None) -> Program:
+    """What a guest of baselines finds on its stage; `compiled` is where it keeps what torch.compile makes."""
+    kept = (Bind(compiled, KEPT_AT, writable=True),)
+    files = {**_sources(job.operation), **(extra or {})}
+    if job.device == "cuda" and job.operation.own is None:
+        return trusted_program(job, files, binds=kept)
+    return Program(
+        language=LANGUAGES["torch"],
+        files=files,
+        environment=COMPILING,
+        binds=kept,
+        device=job.device,
+        gpu=job.gpu,
+    )
+
+
+def _sources(operation: Operation) -> dict[str, bytes]:
+    """The reference, and the vendor's operator where there is one."""
+    files = {"reference.py": reference_source(operation).encode()}
+    if operation.own is not None:
+        return {**files, CONTRACT_FILE: contract_file(operation.own.contract)}
+    vendor = vendor_source(operation)
+    return files if vendor is None else {**files, "vendor.py": vendor.encode()}
+
+
+def compiled_folder(job: Job) -> Path:
+    """One for all of the catalogue, whose code is ours, and one for each reference file.
+
+    That is foreign code: nothing of it lies where another baseline would load it.
+    """
+    return _folder(job.operation.name if job.operation.own is not None else "")
+
+
+@cache
+def _folder(whose: str) -> Path:
+    outer = Path(tempfile.mkdtemp(prefix=f"forge-baseline-{whose[:40]}"))
+    atexit.register(shutil.rmtree, outer, ignore_errors=True)
+    inside = outer / "inductor"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    return inside
+
+
+@contextmanager
+def compiled_copy(job: Job) -> Iterator[Path]:
+    """What was compiled so far, for one guest alone.
+
+    Some of it is tuned anew in each process and written down again; in PID namespaces of their own, guests that start
+    together choose the same names for what they write.
+    """
+    with tempfile.TemporaryDirectory(prefix="forge-baseline-", ignore_cleanup_errors=True) as outer:
+        inside = Path(outer) / "inductor"
+        shutil.copytree(compiled_folder(job), inside)
+        for path in (inside, *inside.rglob("*")):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        yield inside
+
+
+def compiled_for(job: Job) -> tuple[object, ...]:
+    """What a baseline is compiled for: the same again finds it done."""
+    return (job.operation.name, job.dtype, tuple(sorted(job.shape.items())), job.baselines, job.device)
