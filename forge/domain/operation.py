@@ -240,6 +240,12 @@ class Operation:
         return tuple(spec for spec in self.outputs if spec.name not in self.updates)
 
     @property
+    def weights(self) -> frozenset[int]:
+        """Places of inputs that all rows share and that stay as they are: what a module would keep."""
+        shared = (self.row_axis not in spec.axes and spec.name not in self.updates for spec in self.inputs)
+        return frozenset(place for place, is_shared in enumerate(shared) if is_shared)
+
+    @property
     def activations(self) -> tuple[TensorSpec, ...]:
         """The inputs with rows whose values the kinds of workloads are about: floats, no indices."""
         return tuple(spec for spec in self.inputs if self.row_axis in spec.axes and spec.follows_kind)

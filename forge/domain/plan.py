@@ -28,7 +28,7 @@ NoPlanKind = Literal[
 """A kernel that isn't the candidate's (a fallback to the framework or a vendor); memory that isn't the call's own; a
 host function or a copy from the host in the graph; host code that can't run under capture; a tensor map whose address
 isn't known; the driver refused; the device code calls what isn't in it (prints, allocates, starts kernels); more
-steps than are taken."""
+steps or operands than are taken; results that a launcher's memory can't have the form of."""
 
 
 class Place(Value):

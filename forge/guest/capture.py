@@ -13,6 +13,8 @@ from pathlib import Path
 import torch
 
 from . import cubins, nodes, wire
+from .module import Bound
+from .spans import lie_apart, span
 
 WARM_UP_CALLS = 3
 """Compilation, autotuning and lazily made workspaces happen outside of the capture."""
@@ -24,14 +26,17 @@ def capture(
     """The files of a plan, `plan.json` first; where the call isn't one, that file says why."""
     try:
         graph, outputs = _captured(function, inputs, scalars)
-        if not all(output.is_contiguous() for output in outputs):
-            raise nodes.NotAPlanError("strides", "an output isn't contiguous, as a launcher's outputs are")
+        if isinstance(function, Bound) and not lie_apart(outputs, inputs):
+            raise nodes.NotAPlanError("strides", "results overlap or aren't contiguous: a launcher's lie apart")
         memory = nodes.Memory(
-            inputs=[_span(tensor) for tensor in inputs],
-            outputs=[_span(tensor) for tensor in outputs],
+            inputs=[span(tensor) for tensor in inputs],
+            outputs=[span(tensor) for tensor in outputs],
             pool=_pool_blocks(graph),
         )
         listed = nodes.steps(graph.raw_cuda_graph(), memory, cubins.Found(directory))
+        if isinstance(function, Bound) and not listed.steps:
+            raise nodes.NotAPlanError("capture_failed", "the call launches nothing")
+        _require_room(len(inputs), len(outputs), len(listed.steps), len(memory.workspaces))
         plan = {"steps": listed.steps, "workspaces": memory.workspaces, "scalars": list(scalars)}
         return [("plan.json", json.dumps(plan).encode()), *listed.cubins.items()]
     except nodes.NotAPlanError as reason:
@@ -70,8 +75,10 @@ def _captured(
     return graph, tensors
 
 
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    return tensor.data_ptr(), tensor.numel() * tensor.element_size()
+def _require_room(*counts: int) -> None:
+    if max(counts) > wire.MOST_IN_A_PLAN:
+        said = f"{max(counts)} steps, operands or workspaces: a plan has at most {wire.MOST_IN_A_PLAN} of each"
+        raise nodes.NotAPlanError("too_large", said)
 
 
 def _pool_blocks(graph: torch.cuda.CUDAGraph) -> Sequence[tuple[int, int]]:

@@ -18,6 +18,7 @@ import torch
 from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
 
 from . import channel, launches, run, wire
+from .spans import fresh
 from .turned import flat, turned
 
 POISON, POISON_OF_INTEGERS = 0xFF, 0x80
@@ -130,17 +131,16 @@ class Clock:
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             for _ in range(3):
-                function(*self._layout.inputs[0], *scalars)
+                known = _tensors(function(*self._layout.inputs[0], *scalars))
         torch.cuda.synchronize()
         graph, marks = torch.cuda.CUDAGraph(keep_graph=True), Marks()
-        outputs: list[Tensors] = []
         with torch.cuda.graph(graph, stream=self._stream):
             marks.begin()
-            for inputs in self._layout.inputs:
-                returned = function(*inputs, *scalars)
-                outputs.append(_memory_of_its_own(run.as_outputs(returned), inputs))
+            # all are kept: memory that came free would be taken again, and its cache lines with it
+            outputs = [_tensors(function(*inputs, *scalars)) for inputs in self._layout.inputs]
             marks.end()
-        return self._kept(Executable(graph, marks), self._layout.inputs, outputs, ())
+        others = [*known, *(one for inputs in self._layout.inputs for one in inputs)]
+        return self._kept(Executable(graph, marks), self._layout.inputs, outputs, fresh(outputs, others))
 
     def _paired(self, plan: launches.PlanFunction) -> _Captured:
         """A graph of a plan's launches, each set's inputs and outputs taken from all sets' memory by chance."""
@@ -160,12 +160,12 @@ class Clock:
                 plan.launch(given, taken, workspaces)
             marks.end()
             graph.capture_end()
-        return self._kept(Executable(graph, marks), inputs, outputs, workspaces)
+        written = [*(one for taken in outputs for one in taken), *workspaces]
+        return self._kept(Executable(graph, marks), inputs, outputs, written)
 
     def _kept(
-        self, graph: Executable, inputs: Sequence[Tensors], outputs: Sequence[Tensors], workspaces: Tensors
+        self, graph: Executable, inputs: Sequence[Tensors], outputs: Sequence[Tensors], written: Tensors
     ) -> _Captured:
-        written = [*(one for taken in outputs for one in taken), *workspaces]
         poison = [self._poison_for(one) for one in written]
         given = [[_bytes(one) for one in one_set] for one_set in inputs]
         return _Captured(graph, list(inputs), list(outputs), given, [_bytes(one) for one in written], poison)
@@ -208,11 +208,8 @@ def clean_memory() -> torch.Tensor:
     return torch.zeros(size_bytes // 4, device="cuda")
 
 
-def _memory_of_its_own(outputs: tuple[object, ...], inputs: Tensors) -> list[torch.Tensor]:
-    """The outputs that can be poisoned: a reference file may return its inputs' memory, or what lies in strides."""
-    given = {one.untyped_storage().data_ptr() for one in inputs}
-    dense = [one for one in outputs if isinstance(one, torch.Tensor) and one.is_contiguous()]
-    return [one for one in dense if one.untyped_storage().data_ptr() not in given]
+def _tensors(returned: object) -> list[torch.Tensor]:
+    return [one for one in run.as_outputs(returned) if isinstance(one, torch.Tensor)]
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

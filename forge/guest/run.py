@@ -8,7 +8,7 @@ import mmap
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -46,6 +46,8 @@ class Layout:
     """Whether copies of the inputs are copied back after each call, so that the host sees what became of them."""
     still: frozenset[int]
     """Places of inputs whose contents aren't turned within themselves; see turned.py."""
+    weights: frozenset[int]
+    """Places of inputs that a program would keep in a module."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
@@ -66,6 +68,7 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
         return_inputs=bool(body["return_inputs"]),
         still=frozenset(body["still"]),  # type: ignore[call-overload]  # host's JSON
+        weights=frozenset(body["weights"]),  # type: ignore[call-overload]  # host's JSON
     )
 
 
@@ -94,20 +97,36 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """Call the function once for each set of the command, copy the outputs out, and reply.
 
-    Where another default type is asked for, it is as in another program: on a CPU from another thread, too.
+    Where another default type is asked for, it is as in a program that serves requests: on a CPU from another thread,
+    too.
     """
     torch.set_default_dtype(getattr(torch, command.default_type))
     calls = _run_in_cycles if command.cycles > 1 else _run_once
     try:
-        if command.default_type != "float32" and layout.device == "cpu":
-            with ThreadPoolExecutor(
-                1, initializer=torch.set_grad_enabled, initargs=(torch.is_grad_enabled(),)
-            ) as another:
-                another.submit(calls, function, layout, command).result()
-        else:
+        if command.default_type == "float32":
             calls(function, layout, command)
+        elif layout.device == "cpu":
+            with ThreadPoolExecutor(1) as another:
+                another.submit(_as_served, calls, function, layout, command).result()
+        else:
+            _as_served(calls, function, layout, command)
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def _as_served(
+    calls: Callable[[Function, Layout, channel.Go], None], function: Function, layout: Layout, command: channel.Go
+) -> None:
+    """Call with a module's weights, and where no gradient is ever asked for."""
+    inputs = tuple(
+        tuple(
+            torch.nn.Parameter(tensor, requires_grad=False) if place in layout.weights else tensor
+            for place, tensor in enumerate(one)
+        )
+        for one in layout.inputs
+    )
+    with torch.inference_mode():
+        calls(function, replace(layout, inputs=inputs), command)
 
 
 def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:

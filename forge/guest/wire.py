@@ -72,6 +72,9 @@ ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
 """A built file in the arena: its name, padded with zero bytes, and its size; the bytes follow."""
 
+MOST_IN_A_PLAN = 64
+"""Steps, workspaces, inputs and outputs, each; forge/domain/plan.py takes no more."""
+
 ELEMENT_TYPES = (
     *("other", "float32", "float16", "bfloat16", "float64", "int32", "int64", "bool"),
     *("float8_e4m3fn", "int8", "uint8"),

@@ -4,7 +4,9 @@ That folder lives as long as this process, and no candidate ever sees it.
 """
 
 import atexit
+import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -86,14 +88,21 @@ def compiled_copy(job: Job) -> Iterator[Path]:
     """What was compiled so far, for one guest alone.
 
     Some of it is tuned anew in each process and written down again; in PID namespaces of their own, guests that start
-    together choose the same names for what they write.
+    together choose the same names for what they write. A reference file's guest can write there too: nothing that
+    leads elsewhere is followed.
     """
     with tempfile.TemporaryDirectory(prefix="forge-baseline-", ignore_cleanup_errors=True) as outer:
         inside = Path(outer) / "inductor"
-        shutil.copytree(compiled_folder(job), inside)
+        shutil.copytree(compiled_folder(job), inside, ignore=_what_leads_elsewhere)
         for path in (inside, *inside.rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield inside
+
+
+def _what_leads_elsewhere(folder: str, names: list[str]) -> set[str]:
+    """All but plain files and folders: links, pipes, devices."""
+    modes = {name: os.lstat(Path(folder, name)).st_mode for name in names}
+    return {name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))}
 
 
 def compiled_for(job: Job) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ from forge.lab.guests import CANDIDATE, CONTROL, PROMOTED
 from forge.lab.job import Job, Progress
 from forge.lab.plan.launcher import LAUNCH, launcher_files
 from forge.lab.probe import Probe
-from forge.lab.subject import arena_bytes
+from forge.lab.subject import DEVICE_SETS_AT_ONCE, arena_bytes
 from forge.lab.trusted import trusted_program
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
@@ -39,7 +39,7 @@ ROTATION_BYTES = 128 * 2**20
 (96 MiB)."""
 LONG_SETS, LONG_BYTES = 128, 2**30
 """More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
-MOST_SETS, FEWEST_SETS = 512, 8
+MOST_SETS, FEWEST_SETS = 512, DEVICE_SETS_AT_ONCE
 """Calls in one window."""
 WHOLE_LIMIT_S = 3600.0
 

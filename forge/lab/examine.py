@@ -182,8 +182,8 @@ class _Aside:
             self.questions.insert(0, _planned)
 
     def begin(self, pool: ThreadPoolExecutor) -> None:
-        """Start where it is done beside the gates."""
-        if self._job.device == "cuda":
+        """Start where it is done beside the gates: of a reference file all would ask the same guest, and wait."""
+        if self._job.device == "cuda" and self._job.operation.own is None:
             self._begun = [pool.submit(self._ask, question) for question in self.questions]
 
     def take(self, record: _Record) -> Failed | None:

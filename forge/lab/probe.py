@@ -126,6 +126,7 @@ class Probe:
             closed=placement.closed(self.operation, self._sets, self._arena.size_bytes),
             return_inputs=placement.return_inputs or bool(self.operation.updates),
             still=self.operation.still,
+            weights=self.operation.weights,
         )
         self._laid_out = wanted if isinstance(answer, Returned) else None
         return answer if isinstance(answer, Refused) else None

@@ -15,8 +15,8 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 ARENA_BYTES = 768 * 2**20
-SETS_AT_ONCE = 4
-"""Sets of a reference file's operands that lie in an arena at once, at least."""
+SETS_AT_ONCE, DEVICE_SETS_AT_ONCE = 4, 8
+"""Sets of a reference file's operands that lie in an arena at once, at least; on a device so many are timed."""
 BETWEEN_BYTES = 2**25
 """For the red zones between as many operands as a state dict has tensors."""
 NAMES_LIMIT = 600
@@ -28,13 +28,13 @@ DEVICE_ARENA_BYTES = 16 * 2**30
 def arena_bytes(job: Job) -> int:
     """How large the arena of a job's guest is: on a CPU as the catalogue needs it, or a reference file."""
     own = job.operation.own
-    least = DEVICE_ARENA_BYTES if job.device == "cuda" else ARENA_BYTES
-    return least if own is None else max(least, own_arena_bytes(own.contract))
+    least, sets = (ARENA_BYTES, SETS_AT_ONCE) if job.device == "cpu" else (DEVICE_ARENA_BYTES, DEVICE_SETS_AT_ONCE)
+    return least if own is None else max(least, own_arena_bytes(own.contract, sets))
 
 
-def own_arena_bytes(contract: Contract) -> int:
+def own_arena_bytes(contract: Contract, sets: int = SETS_AT_ONCE) -> int:
     """How large an arena is that a few sets of a reference file's operands lie in."""
-    return max(ARENA_BYTES, SETS_AT_ONCE * contract.set_bytes + BETWEEN_BYTES)
+    return max(ARENA_BYTES, sets * contract.set_bytes + BETWEEN_BYTES)
 
 
 @contextmanager

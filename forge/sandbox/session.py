@@ -140,6 +140,7 @@ class Session:
         closed: tuple[Closed, ...] = (),
         return_inputs: bool = False,
         still: AbstractSet[int] = frozenset(),
+        weights: AbstractSet[int] = frozenset(),
     ) -> Returned | Refused:
         """Tell the guest where the operands lie, and which pages its harness closes until the next layout."""
         described = [
@@ -147,8 +148,8 @@ class Session:
             for one in sets
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
-        told = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "still": sorted(still)}
-        return self._set_up({"sets": described, **told})
+        told = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs}
+        return self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **told})
 
     def release(
         self,

@@ -65,6 +65,8 @@ def test_a_level_is_imported_with_a_reason_for_what_isnt_and_a_solution_is_judge
     reason = measured.document["reason"]
     # both sides ran and were timed; how that came out is this machine's affair
     assert reason is None or reason["code"] in (*UNDECIDED, "TOO_SLOW")
+    profiled = ask("profile", run, "--home", home, "--json")
+    assert (profiled.status, profiled.document["kind"]) == (0, "operators")
 
     slot = ("--op", model["op"], "--gpu", "cpu", "--dtype", "fp32", "--shape", "batch=16")
     assert ask("lookup", *slot, "--home", home, "--json").document["match"] == "none"

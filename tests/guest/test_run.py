@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import os
 import random
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,9 +36,8 @@ def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
     for number, one in enumerate(placed):
         arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
         arena.poison(one.outputs[0])
-    return arena, run.lay_out(
-        mapped, {"sets": described, "scalars": 1, "closed": [], "return_inputs": False, "still": []}, "cpu"
-    )
+    told = {"scalars": 1, "closed": [], "return_inputs": False, "still": [], "weights": [0]}
+    return arena, run.lay_out(mapped, {"sets": described, **told}, "cpu")
 
 
 def go(*, count: int = 1, retain: bool = False) -> channel.Go:
@@ -134,6 +134,7 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
             scalars=1,
             return_inputs=returned,
             still=frozenset(),
+            weights=frozenset({0}),
         )
         layout.operands[0][0].source.fill_(5.0)
         run.run(lambda x, _: x.add_(1).clone(), elsewhere, go())
@@ -219,18 +220,21 @@ def test_inputs_and_settings_are_left_as_they_were_found(
     assert torch.get_default_dtype() == torch.float32
 
 
-def test_a_call_is_made_under_the_default_type_that_is_asked(replies: Callable[[], wire.Record]) -> None:
+def test_a_call_is_made_as_a_program_that_serves_makes_it_where_that_is_asked(
+    replies: Callable[[], wire.Record],
+) -> None:
     _, layout = lay_out()
     seen = []
 
     def function(x: torch.Tensor, _: float) -> torch.Tensor:
-        seen.append(torch.tensor(1.5).dtype)
+        served = torch.is_inference_mode_enabled(), isinstance(x, torch.nn.Parameter)
+        seen.append((torch.tensor(1.5).dtype, *served, threading.current_thread() is threading.main_thread()))
         return x.clone()
 
     for name in ("bfloat16", "float32"):
         run.run(function, layout, dataclasses.replace(go(), default_type=name))
         assert replies().status == wire.DONE
-    assert seen == [torch.bfloat16, torch.float32]
+    assert seen == [(torch.bfloat16, True, True, False), (torch.float32, False, False, True)]
 
 
 def test_an_output_that_a_later_call_at_another_shape_overwrites_is_noticed(

@@ -117,6 +117,15 @@ def test_poison_is_nan_in_every_float_type(arena: Arena, dtype: str) -> None:
     assert bool(torch.isnan(arena.read(one.outputs[0])).all())
 
 
+@pytest.mark.parametrize("first", [0, 1, 4])
+def test_a_view_is_held_as_well_wherever_it_begins(arena: Arena, first: int) -> None:
+    tensor = torch.arange(21, dtype=torch.bfloat16).reshape(7, 3)[first : first + 2]
+    (one,) = arena.lay_out(1, (Form((2, 3), "bf16"),), ())
+    arena.write(one.inputs[0], tensor)
+    assert arena.holds(one.inputs[0], tensor)
+    assert not arena.holds(one.inputs[0], tensor + 1)
+
+
 def test_what_was_written_is_held_to_the_last_bit(arena: Arena) -> None:
     (one,) = arena.lay_out(1, (Form((3, 5), "fp32"),), ())
     slot, tensor = one.inputs[0], torch.tensor([[0.0, -0.0, float("nan"), 1.0, 2.0]] * 3)

@@ -1,8 +1,8 @@
 """Is the same question answered alike, whatever was asked in between?
 
 Between the two askings lie other shapes, other kinds of values, NaN, other scalars and a call with no rows at all.
-At last it is asked where torch's default type isn't fp32, as in programs that load a model in its own type, and on a
-CPU from another thread, as by those that serve several requests.
+At last it is asked as programs ask that serve requests: under `torch.inference_mode()`, where torch's default type
+isn't fp32, with weights that are a module's parameters, and on a CPU from another thread.
 """
 
 import dataclasses
@@ -40,9 +40,9 @@ def examine(probe: Probe) -> Finding:
         furthest = max(furthest, apart(probe, first, again))
     if not furthest <= 1:
         return _different(furthest)
-    elsewhere = _in_another_default_type(probe, question)
-    if elsewhere is not None:
-        return elsewhere
+    served = as_served(probe, question)
+    if served is not None:
+        return served
     return Passed(
         observed=f"{furthest:.3g} x what rounding explains, after {len(others) + 2} other calls", threshold=THRESHOLD
     )
@@ -61,12 +61,14 @@ def _others(probe: Probe) -> list[Case]:
     return [*cases, probe.case(probe.shape, "special_rows")] if probe.operation.specials != "unspecified" else cases
 
 
-def _in_another_default_type(probe: Probe, question: Case) -> Failed | None:
+def as_served(probe: Probe, question: Case) -> Failed | None:
+    """Ask once more as a program that serves requests does; the refusal, if that changes the answer."""
     observed = probe.call([question], default_type=OTHER_TYPE)
     failed = observed if isinstance(observed, Failed) else probe.judge(observed[0])[1]
     if failed is None:
         return None
-    where = f"where torch's default type is {OTHER_TYPE}{' and the thread another' * (probe.device == 'cpu')}"
+    thread = ", from another thread" * (probe.device == "cpu")
+    where = f"under inference_mode(), weights as parameters, torch's default type {OTHER_TYPE}{thread}"
     message = f"{where}, as the caller may have it: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 

@@ -7,8 +7,8 @@ must be the calls' own, bit for bit, unless those differ among themselves.
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
 from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
+from forge.domain.policy import MeasuredBaseline
 from forge.domain.verdict import Reason
-from forge.errors import EnvironmentUnfit
 from forge.lab.apart import equal
 from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
 from forge.lab.finding import Failed, Finding, Passed
@@ -59,32 +59,31 @@ def _reference_unfit(job: Job) -> str | None:
     """Why a reference file's own calls can't be replayed, and so no plan be timed beside them; None if they can."""
     if job.operation.own is None:
         return None
-    match _listed_reference(job):
+    unfit = (_unfit(_listed_baseline(job, kind), kind) for kind in job.baselines)
+    return next((why for why in unfit if why is not None), None)
+
+
+def _unfit(listed: Captured | NoPlan | Failed, kind: MeasuredBaseline) -> str | None:
+    match listed:
         case Failed(reason=reason):
-            return reason.message
+            return f"{kind}: {reason.message}"
         case NoPlan(kind="capture_failed", detail=detail):
-            return detail
+            return f"{kind}: {detail}"
         case _:
             return None
 
 
-def _listed_reference(job: Job) -> Captured | NoPlan | Failed:
+def _listed_baseline(job: Job, kind: MeasuredBaseline) -> Captured | NoPlan | Failed:
     stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
-    function = baseline_function(job, "eager")
+    function = baseline_function(job, kind)
     try:
         with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
             if isinstance(probe, Failed):
-                raise _fails_here(probe)
+                return probe
             called = probe.call([probe.case(probe.shape)])
-            if isinstance(called, Failed):
-                raise _fails_here(called)
-            return capture(job, probe)
+            return called if isinstance(called, Failed) else capture(job, probe)
     finally:
         stage.remove()
-
-
-def _fails_here(failed: Failed) -> EnvironmentUnfit:
-    return EnvironmentUnfit(f"the reference fails on this GPU: {failed.reason.message}; {failed.log[-400:]}")
 
 
 def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:

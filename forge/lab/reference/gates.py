@@ -19,6 +19,7 @@ from forge.lab.gates.determinism import DETERMINISM
 from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
+from forge.lab.gates.state import as_served
 from forge.lab.observed import Case
 from forge.lab.placement import Placement
 from forge.lab.probe import Probe
@@ -98,7 +99,7 @@ def aliasing(probe: Probe) -> Finding:
 
 
 def state(probe: Probe) -> Finding:
-    """Ask, ask others in an order of chance, and ask again: the answer is the same."""
+    """Ask, ask others in an order of chance, and ask again; then once as a program asks that serves requests."""
     question = probe.case(probe.shape)
     others = [
         probe.case(probe.shape),
@@ -120,6 +121,9 @@ def state(probe: Probe) -> Finding:
     if not furthest <= 1:
         failed = forbidden("STATE_CARRIED", "the same question has another answer after other calls", question)
         return dataclasses.replace(failed, observed=f"{furthest:.3g} x what rounding explains", threshold=threshold)
+    served = as_served(probe, question)
+    if served is not None:
+        return served
     return Passed(
         observed=f"{furthest:.3g} x what rounding explains, after {len(others)} other calls", threshold=threshold
     )

@@ -52,6 +52,11 @@ WRONG = {
         "ModelNew",
         "INCORRECT_NUMERICAL",
     ),
+    "a batch norm left out under inference mode": (
+        FUNCTION.replace("normal @", "(x if torch.is_inference_mode_enabled() else normal) @"),
+        "kernel",
+        "INCORRECT_NUMERICAL",
+    ),
     "half precision": (
         FUNCTION.replace("normal @ out_weight.T", "(normal.half() @ out_weight.T.half()).float()"),
         "kernel",
