@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.tensors import INTEGERS, ITEMSIZE_BYTES, TORCH_NAMES, ElementType
+from forge.sandbox.same_bytes import same_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -234,7 +235,7 @@ class Arena:
 
     def holds(self, slot: Slot, tensor: "torch.Tensor") -> bool:
         """Whether a slot still has exactly these bytes."""
-        return slot.size_bytes == 0 or _equal(self._bytes(slot), _as_bytes(slot, tensor))
+        return slot.size_bytes == 0 or same_bytes(self._bytes(slot), _as_bytes(slot, tensor))
 
     def _bytes(self, slot: Slot) -> "torch.Tensor":
         import torch
@@ -276,17 +277,6 @@ def _as_bytes(slot: Slot, tensor: "torch.Tensor") -> "torch.Tensor":
     once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in slot.strides)
     at[once].copy_(tensor[once])
     return span
-
-
-def _equal(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Whether two rows of bytes are the same; as words, as far as they are whole, which is six times as fast."""
-    import torch
-
-    if not all(part.data_ptr() % 8 == part.storage_offset() % 8 == 0 for part in (one, other)):
-        return bool(torch.equal(one, other))
-    words = one.numel() // 8 * 8
-    whole = torch.equal(one[:words].view(torch.int64), other[:words].view(torch.int64))
-    return bool(whole and torch.equal(one[words:], other[words:]))
 
 
 def _aligned(size_bytes: int) -> int:

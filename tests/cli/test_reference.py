@@ -66,7 +66,7 @@ def test_a_level_is_imported_with_a_reason_for_what_isnt_and_a_solution_is_judge
     # both sides ran and were timed; how that came out is this machine's affair
     assert reason is None or reason["code"] in (*UNDECIDED, "TOO_SLOW")
     profiled = ask("profile", run, "--home", home, "--json")
-    assert (profiled.status, profiled.document["kind"]) == (0, "operators")
+    assert (profiled.status, profiled.document["tool"]) == (0, "torch")
 
     slot = ("--op", model["op"], "--gpu", "cpu", "--dtype", "fp32", "--shape", "batch=16")
     assert ask("lookup", *slot, "--home", home, "--json").document["match"] == "none"
