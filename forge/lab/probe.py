@@ -195,8 +195,8 @@ class Probe:
         if window.copied is None:
             return answer, ()
         self.calls += len(cases)
-        case = moved_on(cases, window.copied, window.roll, self.operation.still)
-        observed = self._watch([case], [self._sets[window.copied]], answer)
+        moved = moved_on(cases, window.copied, window.roll, self.operation.still)
+        observed = self._watch([moved], [self._sets[window.copied]], answer)
         return observed if isinstance(observed, Failed) else (answer, observed)
 
     def _watch(
@@ -268,8 +268,7 @@ class Probe:
         results = self._held_against(expectations, baselines, looked_at)
         reconsidered = self.operation.reconsidered
         if reconsidered is not None and not all(one.within for one in results):
-            wider = reconsidered(expectations, *case.inputs)
-            results = self._held_against(wider, baselines, looked_at)
+            results = self._held_against(reconsidered(expectations, *case.inputs), baselines, looked_at)
         errors = WorkloadErrors(
             shape=dict(case.shape),
             inputs=case.kind,
