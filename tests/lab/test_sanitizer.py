@@ -9,8 +9,10 @@ import pytest
 from forge.domain.policy import Policy
 from forge.lab.finding import Failed, Passed
 from forge.lab.sanitizer import address, applies, compute, examine
+from forge.operations.own import own_operation
 from tests.candidates import EXAMPLES, job_for
 from tests.evil.described import described
+from tests.lab.reference.references import square_contract
 
 GPU = Path(__file__).parents[1] / "gpu"
 RECORDED = json.loads((GPU / "recorded" / "h200.json").read_text())
@@ -63,6 +65,13 @@ def test_it_applies_to_what_is_compiled_and_only_if_the_policy_asks() -> None:
     assert not applies(job_for("", language="torch"))
     assert not applies(job_for("", language="triton"))
     assert not applies(replace(job_for(kernel, language="cpp"), policy=Policy(sanitizer=False)))
+
+
+@pytest.mark.parametrize(("language", "watched"), [("triton", True), ("cuda", True), ("torch", False)])
+def test_beside_a_reference_file_all_but_pytorch_is_watched_on_a_gpu(language: str, watched: bool) -> None:
+    own = replace(job_for("", language=language), operation=own_operation(square_contract(4), b""), device="cuda")
+    assert applies(own) is watched
+    assert applies(replace(own, operation=job_for("", language=language).operation))
 
 
 @pytest.mark.usefixtures("walls")

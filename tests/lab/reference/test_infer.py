@@ -1,11 +1,12 @@
 import pytest
 
-from forge.domain.own_operation import Constant, Generated, Operand, Uniform
+from forge.domain.own_operation import Constant, Generated, Normal, Operand, Uniform, Weight
 from forge.errors import ReferenceRefused
 from forge.lab.reference import describe
 from forge.lab.reference.describe import Declared
+from forge.operations.own import own_operation
 from forge.sandbox.isolation import Isolation
-from tests.lab.reference.references import ask, frozen
+from tests.lab.reference.references import ask, frozen, square_contract
 
 INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 32)]\n"
 BAD = {
@@ -211,3 +212,18 @@ def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Isolation
     )
     survivors = ask(source).admission.survivors
     assert any("the last call's output" in one for one in survivors)
+
+
+def test_what_belongs_where_it_stands_stays_there() -> None:
+    contract = square_contract(4)
+    structured = Generated(structure="symmetric")
+    drawn = [structured, Normal(mean=0.0, deviation=1.0), structured]
+    arguments = tuple(contract.tensors[0].model_copy(update={"drawn": one}) for one in drawn)
+    weights = (
+        Weight(names=("scale",), element=None, sizes=(4,), parameter=True),
+        Weight(names=("mean",), element=None, sizes=(4,), parameter=False),
+        Weight(names=("order",), element="int64", sizes=(4,), parameter=True),
+    )
+    asked = contract.model_copy(update={"arguments": arguments, "weights": weights})
+    assert own_operation(asked, b"").still == {0, 2, 4, 5}
+    assert own_operation(asked, b"").weights >= {3, 4, 5}
