@@ -24,6 +24,7 @@ from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
 from forge.ledger.actors import GROUPS, MAY_WRITE
+from forge.ledger.audit_evidence import BLOB_FIELDS, PIECE_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.scores import MutantScore, mutant_scores
 from forge.pipeline.hardware import described as described_processor
@@ -34,6 +35,8 @@ from forge.platforms import PROCESSORS
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package
 from docs import shipped
 from tests.evil.described import CANDIDATES, CATALOGUE, Described, described
+from tests.ledger.edits.catalogue import EDITS
+from tests.ledger.edits.copy import Found
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
@@ -66,9 +69,11 @@ def pages() -> dict[str, str]:
     return {
         "cli.md": _page("Commands", _commands()),
         "events.md": _page("Events", _events()),
+        "blobs.md": _page("Fields that name stored bytes", _blobs()),
         "operations.md": _page("Operations", _operations()),
         "gates.md": _page("Gates and rules", _gates()),
         "attacks.md": _page("Gates and attacks", _attacks()),
+        "edits.md": _page("Edits of a ledger, and what finds them", _edits()),
         "languages.md": _page("Languages and processors", _languages()),
         "policy.md": _page("Policy", _policy()),
         "registry.md": _page("The registry that ships", _shipped()),
@@ -97,6 +102,7 @@ def _prose(text: str | None) -> str:
 def _shipped() -> Iterator[str]:
     yield from shipped.introduction()
     yield from _table(shipped.HEADER, shipped.rows())
+    yield from shipped.left_out()
 
 
 # Commands
@@ -337,6 +343,7 @@ _BEFORE = (
 )
 _AFTER = (
     ("`plan`", "On a GPU: is a call a launch plan, and is what the launcher makes of it right?"),
+    ("`threads`", "On a processor: is a compiled kernel right with more threads than processors?"),
     ("`sanitizer`", "Does the language's sanitizer find nothing: AddressSanitizer, compute-sanitizer?"),
     ("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only sink the candidate."),
 )
@@ -370,6 +377,23 @@ def _attacks() -> Iterator[str]:
         yield from (f"## {title[0].upper()}{title[1:]}", "")
         listed = [(name, one) for name, one in said.items() if one.entries[0].startswith(group)]
         yield from _table(("candidate", "tries", "ends"), (_attack(name, one) for name, one in listed))
+
+
+def _edits() -> Iterator[str]:
+    count = sum(map(len, EDITS.values()))
+    yield f"{count} edits by the owner of the files, each a test in `tests/ledger/edits/`, on a copy of one ledger."
+    yield "`forge ledger verify` finds what it says here, by exit status 1 and a line that names the place."
+    yield "`kept` needs a checkpoint or a key from elsewhere: [what stops what](../ledger.md#what-stops-what)."
+    yield "No reader refuses what verification accepts."
+    yield ""
+    found = list(typing.get_args(Found))
+    counts = {kind: Counter(edit.found for edit in edits) for kind, edits in EDITS.items()}
+    rows = [(kind, len(EDITS[kind]), *(counts[kind][by] or "" for by in found)) for kind in EDITS]
+    totals = ("**all**", count, *(sum(one[by] for one in counts.values()) for by in found))
+    yield from _table(("kind", "edits", *(f"`{by}`" if by == "--full" else by for by in found)), [*rows, totals])
+    for kind, edits in EDITS.items():
+        yield from (f"## {kind}", "")
+        yield from _table(("edit", "found by", "why no sooner"), ((one.name, one.found, one.why) for one in edits))
 
 
 def _attack(name: str, one: Described) -> tuple[str, str, str]:
@@ -447,6 +471,20 @@ def _range(schema: Mapping[str, Any]) -> str:  # Any: a JSON schema
         return ", ".join(f"`{one}`" for one in inner["enum"])
     words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
     return ", ".join(f"{word} {schema[key]:g}" for key, word in words.items() if key in schema)
+
+
+def _blobs() -> Iterator[str]:
+    yield "`forge ledger verify` asks that these bytes be stored under `forge_runs/cas/`."
+    yield "`[]` stands for each item of a list. Null names nothing; an older event may lack a field."
+    yield "Any other field called `...sha256` whose bytes happen to be stored is held against them too."
+    yield ""
+    yield "| event | field |"
+    yield "|---|---|"
+    for name in sorted(BLOB_FIELDS.keys() | PIECE_FIELDS.keys()):
+        for field in BLOB_FIELDS.get(name, ()):
+            yield f"| {name} | `{field}` |"
+        for field in PIECE_FIELDS.get(name, ()):
+            yield f"| {name} | `{field}`, those that begin with `sha256:` |"
 
 
 def _metadata_schema() -> str:

@@ -3,12 +3,23 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from forge.app.workspace import Workspace
+from forge.app.workspace import LEDGER_FILE, Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
-from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
+from forge.events import (
+    BenchmarkErrored,
+    BenchmarkFailed,
+    BenchmarkRecorded,
+    CandidateRejected,
+    CandidateVerified,
+    Event,
+    KernelPromoted,
+    Recorded,
+    TaskCreated,
+)
+from forge.ledger.audit import audit
 from forge.pipeline.rule import baseline_used
 from forge.pipeline.samples import protocol_of
 
@@ -32,18 +43,59 @@ def introduction() -> Iterator[str]:
     """What the table shows."""
     yield "`kernel_registry.db`, `forge_runs/` and `kernel_registry/` at the project's top level are a workspace."
     yield "Its ledger holds what became of the kernels in `examples/h200/` on an NVIDIA H200, as"
-    yield "`benchmarks/registry.py` took them through the pipeline: refusals, baselines that stand and measurements"
-    yield "without a verdict included."
-    yield "`forge ledger verify --full` checks it, `forge kernel history KERNEL` shows what a promotion stands on."
+    yield "`benchmarks/registry.py` took them through the pipeline."
+    yield "A row is what one task's newest benchmark or refusal came to, baselines that stand included; what no row"
+    yield "shows is [listed below](#what-the-table-leaves-out)."
+    yield "`forge ledger verify --full` works every number out again from its samples,"
+    yield "`forge kernel history KERNEL` shows what a promotion stands on."
+    yield ""
+    yield from _keys()
     yield ""
     yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile, the"
     yield "vendor's operator and the kernel promoted before. A promoted kernel's numbers are those of its"
     yield "confirmation, on fresh data."
     yield "A baseline stands where the kernel doesn't reach the least speedup that its task asks for: near the floor"
     yield "there is nothing to win."
+    yield from coverage()
     yield "A window of `graph_replay.v2` waited a few microseconds for what was written before it, on every side"
     yield "alike; one of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
     yield ""
+
+
+def _keys() -> Iterator[str]:
+    """Which keys signed the ledger, and which of them no earlier key named."""
+    uses = audit(HOME / LEDGER_FILE).keys
+    unvouched = [one for one in uses if not one.vouched]
+    if not unvouched:
+        yield "One key, or keys that it named by rotation, signed this ledger."
+        return
+    yield f"{len(uses)} keys signed this ledger, and no earlier key vouches for {len(unvouched)} of them:"
+    yield "each machine that measured had a key of its own. A checkpoint covers all events before it: who trusts the"
+    yield "newest key has all of it signed; who trusts an earlier one has the events up to the last that it signed"
+    yield "([one key](../how-to/keep-one-key.md))."
+    yield ""
+    yield "| named by event | key | named by | first to sign events |"
+    yield "|--:|---|---|---|"
+    for one in uses:
+        by = {"opened": "the first event", "rotated": "the key before it", "adopted": "a person, no key"}[one.how]
+        signed = "none" if one.first is None else f"{one.first} to {one.last}"
+        yield f"| {one.seq} | `{one.key.split('+')[1]}` | {by} | {signed} |"
+
+
+def coverage() -> Iterator[str]:
+    """How often the recorded controls' intervals hold their true ratio, which is 1."""
+    with Workspace.open(HOME, read_only=True) as workspace:
+        found = [
+            control
+            for recorded in workspace.ledger.read(types=("BenchmarkRecorded", "BenchmarkFailed"))
+            if isinstance(recorded.event, BenchmarkRecorded | BenchmarkFailed)
+            for timing in recorded.event.workloads
+            for control in (timing.control, *((timing.confirmation.control,) if timing.confirmation else ()))
+        ]
+    held = sum(control.low <= 1 <= control.high for control in found)
+    yield f"The interval is one of chance between process pairs: of {len(found)} recorded controls, whose true ratio"
+    yield f"is 1, {held} intervals hold it, {held / len(found):.0%}"
+    yield "([what the 95 % covers](../measurement.md#what-the-95--covers))."
 
 
 def rows() -> Iterator[tuple[str, ...]]:
@@ -57,13 +109,47 @@ def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
     events = [recorded.event for recorded in history]
     tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
     promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
-    last: dict[str, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]] = {}
-    for recorded in history:
-        if isinstance(recorded.event, BenchmarkRecorded | BenchmarkFailed | CandidateRejected):
-            last[recorded.event.task_id] = (recorded.seq, recorded.event)
+    last = _last(history)
     for task_id in sorted(last, key=lambda one: (tasks[one].op, tasks[one].language, one)):
         seq, event = last[task_id]
         yield (*_row(tasks[task_id], event, promoted), _protocol(workspace, event), f"event {seq}")
+
+
+def left_out() -> Iterator[str]:
+    """What the ledger holds of benchmarks and verdicts that no row shows."""
+    with Workspace.open(HOME, read_only=True) as workspace:
+        history = list(workspace.ledger.read())
+    last = _last(history)
+    shown = {seq for seq, _ in last.values()}
+    timed = {event.task_id for recorded in history if isinstance(event := recorded.event, _Timed | BenchmarkErrored)}
+    yield ""
+    yield "## What the table leaves out"
+    yield ""
+    yield "| left out | how many | why | events |"
+    yield "|---|---|---|---|"
+    for kind, why in ((_Timed, "a later one of the same task is shown"), (BenchmarkErrored, "the machine failed")):
+        seqs = [one.seq for one in history if isinstance(one.event, kind) and one.seq not in shown]
+        yield f"| benchmarks | {len(seqs)} | {why} | {', '.join(map(str, seqs))} |"
+    never = [
+        recorded.seq
+        for recorded in history
+        if isinstance(event := recorded.event, CandidateVerified) and event.task_id not in timed
+    ]
+    yield f"| verified candidates | {len(never)} | never timed | {', '.join(map(str, never))} |"
+
+
+_Timed = BenchmarkRecorded | BenchmarkFailed
+
+
+def _last(
+    history: list[Recorded[Event]],
+) -> dict[str, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]]:
+    """Task -> its newest benchmark or refusal."""
+    return {
+        recorded.event.task_id: (recorded.seq, recorded.event)
+        for recorded in history
+        if isinstance(recorded.event, _Timed | CandidateRejected)
+    }
 
 
 def _row(

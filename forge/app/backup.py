@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from forge.app.key_folder import KEYS_FOLDER
 from forge.app.policy_file import POLICY_FILE
-from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, RUNS_FOLDER, Workspace
+from forge.app.workspace import LEDGER_FILE, RUNS_FOLDER, Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
 from forge.ledger.audit import audit
@@ -106,7 +107,7 @@ def _copy_runs(workspace: Workspace, aside: Path) -> int:
 def _copy_keys(workspace: Workspace, aside: Path, signed: SignedHead | None) -> None:
     keys = aside / KEYS_FOLDER
     keys.mkdir(mode=FOLDER)
-    for key in sorted(workspace.keyring.folder.glob("*.key")):
+    for key in workspace.keyring.files():
         write_durably(keys / key.name, key.read_bytes(), mode=PRIVATE)
     if signed is not None:
         workspace.keyring.in_folder(keys).remember(signed.note)

@@ -19,6 +19,7 @@ from forge.projections.publish import AGAIN
 from forge.projections.snapshot import POINTER
 
 Data = dict[str, object]
+Decision = BenchmarkInvalidated | KernelDeprecated | KernelRevoked
 REASON_LIMIT = 1000
 EVIDENCE_LIMIT = 32
 NUMBER_DIGITS = 20
@@ -40,7 +41,6 @@ def revoke(
     if severity not in known:
         raise UnknownName("severity", severity, list(known))
     row, version = _kernel(workspace, kernel_id)
-    _require_not_revoked(row, kernel_id)
     event = KernelRevoked(
         kernel_id=kernel_id,
         family=str(row["family"]),
@@ -48,7 +48,11 @@ def revoke(
         severity=known[severity],
         evidence=_evidence(workspace, evidence),
     )
-    return _decide(workspace, event, expected=version) | {"kernel_id": kernel_id, "status": "revoked"}
+    recorded = _repeated(workspace, event, row["revoked_seq"])
+    if recorded is None:
+        _require_not_revoked(row, kernel_id)
+        recorded = _decide(workspace, event, expected=version)
+    return recorded | {"kernel_id": kernel_id, "status": "revoked"}
 
 
 def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None) -> Data:
@@ -56,6 +60,13 @@ def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_b
     _require_reason(reason)
     row, version = _kernel(workspace, kernel_id)
     _require_not_revoked(row, kernel_id)
+    event = KernelDeprecated(
+        kernel_id=kernel_id, family=str(row["family"]), reason=reason, superseded_by=superseded_by
+    )
+    answer = {"kernel_id": kernel_id, "status": "deprecated", "superseded_by": superseded_by}
+    recorded = _repeated(workspace, event, row["status_seq"])
+    if recorded is not None:
+        return recorded | answer
     if row["status"] == "deprecated" and superseded_by in (None, row["superseded_by"]):
         raise AlreadyDecided(
             f"kernel {kernel_id!r} is deprecated already (event {row['status_seq']}): nothing was recorded",
@@ -63,11 +74,7 @@ def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_b
         )
     if superseded_by is not None:
         _require_successor(workspace, row, kernel_id, superseded_by)
-    event = KernelDeprecated(
-        kernel_id=kernel_id, family=str(row["family"]), reason=reason, superseded_by=superseded_by
-    )
-    decided = _decide(workspace, event, expected=version)
-    return decided | {"kernel_id": kernel_id, "status": "deprecated", "superseded_by": superseded_by}
+    return _decide(workspace, event, expected=version) | answer
 
 
 def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data:
@@ -78,16 +85,17 @@ def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data
     version = workspace.ledger.stream_version(stream)
     with _caught_up(workspace) as connection:
         withdrawn = connection.execute(WITHDRAWN, (benchmark_seq,)).fetchone()
-    if withdrawn is not None:
+    decided = BenchmarkInvalidated(
+        candidate=event.candidate, benchmark_seq=benchmark_seq, why=reason, by=workspace.actor
+    )
+    answer = _repeated(workspace, decided, withdrawn[0]) if withdrawn is not None else None
+    if withdrawn is not None and answer is None:
         raise AlreadyDecided(
             f"benchmark {benchmark_seq} was invalidated already (event {withdrawn[0]}: {withdrawn[1]}): "
             "nothing was recorded",
             hint=f"forge ledger log --after {withdrawn[0] - 1} --limit 1",
         )
-    decided = BenchmarkInvalidated(
-        candidate=event.candidate, benchmark_seq=benchmark_seq, why=reason, by=workspace.actor
-    )
-    answer = _decide(workspace, decided, expected=version)
+    answer = answer or _decide(workspace, decided, expected=version)
     with _caught_up(workspace) as connection:
         stood = [
             {"kernel_id": name, "status": status} for name, status in connection.execute(STOOD_ON, (benchmark_seq,))
@@ -111,24 +119,34 @@ def _caught_up(workspace: Workspace) -> AbstractContextManager[sqlite3.Connectio
     return workspace.publication.tables()
 
 
-def _decide(
-    workspace: Workspace, event: BenchmarkInvalidated | KernelDeprecated | KernelRevoked, *, expected: int
-) -> Data:
+def _decide(workspace: Workspace, event: Decision, *, expected: int) -> Data:
     """Record the decision if the stream still stands where it was read, sign it and publish it."""
     stream = event.stream()
     appended = workspace.ledger.append(
         (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
     )
     try:
-        workspace.catch_up()
+        workspace.publish()
     except ForgeError as error:
         raise _not_published(workspace, event, appended.first_seq, error) from error
-    return {
-        "seq": appended.first_seq,
-        "event_hash": appended.head_hash,
-        "actor": workspace.actor,
-        "signed_size": workspace.signed_size(appended.first_seq),
-    }
+    workspace.sign_decisions()
+    workspace.catch_up()
+    return _answer(workspace, appended.first_seq, appended.head_hash)
+
+
+def _answer(workspace: Workspace, seq: int, event_hash: str) -> Data:
+    signed_size = workspace.signed_size(seq)
+    return {"seq": seq, "event_hash": event_hash, "actor": workspace.actor, "signed_size": signed_size}
+
+
+def _repeated(workspace: Workspace, event: Decision, seq: object) -> Data | None:
+    """The answer to a decision that the same person recorded in the same words at `seq`: the command came again."""
+    if not isinstance(seq, int):
+        return None
+    recorded = next(workspace.ledger.read(after_seq=seq - 1, limit=1))
+    if recorded.event != event or recorded.actor != workspace.actor:
+        return None
+    return _answer(workspace, seq, recorded.event_hash)
 
 
 def _not_published(workspace: Workspace, event: Event, seq: int, error: ForgeError) -> ForgeError:

@@ -1,19 +1,20 @@
 """Closes experiments: finds what a decided candidate came from, and records what its change showed."""
 
+from itertools import chain
+
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.events import (
     BenchmarkFailed,
     BenchmarkRecorded,
     EnvironmentCaptured,
-    KernelDeprecated,
     KernelPromoted,
-    KernelRevoked,
     Recorded,
 )
 from forge.pipeline.experiment import Decision, Parent, Timed, close
 from forge.pipeline.samples import protocol_of
 from forge.projections.runs import RunState
+from forge.projections.standing import Standings
 
 
 def close_experiment(workspace: Workspace, run: RunState, *, actor: str) -> None:
@@ -83,14 +84,7 @@ def _perf_key(workspace: Workspace, env_sha256: Digest) -> Digest | None:
 
 
 def offered_kernel(workspace: Workspace, family: str, *, before_seq: int | None = None) -> KernelPromoted | None:
-    """The newest version of a family that nobody withdrew: now, or before an event."""
-    offered: dict[str, KernelPromoted] = {}
-    for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
-        if before_seq is not None and recorded.seq >= before_seq:
-            break
-        match recorded.event:
-            case KernelPromoted() as promoted:
-                offered[promoted.kernel_id] = promoted
-            case KernelRevoked(kernel_id=kernel_id) | KernelDeprecated(kernel_id=kernel_id):
-                offered.pop(kernel_id, None)
-    return max(offered.values(), key=lambda promoted: promoted.version, default=None)
+    """The newest active version of a family, as the registry has it: now, or before an event."""
+    ledger = workspace.ledger
+    events = chain(ledger.read(stream=f"kernel:{family}"), ledger.read(types=("BenchmarkInvalidated",)))
+    return Standings(one for one in events if before_seq is None or one.seq < before_seq).offered(family)

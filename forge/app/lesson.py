@@ -50,6 +50,8 @@ def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
     found = find_lesson(workspace, name)
     proposed = found.proposed.event
     if found.accepted is not None:
+        if (found.accepted.event.by, found.accepted.actor) == (by, workspace.actor):
+            return found
         who = f"{found.accepted.event.by!r} (event {found.accepted.seq})"
         raise AlreadyDecided(
             f"lesson {proposed.lesson_id!r} was accepted by {who}: nothing was recorded",

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import assert_never
 
+from forge.app import repeated
 from forge.app.briefs import prepare
 from forge.app.device import required_ceilings
 from forge.app.experiment import offered_kernel
@@ -40,6 +41,9 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
     if run.state == "planned":
         prepare(workspace, run)
         run = workspace.find_run(run.run_id)
+    stands = repeated.submission(run, folder, author=author or workspace.actor)
+    if stands is not None:
+        return stands
     require_state(run, "prompt_ready", phase="submit")
     outcome = candidate.submit(
         folder,
@@ -58,6 +62,9 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
 
     What was judged before on the same terms isn't judged again, unless `again` asks for it.
     """
+    recorded = repeated.judgement(run, again=again)
+    if recorded is not None:
+        return recorded
     require_state(run, "candidate_ready", phase="verify")
     require_lab()
     evidence = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
@@ -76,6 +83,9 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
 
 def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     """Have the lab time the verified candidate; BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
+    recorded = repeated.timing(run)
+    if recorded is not None:
+        return recorded
     require_state(run, "verified", phase="bench")
     require_lab()
     assert run.verified is not None
@@ -141,28 +151,14 @@ def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event
 
 def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionDenied:
     """Apply the policy to the recorded evidence."""
+    recorded = repeated.decision(run)
+    if recorded is not None:
+        return recorded
     require_state(run, "benchmarked", phase="promote")
-    assert run.submitted is not None
-    assert run.verified is not None
-    assert run.benchmark is not None
-    task = task_of(run)
-    stream = f"kernel:{task.family}"
+    assert run.benchmark is not None, "a benchmarked run has one"
+    stream = f"kernel:{task_of(run).family}"
     version_before = workspace.ledger.stream_version(stream)
-    measured_beside = offered_kernel(workspace, task.family, before_seq=run.benchmark.seq)
-    on_offer = offered_kernel(workspace, task.family)
-    case = promote.Case(
-        run_id=run.run_id,
-        task=task,
-        submitted=run.submitted.event,
-        verified=run.verified,
-        benchmark=run.benchmark,
-        benchmark_invalidated=invalidated(workspace, run.benchmark.seq),
-        measured_beside=measured_beside.kernel_id if measured_beside else None,
-        on_offer=on_offer.kernel_id if on_offer else None,
-        environment=captured_environment(workspace, run.benchmark.event.env_sha256),
-        skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
-        policy=workspace.policy,
-    )
+    case = _promotion_case(workspace, run)
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
@@ -178,6 +174,29 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     # sealing writes promotion.json, from the event: a promotion that is refused leaves none
     workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
     return event
+
+
+def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
+    """What is on record of a benchmarked run, and what is on offer."""
+    assert run.submitted is not None
+    assert run.verified is not None
+    assert run.benchmark is not None
+    task = task_of(run)
+    measured_beside = offered_kernel(workspace, task.family, before_seq=run.benchmark.seq)
+    on_offer = offered_kernel(workspace, task.family)
+    return promote.Case(
+        run_id=run.run_id,
+        task=task,
+        submitted=run.submitted.event,
+        verified=run.verified,
+        benchmark=run.benchmark,
+        benchmark_invalidated=invalidated(workspace, run.benchmark.seq),
+        measured_beside=measured_beside.kernel_id if measured_beside else None,
+        on_offer=on_offer.kernel_id if on_offer else None,
+        environment=captured_environment(workspace, run.benchmark.event.env_sha256),
+        skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
+        policy=workspace.policy,
+    )
 
 
 def _cause(run: RunState) -> str:

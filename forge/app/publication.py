@@ -1,22 +1,28 @@
 """The published registry of one workspace: brought up to the ledger, built anew, and read."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from forge.errors import StorageFailed
 from forge.events import CheckpointPublished, KernelPromoted
 from forge.ledger.blobs import BlobStore
 from forge.ledger.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
 from forge.ledger.store import Ledger
-from forge.projections.catch_up import FILE, Cursor, read_cursor
+from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
+from forge.projections.fold import Position
 from forge.projections.publish import Compared, publish, read_pointer, republish, withdraw
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
+from forge.proof.publication import publication_text
 
+FOLDED = "forge-history-"
+"""Begins the name of a temporary folder with a history that couldn't be published."""
 LISTING_FILE = "artifact.json"
 """What was built of a kernel, file by file with its digest; its own digest is the kernel's `artifact_sha256`."""
 
@@ -28,6 +34,8 @@ class Publication:
     root: Path
     ledger: Ledger
     blobs: BlobStore
+    sign: Callable[[str], str | None]
+    """Signs a text with the ledger's key; None where that isn't at hand."""
 
     @property
     def seq(self) -> int:
@@ -43,11 +51,13 @@ class Publication:
 
     def bring_up(self) -> None:
         """Publish what came since."""
-        publish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files)
+        publish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note)
 
     def build_anew(self) -> list[Compared]:
         """Fold everything from the first event, publish it, and say what differed."""
-        return republish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files)
+        return republish(
+            self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note
+        )
 
     def withdraw(self) -> bool:
         """Have lookups find no registry until it is published again; whether that could be done."""
@@ -56,10 +66,31 @@ class Publication:
     @contextmanager
     def tables(self) -> Iterator[sqlite3.Connection]:
         """`history.db` at the ledger's head, for reading."""
-        if not (self.is_current() and self._tables_stand()):
-            self.bring_up()
-        with closing(connect(self.root / FILE, read_only=True)) as connection:
+        with self.tables_file() as path, closing(connect(path, read_only=True)) as connection:
             yield connection
+
+    @contextmanager
+    def tables_file(self) -> Iterator[Path]:
+        """The file of `tables`; where nothing can be published, a temporary one that is folded from the ledger."""
+        with ExitStack() as made:
+            yield self._published_tables() or made.enter_context(self._folded_tables())
+
+    def _published_tables(self) -> Path | None:
+        try:
+            if not (self.is_current() and self._tables_stand()):
+                self.bring_up()
+        except StorageFailed:
+            return None
+        return self.root / FILE
+
+    @contextmanager
+    def _folded_tables(self) -> Iterator[Path]:
+        source = self._source()
+        with ExitStack() as made:
+            with publishing_errors(Path(tempfile.gettempdir()), source):
+                folder = Path(made.enter_context(tempfile.TemporaryDirectory(prefix=FOLDED)))
+                path, _ = made.enter_context(built(folder, source))
+            yield path
 
     def _tables_stand(self) -> bool:
         try:
@@ -68,6 +99,14 @@ class Publication:
         except sqlite3.DatabaseError:
             return False
         return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.stands_in(self._source())
+
+    def _note(self, head: Position, sha256: str) -> str | None:
+        """The signed note for a pointer; a workspace without the key keeps the one that is there and fits."""
+        name = signing_state(self.ledger).name
+        text = publication_text(name, seq=head.seq, event_hash=head.event_hash, sha256=sha256)
+        shown = read_pointer(self.root)
+        kept = shown.note if shown and isinstance(shown.note, str) and shown.note.startswith(f"{text}\n") else None
+        return self.sign(text) or kept
 
     def _source(self) -> LedgerSource:
         return LedgerSource(self.ledger)

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.key_folder import kept_beside
 from forge.app.run_files import recorded_digests
-from forge.app.runs import NEXT
+from forge.app.runs import next_of
 from forge.app.timed import timed
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
 from forge.domain.own_operation import BATCH, is_own
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Reason
-from forge.errors import IntegrityError, PhaseOutOfOrder, WorkspaceNotFound
+from forge.errors import BlobCorrupt, IntegrityError, PhaseOutOfOrder, ProofRefused, WorkspaceNotFound
 from forge.events import (
     BenchmarkErrored,
     BenchmarkFailed,
@@ -30,8 +31,11 @@ from forge.languages import find_language
 from forge.ledger.audit import audit
 from forge.ledger.runs import check
 from forge.lookup import Policy, Registry
+from forge.lookup.answer import Kernel
+from forge.lookup.beside import newest_decision
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS, find_target
+from forge.projections.read_through import refusals
 from forge.projections.runs import RunState
 from forge.proof.files import key_of, read
 
@@ -99,7 +103,6 @@ def _reused(seq: int | None, workspace: Workspace) -> Data | None:
 
 def run_summary(run: RunState) -> Data:
     """Where a run stands."""
-    following = NEXT.get(run.state)
     rejected = run.rejection.event.reason if run.rejection else None
     failed = run.failure.event.reason if run.failure else None
     reason = rejected or failed
@@ -113,7 +116,7 @@ def run_summary(run: RunState) -> Data:
         "author": run.submitted.event.author if run.submitted else None,
         "reason": reason.model_dump(mode="json") if reason else None,
         "kernel_id": getattr(run.promotion.event, "kernel_id", None) if run.promotion else None,
-        "next": following.format(run=run.run_id) if following else None,
+        "next": next_of(run),
     }
 
 
@@ -158,9 +161,10 @@ def log(workspace: Workspace, *, after_seq: int, limit: int | None, types: tuple
 
 
 def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None = None, full: bool = False) -> Data:
-    """Re-derive the whole ledger from its raw rows, with the blobs and sealed runs it names.
+    """Re-derive the whole ledger from its raw rows, with what it names; then have its readers read all of it.
 
-    `checkpoint` is a note that was kept elsewhere, `key` the verifier key to trust, itself or in a file.
+    `checkpoint` is a note that was kept elsewhere, `key` the verifier key to trust, itself or in a file. The
+    checkpoint that this workspace published, and what its keys signed last, are held against it in any case.
     """
     report = audit(
         home / LEDGER_FILE,
@@ -168,24 +172,60 @@ def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None
         checkpoint=None if checkpoint is None else read(checkpoint),
         key=None if key is None else key_of(key),
         full=full,
+        kept=kept_beside(home, home / REGISTRY_FOLDER),
     )
-    found = report.checkpoint
+    refused = refusals(home / LEDGER_FILE, after=report, full=full)
+    found, vouching = report.checkpoint, report.vouching
     return {
-        "ok": report.ok,
+        "ok": report.ok and not refused,
         "events": report.events,
         "size": report.events,
         "imported": report.imported,
         "head": report.head,
         "root": report.root,
         "signed": report.signed,
+        "keys": [asdict(one) for one in report.keys],
+        "verdict": vouching.verdict if vouching else None,
+        "vouched_for": vouching.vouched_for if vouching else None,
+        "unvouched": vouching.unvouched if vouching else None,
         "checkpoint": None if found is None else asdict(found),
-        "problems": [asdict(problem) for problem in report.problems],
+        "problems": [asdict(problem) for problem in (*report.problems, *refused)],
     }
+
+
+def _require_promoted(kernel: Kernel) -> None:
+    """Raise BlobCorrupt unless the file that the answer names is the one that was promoted."""
+    try:
+        kernel.read_source()
+    except BlobCorrupt as error:
+        error.hint = "forge ledger rebuild"
+        raise
 
 
 def rebuild(workspace: Workspace) -> list[Data]:
     """Fold every projection again from zero, say which published files differ, and replace them."""
     return [asdict(one) for one in workspace.publication.build_anew()]
+
+
+def _published(home: Path, key: str | None) -> Registry:
+    """The published registry; one that lacks a decision of its ledger is published first, or doesn't answer."""
+    try:
+        registry = Registry.open(home / REGISTRY_FOLDER, key=key)
+        decided = newest_decision(str(home)) or 0
+        if decided > registry.health().ledger_seq:
+            with Workspace.open(home) as workspace:
+                if workspace.presence is None:
+                    raise IntegrityError(
+                        f"the registry in {str(home)!r} lacks event {decided}, a decision about kernels, and nothing "
+                        "can be published there: expected a folder that you may write to"
+                    )
+                workspace.catch_up()
+            registry = Registry.open(home / REGISTRY_FOLDER, key=key)
+    except (IntegrityError, WorkspaceNotFound) as error:
+        if not isinstance(error, ProofRefused):
+            error.hint = "forge ledger rebuild" if (home / LEDGER_FILE).exists() else f"forge init {home}"
+        raise
+    return registry
 
 
 def look_up(
@@ -197,22 +237,24 @@ def look_up(
     shape: str,
     policy: Policy,
     language: str | None = None,
+    key: str | None = None,
 ) -> Data:
-    """What the published registry answers; the ledger isn't opened."""
+    """What the published registry answers, once every decision that its ledger holds is published.
+
+    With a `key`, that key must vouch for it. Raises BlobCorrupt if the kernel's source isn't what was promoted.
+    """
     axes = (BATCH,) if is_own(op) else find_operation(op).axes
     sizes = parse_shape(shape, axes)
     target = find_target(gpu)
     workspace = find_home(home)
-    try:
-        registry = Registry.open(workspace / REGISTRY_FOLDER)
-    except (IntegrityError, WorkspaceNotFound) as error:
-        error.hint = "forge ledger rebuild" if (workspace / LEDGER_FILE).exists() else f"forge init {workspace}"
-        raise
+    registry = _published(workspace, key)
     known = find_language(language).name if language is not None else None
     slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
     arch = PROCESSORS[target.gpu].arch
     found = registry.lookup(**slot, shape=sizes, language=known, policy=policy.of_architecture(arch))
     kernel, evidence = found.kernel, found.evidence
+    if kernel is not None:
+        _require_promoted(kernel)
     return {
         "match": found.match,
         "gpu_arch": arch,

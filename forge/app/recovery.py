@@ -59,6 +59,7 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
     with presence.alone() as alone:
         if not alone:
             return Recovery(alone=False, after_a_crash=crashed)
+        published = workspace.catch_up()
         begun, ended = _begun_and_ended(workspace)
         swept = sweep(workspace.home, workspace.runs_root, known_runs=begun)
         sealed, aborted = [], []
@@ -72,7 +73,7 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
                 aborted.append(run_id)
             else:
                 workspace.put_back(run)
-        published = workspace.catch_up()
+        workspace.catch_up()
         presence.settle()
     return Recovery(
         alone=True,

@@ -12,10 +12,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
+from forge.app.key_folder import KEYS_FOLDER, keys_folder
 from forge.app.named_path import read_regular
 from forge.app.policy_file import POLICY_FILE, load_policy
 from forge.app.recovery import RECOVERY
-from forge.app.workspace import KEYS_FOLDER, LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, new_id, now
+from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, asking, new_id, now
 from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored
@@ -73,7 +74,7 @@ def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -
         with closing(open_copy(source / LEDGER_FILE)) as connection:
             copy_database(connection, aside, progress=progress)
         with Ledger.open(aside, now=now, new_id=new_id) as ledger:
-            keyring = Keyring(home / KEYS_FOLDER, signing_state(ledger).name)
+            keyring = Keyring(keys_folder(home), signing_state(ledger).name)
             theirs = None if _has_keys(keyring) else keyring.in_folder(source / KEYS_FOLDER)
             lost = _require_extension(ledger, theirs or keyring, accept_loss=accept_loss)
             _copy_files(source, home, progress=progress)
@@ -83,7 +84,7 @@ def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -
             event = _restored(ledger, keyring)
             if lost:
                 keyring.set_aside()
-                adopt(ledger, keyring, os.urandom(SEED_BYTES), actor=RECOVERY)
+                adopt(ledger, keyring, os.urandom(SEED_BYTES), actor=asking())
     return event, lost
 
 
@@ -130,12 +131,12 @@ def _require_whole(report: AuditReport, folder: Path) -> None:
 
 
 def _has_keys(keyring: Keyring) -> bool:
-    return keyring.last is not None or any(keyring.folder.glob("*.key"))
+    return keyring.last is not None or bool(keyring.files())
 
 
 def _copy_keys(theirs: Keyring, mine: Keyring) -> None:
     """Take over the backup's private keys and what they signed last, if it has any."""
-    keys = sorted(theirs.folder.glob("*.key"))
+    keys = theirs.files()
     if not keys:
         return
     with storage_errors(mine.folder):

@@ -3,7 +3,7 @@
 from forge.app.experiment import close_experiment
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
-from forge.domain.verdict import UNDECIDED
+from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED
 from forge.errors import PhaseOutOfOrder, UsageError
 from forge.events import RunAborted
 from forge.pipeline import claims
@@ -36,8 +36,16 @@ def require_state(run: RunState, state: str, *, phase: str) -> None:
 
 def what_comes_next(run: RunState) -> str:
     """The command that takes a run further; where it has come to its end, the one that opens another."""
+    return next_of(run) or f"forge run open {run.task_id}"
+
+
+def next_of(run: RunState) -> str | None:
+    """The command that takes a run further; None at its end. One that can't be decided any more needs another run."""
+    failed = run.failure.event.reason.message if run.failure else ""
+    if run.state == "verified" and failed.endswith(IN_ANOTHER_RUN):
+        return f"forge run open {run.task_id}"
     following = NEXT.get(run.state)
-    return following.format(run=run.run_id) if following else f"forge run open {run.task_id}"
+    return following.format(run=run.run_id) if following else None
 
 
 def task_of(run: RunState) -> Task:
@@ -75,6 +83,9 @@ def _assess_claims(workspace: Workspace, run: RunState) -> None:
 def abort(workspace: Workspace, run: RunState, reason: str) -> None:
     """Close a run without an outcome; one that has come to its end is sealed instead, and refused."""
     run = take_up(workspace, run)
+    ended = run.end.event if run.end else None
+    if isinstance(ended, RunAborted) and ended.reason == reason:
+        return
     if run.sealed or run.state == "aborted":
         raise PhaseOutOfOrder(f"run {run.run_id!r} is closed already ({run.state})", hint="forge run list")
     if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from forge.app.named_path import resolved
-from forge.app.workspace import KEYS_FOLDER, Workspace
+from forge.app.workspace import Workspace
 from forge.errors import UnknownName, UsageError
 from forge.events import KernelPromoted, KernelRevoked
 from forge.events.ledger import CheckpointPublished
@@ -63,7 +63,8 @@ def prove_promotion(workspace: Workspace, kernel_id: str, *, out: Path | None) -
         "seq": row.seq,
         "size": newest.size,
         "root": newest.root_hash,
-        "key": signing_state(workspace.ledger).verifier,
+        "key": (state := signing_state(workspace.ledger)).verifier,
+        "unvouched_adoptions": list(state.unvouched),
         "revoked": _revoked(workspace, event),
     }
 
@@ -92,9 +93,10 @@ def _shown(workspace: Workspace, issued: CheckpointPublished) -> Data:
         "size": issued.size,
         "root": issued.root_hash,
         "key": state.verifier,
+        "unvouched_adoptions": list(state.unvouched),
         "checkpoint": str(workspace.registry_root / CHECKPOINT_FILE),
         "key_file": str(workspace.registry_root / VERIFIER_FILE),
-        "private_keys": str(workspace.home / KEYS_FOLDER),
+        "private_keys": str(workspace.keyring.folder),
     }
 
 

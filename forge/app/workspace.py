@@ -15,6 +15,7 @@ from pathlib import Path
 
 from forge import __version__
 from forge.app.device import chosen_device
+from forge.app.key_folder import keys_folder
 from forge.app.named_path import resolved
 from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
@@ -29,7 +30,7 @@ from forge.domain.policy import Policy
 from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checkpoints import DECISIVE, issue, require_not_shorter, signing_state
+from forge.ledger.checkpoints import DECISIVE, issue, require_not_shorter, sign_text, signing_state
 from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.keyring import Keyring
@@ -45,7 +46,6 @@ from forge.projections.run_lookup import find_run
 LEDGER_FILE = "kernel_registry.db"
 RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
-KEYS_FOLDER = "keys"
 SIGNER = "system:signer"
 HOME_VARIABLE = "FORGE_HOME"
 ORIGIN_LIMIT = 200
@@ -62,6 +62,11 @@ def now() -> datetime:
 def new_id() -> str:
     """A fresh event id."""
     return uuid7(int(now().timestamp() * 1000), os.urandom(10))
+
+
+def asking() -> str:
+    """The person at the command line, as events name one."""
+    return f"cli:{user_name()}@{socket.gethostname()}"
 
 
 def find_home(named: Path | None) -> Path:
@@ -108,7 +113,7 @@ class Workspace:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
-        make_ledger(path, home / KEYS_FOLDER, origin=origin, now=now, new_id=new_id)
+        make_ledger(path, keys_folder(home), origin=origin, now=now, new_id=new_id)
         workspace = cls.open(home)
         workspace.publish()
         return workspace
@@ -125,7 +130,7 @@ class Workspace:
         read_only = read_only or not os.access(home, os.W_OK)
         ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
         try:
-            keyring = Keyring(home / KEYS_FOLDER, signing_state(ledger).name)
+            keyring = Keyring(keys_folder(home), signing_state(ledger).name)
             require_not_shorter(ledger, keyring)
             with storage_errors(path):
                 presence = None if read_only else Presence(ledger.path)
@@ -153,10 +158,15 @@ class Workspace:
                 self.presence.leave()
 
     def catch_up(self) -> bool:
-        """Sign and publish what came since the last publication; whether there was anything."""
+        """Publish what came since the last publication, then sign it; whether there was anything.
+
+        A revocation reaches readers before anything else is done, since a process may be killed at any point.
+        """
         behind = not self.publication.is_current()
         if behind:
+            self.publish()
             self.sign_decisions()
+        if not self.publication.is_current():
             self.publish()
         return behind
 
@@ -173,7 +183,7 @@ class Workspace:
     @property
     def actor(self) -> str:
         """Who is asking."""
-        return f"cli:{user_name()}@{socket.gethostname()}"
+        return asking()
 
     def run_states(self) -> runs.RunsState:
         """Every run, folded from the ledger."""
@@ -273,7 +283,9 @@ class Workspace:
     @property
     def publication(self) -> Publication:
         """What is published of the ledger."""
-        return Publication(self.registry_root, self.ledger, self.blobs)
+        return Publication(
+            self.registry_root, self.ledger, self.blobs, sign=lambda text: sign_text(self.ledger, self.keyring, text)
+        )
 
     @property
     def published_seq(self) -> int:

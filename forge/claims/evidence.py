@@ -10,18 +10,16 @@ from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
 from forge.events import (
     BenchmarkFailed,
-    BenchmarkInvalidated,
     BenchmarkRecorded,
     CandidateVerified,
     DeviceCalibrated,
     EnvironmentCaptured,
     Event,
-    KernelDeprecated,
     KernelPromoted,
-    KernelRevoked,
     Recorded,
     TaskCreated,
 )
+from forge.projections.standing import Standing, Standings, Status
 
 TYPES = (
     "BenchmarkFailed",
@@ -36,6 +34,12 @@ TYPES = (
     "TaskCreated",
 )
 """The events that are read for it."""
+ENDING_WORDS: dict[Status, str] = {
+    "revoked": "revoked",
+    "evidence_invalid": "invalidated",
+    "deprecated": "deprecated",
+}
+"""Words that a sentence uses for a standing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +150,7 @@ class _Seen:
     benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
     promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
     """By the benchmark that it stands on, with its own place."""
-    invalidated: dict[int, Ended] = field(default_factory=dict)
-    revoked: dict[str, Ended] = field(default_factory=dict)
-    deprecated: dict[str, Ended] = field(default_factory=dict)
+    standings: Standings = field(default_factory=Standings)
     calibrations: dict[int, Calibration] = field(default_factory=dict)
 
 
@@ -163,6 +165,7 @@ def gather(events: Iterable[Recorded[Event]]) -> Evidence:
 
 
 def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
+    seen.standings.take(recorded)
     match recorded.event:
         case TaskCreated() as event:
             seen.tasks[event.task_id] = event.task
@@ -179,23 +182,14 @@ def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
             slug = (environment.gpu.slug if environment.gpu else "cpu") if environment else None
             seen.calibrations[recorded.seq] = Calibration(event, slug)
         case _:
-            _take_end(seen, recorded)
-
-
-def _take_end(seen: _Seen, recorded: Recorded[Event]) -> None:
-    match recorded.event:
-        case BenchmarkInvalidated(benchmark_seq=seq, why=why):
-            seen.invalidated.setdefault(seq, _ended(recorded, "invalidated", why))
-        case KernelRevoked(kernel_id=kernel_id, severity=severity, reason=reason):
-            seen.revoked.setdefault(kernel_id, _ended(recorded, "revoked", f"{severity}: {reason}"))
-        case KernelDeprecated(kernel_id=kernel_id, reason=reason):
-            seen.deprecated[kernel_id] = _ended(recorded, "deprecated", reason)
-        case _:
             pass
 
 
-def _ended(recorded: Recorded[Event], word: str, why: str) -> Ended:
-    return Ended(seq=recorded.seq, event_type=recorded.event.TYPE, word=word, why=why)
+def _ended(standing: Standing) -> Ended | None:
+    recorded, why = standing.ended, standing.reason
+    if recorded is None or why is None:
+        return None
+    return Ended(seq=recorded.seq, event_type=recorded.event.TYPE, word=ENDING_WORDS[standing.status], why=why)
 
 
 def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
@@ -205,7 +199,7 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
         return
     promoted_seq, promoted = seen.promoted.get(seq, (None, None))
     environment_seq, environment = seen.environments.get(event.env_sha256, (None, None))
-    kernel_id = promoted.kernel_id if promoted else ""
+    kernel_id = promoted.kernel_id if promoted else None
     code = event.reason.code if isinstance(event, BenchmarkFailed) else None
     for timing in event.workloads:
         yield Measurement(
@@ -219,6 +213,6 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
             verified_seq=event.verified_seq,
             promoted=promoted,
             promoted_seq=promoted_seq,
-            ended=seen.revoked.get(kernel_id) or seen.invalidated.get(seq) or seen.deprecated.get(kernel_id),
+            ended=_ended(seen.standings.of(kernel_id, seq)),
             no_verdict=code if code in UNDECIDED else None,
         )

@@ -7,14 +7,12 @@ from typing import Literal
 
 from forge.claims.number import WORDS, decimals_of, value_of
 
-Kind = Literal["ratio", "compared", "floor_share", "time", "rate", "absolute"]
-"""A ratio; a comparison without a number; a share of the floor; a time; a rate; or what no event can bear out."""
+Kind = Literal["ratio", "compared", "floor_share", "time", "rate", "absolute", "unreadable"]
+"""A ratio; a comparison without a number; a share of the floor; a time; a rate; what no event can bear out; or what
+speaks of speed in words that no pattern reads."""
 TIME_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 _LARGER = re.compile(r"tok|req|quer|user|image|sample|step|iter|it/", re.IGNORECASE)
-_MAGNITUDE = 10.0
-_MOST_ORDERS = 300
-"""What a float can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,47 +42,6 @@ def ratio(match: re.Match[str]) -> Figure:
     number = _number(match)
     slower = re.match(r"\s*(?:as\s+)?slow", match.string[match.end() :]) is not None
     return _made(match, "ratio", value_of(number), value_of(number) + _step(number), number=number, slower=slower)
-
-
-def twice(match: re.Match[str]) -> Figure:
-    """`twice as fast`, `halves the latency`: a word that is a ratio."""
-    word = match[0].lower()
-    known = {"thri": 3.0, "tripl": 3.0, "third": 3.0, "quad": 4.0, "quarter": 4.0, "fifth": 5.0, "tenth": 10.0}
-    value = next((value for part, value in known.items() if part in word), 2.0)
-    return _made(match, "ratio", value, value + 1)
-
-
-def magnitude(match: re.Match[str]) -> Figure:
-    """`an order of magnitude`, `two orders of magnitude`."""
-    count = value_of(match["w"]) if match["w"] else 2.0 if "orders" in match[0].lower() else 1.0
-    value = _MAGNITUDE ** min(count, _MOST_ORDERS)
-    return _made(match, "ratio", value, 2 * value)
-
-
-def more(match: re.Match[str]) -> Figure:
-    """`29 % faster`: 1.29."""
-    number = _number(match)
-    value = value_of(number)
-    slower = "slow" in match[0].lower()
-    return _made(match, "ratio", 1 + value / 100, 1 + (value + _step(number)) / 100, number=number, slower=slower)
-
-
-def less(match: re.Match[str]) -> Figure:
-    """`22 % less latency`: 1 / 0.78."""
-    number = _number(match)
-    return _over(match, 100 - value_of(number), _step(number), number)
-
-
-def share_of_time(match: re.Match[str]) -> Figure:
-    """`in 78 % of the time`: 1 / 0.78."""
-    number = _number(match)
-    return _over(match, value_of(number), _step(number), number)
-
-
-def _over(match: re.Match[str], left: float, step: float, number: str) -> Figure:
-    if left <= 0:
-        return absolute(match)
-    return _made(match, "ratio", 100 / left, 100 / (left - step) if left > step else math.inf, number=number)
 
 
 def fell(match: re.Match[str]) -> Figure:
@@ -128,6 +85,11 @@ def compared(match: re.Match[str]) -> Figure:
 def absolute(match: re.Match[str]) -> Figure:
     """`zero overhead`, `the fastest kernel`."""
     return _made(match, "absolute", math.nan, math.nan)
+
+
+def unreadable(match: re.Match[str]) -> Figure:
+    """`needs twice as long`: a number beside a word of time or speed, said in no way that is known."""
+    return _made(match, "unreadable", math.nan, math.nan, number=match.groupdict().get("n") or "")
 
 
 def _number(match: re.Match[str]) -> str:

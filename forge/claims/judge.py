@@ -79,7 +79,17 @@ def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement
             faults.append(_fault("unknown_evidence", f"event {seq} isn't about {', '.join(cites.kernels)}"))
         else:
             found += [one for one in own if one not in found]
+    if found and cites.events and not faults and not any(_measures(seq, evidence) for seq in cites.events):
+        faults.append(
+            _fault("unknown_evidence", f"event {cites.events[0]} holds no measurement: cite the benchmark's")
+        )
     return tuple(found), tuple(faults)
+
+
+def _measures(seq: int, evidence: Evidence) -> bool:
+    """Whether an event holds a measurement, or ends one."""
+    ends = any(one.ended is not None and one.ended.seq == seq for one in evidence.measurements)
+    return bool(evidence.by_event(seq)) or seq in evidence.calibrations or ends
 
 
 def _judged(
@@ -92,6 +102,11 @@ def _judged(
     found = resting.found
     if figure.kind == "rate":
         return rate(figure, scope, evidence)
+    if figure.kind == "unreadable":
+        why = (
+            f"{figure.said!r} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
+        )
+        return Judged(figure, (_fault("unreadable", why), *_beyond(scope, found)), found[0] if found else None)
     if figure.kind == "absolute":
         why = f"no event can bear out {figure.said!r}: name a ratio, its interval and its event"
         return Judged(figure, (_fault("no_measure", why), *_beyond(scope, found)), found[0] if found else None)

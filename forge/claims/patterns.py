@@ -57,6 +57,17 @@ _RATES = r"(?:throughput|speed|performance|rate)"
 _GPU_COUNT = r"(?!\s*(?:NVIDIA|AMD|RTX|MI\d|[HABL]\d{2,3}|GPUs?\b|cards?\b))"
 _OTHER_QUANTITY = r"(?!\s*(?:more|fewer|as many|as much|larger|smaller|bigger|longer|the|what)\b)"
 
+_ANY_NUMBER = (
+    rf"(?P<n>(?<![\w.,/]){_PLAIN}(?:/\d+)?(?!\s?%\s*(?:confidence|interval))"
+    rf"|\b(?!one\b)(?:{WORD}|twice|thrice|double|triple|quadruple|half|a third|a quarter)\b)"
+)
+_BESIDE = r"[^\d.,;:!?|()]{0,25}?"
+_COMPARED_WORD = r"(?:(?<!no )longer|shorter|faster|slower|quicker|speed-?ups?)"
+_AS_MUCH = r"(?:\s?(?:x|times|fold|%|percent))?\s+as\s+(?:long|short|fast|slow|quick\w*)\b"
+_COMPARISON = rf"\b(?:{_COMPARED_WORD}|of (?:the|its|their|that) (?:\w+ )?time|(?:per|each) second|(?<=s )a second)\b"
+_FACTOR = r"(?:twice|thrice|double|triple|quadruple|half|a (?:third|quarter|fifth|tenth))"
+_WITH_A_BASELINE = r"(?:plain |the )?(?:pytorch|torch|eager|compile\b|inductor|compiler|vendor|cublas|cudnn)"
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -107,32 +118,11 @@ PATTERNS: tuple[Pattern, ...] = (
     _pattern(rf"\bby\s+{_NW}\s+times\b", figure.ratio, needs_speed=True),
     _pattern(
         rf"\b(?:speed-?ups?|faster|factor)\s*(?:of|is|was|by|:|=)\s*(?:a\s+factor\s+of\s+)?(?:about\s+)?{_NW}"
-        r"(?![\d.,]|\s?(?:%|percent))",
+        r"(?!\d|[.,]\d|\s?(?:%|percent))",
         figure.ratio,
         needs_speed=True,
     ),
     _pattern(rf"{_N}(?=\s*[\[(]\s*{_PLAIN}\s?x?\s*(?:to|-)\s*{_PLAIN}\s?x?\s*[\])])", figure.ratio, needs_speed=True),
-    _pattern(
-        rf"(?:\b(?P<w>{WORD})\s+)?\borders?[- ]of[- ]magnitude\b",
-        figure.magnitude,
-        needs_speed=True,
-    ),
-    _pattern(
-        rf"\b(?:twice|thrice|double|triple|quadruple)\s+(?:as\s+(?:fast|quick)|(?:the|its|their)\s+(?:\w+\s+)?{_RATES})",
-        figure.twice,
-        needs_speed=False,
-    ),
-    _pattern(
-        rf"\b(?:doubl|tripl|quadrupl)(?:es?|ed|ing)\b{_NEAR}\b{_RATES}\b",
-        figure.twice,
-        needs_speed=False,
-    ),
-    _pattern(
-        rf"\b(?:halv(?:es?|ed|ing)\b{_NEAR}\b{_TIMES}\b|cut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
-        rf"|(?:in\s+)?(?:half|a\s+third|a\s+quarter|a\s+fifth|a\s+tenth)\s+(?:of\s+)?(?:the|its)\s+(?:\w+\s+)?{_TIMES}\b)",
-        figure.twice,
-        needs_speed=False,
-    ),
     _pattern(
         rf"{_N}{_PERCENT}\s+of\s+(?:the|its|their|that|what)\b{_NEAR}\bfloor\b",
         figure.floor_share,
@@ -142,35 +132,6 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"{_N}{_PERCENT}\s+of\s+(?:the\s+|its\s+)?{_NEAR}\b(?:peak|roofline|speed of light|bandwidth|ceiling)\b",
         figure.absolute,
         needs_speed=False,
-    ),
-    _pattern(
-        rf"\b(?:in|takes?|needs?)\s+(?:only\s+|just\s+|about\s+)?{_NW}{_PERCENT}\s+of\s+(?:the|its)\s+(?:\w+\s+)?{_TIMES}\b",
-        figure.share_of_time,
-        needs_speed=False,
-    ),
-    _pattern(rf"{_NW}{_PERCENT}\s+of\s+(?:the|its)\s+(?:\w+\s+)?{_TIMES}\b", figure.share_of_time, needs_speed=True),
-    _pattern(
-        rf"{_NW}{_PERCENT}{_WORDS}(?:faster|quicker|slower|speed-?ups?|higher|more|better|greater|increase|improvement"
-        r"|gain|boost|speed|performance|throughput)\b",
-        figure.more,
-        needs_speed=True,
-    ),
-    _pattern(
-        rf"{_NW}{_PERCENT}{_WORDS}(?:less|lower|shorter|reduction|reduced|fewer|smaller|savings?|decrease|drop|cut|off"
-        r"|latency|runtime)\b",
-        figure.less,
-        needs_speed=True,
-    ),
-    _pattern(
-        rf"\b(?:improv|increas|boost|rais|speed|sped|accelerat|gain|rise|rose)\w*\b{_NEAR}\b(?:by|of)\b{_NEAR}"
-        rf"{_NW}{_PERCENT}",
-        figure.more,
-        needs_speed=True,
-    ),
-    _pattern(
-        rf"\b(?:reduc|cut|lower|shav|drop|decreas|sav|trim|shrink|slash|fall|fell)\w*\b{_NEAR}{_NW}{_PERCENT}",
-        figure.less,
-        needs_speed=True,
     ),
     _pattern(
         rf"{_N}\s?(?P<prefix>[kmgtp])?(?:i?B/s(?:ec)?|flops?/s|(?<=[kmgtp])flops?|ops/s)(?!\w)",
@@ -187,6 +148,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _pattern(
         r"\bfastest\s+(?:[\w-]+\s+){0,3}?(?:kernels?|implementations?|librar(?:y|ies)|engines?|on the market"
         r"|in the world|available|ever)\b|\bstate[- ]of[- ]the[- ]art\s+(?:performance|speed|throughput|latency)\b"
+        r"|\bfastest\b[^.;!?|]{0,60}\b(?:published|known|ever|anyone|anywhere|exists?|to date|so far)\b"
         r"|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
         r"|\b(?:blazing(?:ly)?|lightning|blistering(?:ly)?|insanely)[- ]fast\b",
         figure.absolute,
@@ -202,6 +164,23 @@ PATTERNS: tuple[Pattern, ...] = (
         figure.compared,
         needs_speed=False,
     ),
+    _pattern(rf"{_ANY_NUMBER}(?:{_AS_MUCH}|{_BESIDE}{_COMPARISON})", figure.unreadable, needs_speed=False),
+    _pattern(rf"{_NW}{_PERCENT}", figure.unreadable, needs_speed=True),
+    _pattern(
+        rf"\b{_FACTOR}\s+(?:of\s+)?(?:as\s+(?:fast|quick)|(?:the|its|their)\s+(?:\w+\s+)?(?:{_TIMES}|{_RATES})\b)"
+        rf"|\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing)\b{_NEAR}\b(?:{_TIMES}|{_RATES})\b"
+        rf"|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b",
+        figure.unreadable,
+        needs_speed=False,
+    ),
+    _pattern(rf"\b(?:an?|by|{WORD})\s+orders?[- ]of[- ]magnitude\b", figure.unreadable, needs_speed=False),
+    _pattern(rf"\b{_COMPARED_WORD}{_BESIDE}{_ANY_NUMBER}", figure.unreadable, needs_speed=False),
+    _pattern(
+        rf"{NUMBER}\s?{_UNIT}\b{_NEAR}\b(?:with|by|for|in|using|under|from)\s+{_WITH_A_BASELINE}.*?{NUMBER}\s?{_UNIT}\b",
+        figure.unreadable,
+        needs_speed=False,
+    ),
 )
+"""The last four read nothing: a number beside a word of time or speed that none before them took is flagged."""
 TIME = Pattern(re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b"), figure.time, False)
 """Looked for only where a kernel or an event is cited: most times aren't about kernels."""

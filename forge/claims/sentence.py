@@ -163,7 +163,7 @@ def _limits(measured: Measurement) -> Iterator[ClaimSentence]:
         yield _sentence("processor", text, measured.environment_seq, "EnvironmentCaptured")
     if measured.timing.harness_ns > 0:
         micros = measured.timing.harness_ns / 1000
-        text = f"Its times, and those of the baselines, include {micros:.3f} us of copying outputs to the host"
+        text = f"Its times, and those of the baselines, include copying outputs; a call's path took {micros:.3f} us"
         yield _sentence("path", text, seq, kind)
 
 

@@ -28,6 +28,7 @@ Problem = Literal[
     "beyond_operation",
     "best_case",
     "no_measure",
+    "unreadable",
     "not_in_file",
 ]
 """Why a sentence may not be said; docs/how-to/write-a-claim.md says what each one asks for."""

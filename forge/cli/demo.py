@@ -109,8 +109,8 @@ def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
         show(f"  {whole_us:.1f} us per launch, {workload['floor_fraction']:.0%} of what this GPU's memory allows;")
         show("  launched by Forge from its device code, without a line of the author's Python")
     else:
-        show(f"  {whole_us:.1f} us per call, of which {path_us:.1f} us is the path itself (copying the outputs")
-        show("  out to the host), which the baselines pay as well")
+        show(f"  {whole_us:.1f} us per call, with copying the outputs, which the baselines pay as well;")
+        show(f"  the path to the guest and back took {path_us:.1f} us, and isn't in it")
 
 
 def _tell_confirmation(workload: Reported, used: str, show: Callable[..., None]) -> None:

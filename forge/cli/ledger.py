@@ -5,14 +5,29 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli import ledger_copies
+from forge.cli import ledger_copies, ledger_key
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
+from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
+from forge.cli.verified import show_report
 
 app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
 ledger_copies.register(app)
+TrustedKey = Annotated[
+    str | None,
+    typer.Option(
+        help="The verifier key to trust, or a file with it: says for how many events it vouches.", show_default=False
+    ),
+]
+app.add_typer(ledger_key.app, name="key")
+
+_FULL = (
+    "Also work every number out again from its samples, check what is published, hash blobs that no event names, "
+    "and list every problem."
+)
+"""What `--full` adds to `forge ledger verify`."""
 
 
 @app.command()
@@ -55,19 +70,15 @@ def verify(
             help="A checkpoint that was kept elsewhere: shows what was cut off or rewritten.", show_default=False
         ),
     ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="The verifier key to trust, or a file with it; else those the ledger names.", show_default=False
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Also hash blobs that no event names, and list every problem.")
-    ] = False,
+    key: TrustedKey = None,
+    full: Annotated[bool, typer.Option("--full", help=_FULL)] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Derive the whole ledger again from raw rows: chain, Merkle root, signatures, blobs, sealed runs.
+
+    The checkpoint that the workspace published is held against it too. With --key, exit status 1 if checkpoints or
+    decisions lie beyond what that key, or one that it names by rotation, vouches for.
 
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
@@ -80,33 +91,29 @@ def verify(
     if as_json:
         emit_json(report)
     else:
-        _show_report(report)
+        show_report(report)
     if not report["ok"]:
         for advice in dict.fromkeys(map(_advice, report["problems"])):
             say(advice)
-        suggest("try", "forge ledger verify")
+        suggest("try", "forge ledger restore --help")
         raise typer.Exit(1)
 
 
 def _advice(problem: dict[str, Any]) -> str:  # Any: a JSON document
-    if problem["what"] == "format":
+    if problem["what"] == "format" or "upgrade" in problem["found"]:
         return "another version of Forge wrote this ledger: check it with that one"
+    if problem["what"] == "vouched for":
+        return (
+            "the key doesn't vouch for the rest: ask its owner by another way which key follows it, and check with "
+            "that one; without such word, believe the events that it vouches for and no more"
+        )
+    if problem["found"] == "truncated":
+        return "events that were signed are missing: restore kernel_registry.db from a copy, then check again"
+    if problem["what"].startswith("published "):
+        return "fold what is published again: forge ledger rebuild"
     if problem["what"] == "key" or problem["found"] == "other_ledger":
         return "the key or the checkpoint is of another log: give one that was kept of this, then check again"
     return "restore kernel_registry.db and forge_runs/ from a copy, then check again"
-
-
-def _show_report(report: dict[str, Any]) -> None:  # Any: a JSON document
-    state = "ok" if report["ok"] else "BROKEN"
-    rows = [(state, report["events"], report["signed"], report["root"], report["head"])]
-    emit_table("Ledger", ("", "events", "signed", "root", "head"), rows)
-    given = report["checkpoint"]
-    if given:
-        columns = ("against", "size", "root", "verdict")
-        emit_table("Checkpoint", columns, [(given["origin"], given["size"], given["root"], given["verdict"])])
-    if report["problems"]:
-        problems = [(p["seq"], p["what"], p["expected"], p["found"]) for p in report["problems"]]
-        emit_table("", ("seq", "what", "expected", "found"), problems)
 
 
 @app.command()
@@ -127,8 +134,9 @@ def checkpoint(
     from forge.app import signing
 
     with open_workspace(home) as workspace:
-        issued = signing.checkpoint(workspace, new_key=new_key, copy=copy)
+        issued: dict[str, Any] = signing.checkpoint(workspace, new_key=new_key, copy=copy)  # Any: JSON
     _show(issued, "Checkpoint", as_json=as_json)
+    say_unvouched(issued["unvouched_adoptions"])
 
 
 @app.command("rotate-key")
@@ -140,8 +148,9 @@ def rotate_key(home: Home = None, as_json: Json = False) -> None:
     from forge.app import signing
 
     with open_workspace(home) as workspace:
-        issued = signing.rotate_key(workspace)
+        issued: dict[str, Any] = signing.rotate_key(workspace)
     _show(issued, "Checkpoint", as_json=as_json)
+    say_unvouched(issued["unvouched_adoptions"])
     say("tell those who trust the old key: the new one is in ledger.vkey, named by an event that the old one signed")
 
 
@@ -162,8 +171,9 @@ def prove(
     from forge.app import signing
 
     with open_workspace(home) as workspace:
-        proved = signing.prove_promotion(workspace, kernel_id, out=out)
+        proved: dict[str, Any] = signing.prove_promotion(workspace, kernel_id, out=out)
     _show(proved, "Proof", as_json=as_json)
+    say_unvouched(proved["unvouched_adoptions"])
     if proved["revoked"]:
         say("note: this kernel was revoked later, which the proof doesn't say")
     suggest("next", "forge verify-proof --help")

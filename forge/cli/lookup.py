@@ -20,6 +20,11 @@ MaxOctaves = Annotated[
 ]
 Since = Annotated[str | None, typer.Option(help="Only what was measured on this day or later: 2026-01-31.")]
 
+VouchingKey = Annotated[
+    str | None,
+    typer.Option(help="The verifier key that must vouch for the answer, or a file with it.", show_default=False),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the top level."""
@@ -37,6 +42,7 @@ def lookup(
     max_octaves: MaxOctaves = None,
     since: Since = None,
     language: Annotated[str | None, typer.Option(help="Only kernels in this language.")] = None,
+    key: VouchingKey = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -54,7 +60,7 @@ def lookup(
         max_octaves=max_octaves,
         measured_since=since,
     )
-    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy)
+    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy, key=key)
     if as_json:
         emit_json(answer)
     else:

@@ -1,6 +1,7 @@
 """The phases: plan, prompt, submit, verify, bench, promote, and pipeline, which runs the last four."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import emit_json, emit_table, emit_text, reporting, short
+from forge.cli.output import emit_json, emit_table, emit_text, reporting, say, short
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
@@ -189,10 +190,20 @@ def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) 
     return answers
 
 
+@contextmanager
+def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
+    """Say so where a phase was over before: its answer is the recorded one, and nothing is done again."""
+    before = workspace.ledger.recorded_seq
+    yield
+    if workspace.ledger.recorded_seq == before:
+        say(f"{phase}: recorded already, so this is that answer again")
+
+
 def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
     from forge.app import phases, reads
 
-    event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
+    with _told_if_recorded(workspace, "submit"):
+        event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
     return reads.outcome(event, workspace=workspace)
 
 
@@ -201,7 +212,8 @@ def _verify(workspace: "Workspace", run: str, *, again: bool) -> Answer:
 
     with reporting("verify") as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
-        event = phases.verify_candidate(workspace, state, progress=progress, again=again)
+        with _told_if_recorded(workspace, "verify"):
+            event = phases.verify_candidate(workspace, state, progress=progress, again=again)
     return reads.outcome(event, workspace=workspace)
 
 
@@ -210,7 +222,8 @@ def _bench(workspace: "Workspace", run: str) -> Answer:
 
     with reporting("bench") as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
-        event = phases.bench(workspace, state, progress=progress)
+        with _told_if_recorded(workspace, "bench"):
+            event = phases.bench(workspace, state, progress=progress)
     return reads.outcome(event, workspace=workspace)
 
 
@@ -218,7 +231,9 @@ def _promote(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, reads, runs
 
     state = runs.take_up(workspace, workspace.find_run(run))
-    answer = reads.outcome(phases.promote_candidate(workspace, state), workspace=workspace)
+    with _told_if_recorded(workspace, "promote"):
+        event = phases.promote_candidate(workspace, state)
+    answer = reads.outcome(event, workspace=workspace)
     sealed = workspace.find_run(state.run_id).end
     assert sealed is not None
     return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}

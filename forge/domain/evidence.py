@@ -154,7 +154,8 @@ class WorkloadTiming(Value):
     control: Interval
     """The baseline against itself through the same path."""
     harness_ns: Annotated[float, Field(ge=0)]
-    """What the path itself takes per call (copying the outputs out); it is part of every time here."""
+    """What the path itself takes per call. By `host_slope.v3` it is subtracted from every time; before, it was
+    copying the outputs out, and a part of every time."""
     floor_ns: Positive
     floor_fraction: Positive
     """floor / median: 1 is as fast as this machine's memory allows."""

@@ -117,7 +117,7 @@ class LaunchPlan(Value):
 
 
 class NoPlan(Value):
-    """Why a call can't be told as a launch plan; it can still be timed, by the host's slope clock."""
+    """Why a call can't be told as a launch plan; it can still be timed, by the host's clock (`host_slope`)."""
 
     kind: NoPlanKind
     detail: Annotated[str, StringConstraints(max_length=400)]

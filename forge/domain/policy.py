@@ -41,7 +41,7 @@ class Policy(Value):
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5
     """Fresh guest processes per side; the interval is over these, since processes differ more than calls."""
     rounds: Annotated[int, Field(ge=4, le=400)] = 12
-    """Paired measurements within one process pair, by the host's slope; up to four times as many where the baseline
+    """Paired measurements within one process pair, by the host's clock; up to four times as many where the baseline
     against itself is noisy."""
     replay_rounds: Annotated[int, Field(ge=4, le=400)] = 24
     """Paired measurements within one process pair, by graph replay."""

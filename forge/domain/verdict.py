@@ -69,3 +69,6 @@ class Inconclusive(Value):
 
 
 Verdict = Accepted | Rejected | Inconclusive
+
+IN_ANOTHER_RUN = "an attempt's samples count in the run's next ones, so measure in another run"
+"""Ends the reason of a run that no further attempt can decide."""

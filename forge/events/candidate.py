@@ -94,10 +94,12 @@ class ClaimAssessed(Fact):
     """A claim was held against what Forge measured."""
 
     TYPE: ClassVar[str] = "ClaimAssessed"
+    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     candidate: Digest
     claim_id: str
-    verdict: Literal["confirmed", "overstated", "refuted", "not_comparable"]
+    verdict: Literal["confirmed", "understated", "overstated", "refuted", "not_comparable"]
+    """Version 1 had no `understated`: there, `confirmed` means not overstated."""
     measured_value: float | None
     measured_by_seq: int | None
     """The benchmark that measured it."""

@@ -45,7 +45,7 @@ class CheckpointPublished(Fact):
 class LedgerKeyAdopted(Fact):
     """A key begins to sign this ledger's checkpoints, and no earlier key vouches for it.
 
-    For a ledger that had none, or whose key was lost. Who trusts an earlier key must be told of this one.
+    For a ledger that had none, or whose key was lost: a person decides that. Who trusts an earlier key must be told.
     """
 
     TYPE: ClassVar[str] = "LedgerKeyAdopted"

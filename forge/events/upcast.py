@@ -26,6 +26,7 @@ UPCASTERS: dict[tuple[str, int], Step] = {
         1,
     ): with_nothing(),  # a workload's confirmation and replay are absent, which is their default
     ("BenchmarkFailed", 1): with_nothing(),
+    ("ClaimAssessed", 1): with_nothing(),  # version 2 adds a verdict, which no old payload has
     ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
 }
 """(type, version) -> the step to version + 1."""

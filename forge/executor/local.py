@@ -92,7 +92,7 @@ class LocalExecutor:
     ) -> Attempt | Replays | Failed:
         """Time a candidate against its baselines, while nothing else of ours runs on the device.
 
-        By its launch plan, where it has one; else by the host's slope.
+        By its launch plan, where it has one; else by the host's clock.
         """
         plan = kept_plan(artifact)
         attempt: Attempt | Replays | Failed

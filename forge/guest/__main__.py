@@ -60,7 +60,7 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
     while (command := channel.read_command()) is not None:
         if not isinstance(command, channel.Setup):
             if served is not None:
-                _call(functions[command.function], served, command)
+                _call(functions, served, command)
         elif "capture" in command.body:
             if served is not None:
                 _capture(functions, served, command.body)
@@ -120,14 +120,19 @@ def _count_operators(functions: list[load.Function], served: _Served, body: dict
         channel.reply(0, wire.RAISED)
 
 
-def _call(function: load.Function, served: _Served, command: channel.Go | channel.Time) -> None:
+def _call(
+    functions: list[load.Function], served: _Served, command: channel.Go | channel.Chain | channel.Time
+) -> None:
     from . import run
 
+    function = None if command.function == wire.IDLE else functions[command.function]
     try:
-        if isinstance(command, channel.Time):
+        if isinstance(command, channel.Chain):
+            run.chain(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
+        elif function is not None and isinstance(command, channel.Time):
             served.time(function, command)
-        else:
-            run.run(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
+        elif function is not None and isinstance(command, channel.Go):
+            run.run(function, served.layout, command)  # type: ignore[arg-type]  # likewise
     except BaseException as error:  # noqa: BLE001 (whatever a candidate raises is an answer, not our fault)
         exhausted = memory.ran_out(error)
         if not exhausted:  # a traceback takes memory too

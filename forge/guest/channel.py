@@ -28,6 +28,20 @@ class Go:
     """How often the range is gone through."""
     default_type: str = "float32"
     """Torch's default type meanwhile."""
+    filling: int = 0
+    """The byte that C's allocator fills new and freed memory with; 0 for none."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Make a number of calls, each on the set that the outputs of the call before lead to."""
+
+    call_id: int
+    function: int
+    """Or `wire.IDLE`: call nothing."""
+    first: int
+    count: int
+    scalars: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ class Time:
     scalars: tuple[float, ...]
 
 
-def read_command() -> Setup | Go | Time | None:
+def read_command() -> Setup | Go | Chain | Time | None:
     """Wait for the next command; None when the host has closed the channel."""
     header = _read_exactly(wire.COMMAND_HEADER.size)
     if header is None:
@@ -55,8 +69,12 @@ def read_command() -> Setup | Go | Time | None:
     if body is None:
         return None
     if kind == wire.GO:
-        call_id, function, first, count, cycles, retain, element, *scalars = wire.GO_BODY.unpack(body)
-        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles, wire.ELEMENT_TYPES[element])
+        call_id, function, first, count, cycles, retain, element, filling, *scalars = wire.GO_BODY.unpack(body)
+        default = wire.ELEMENT_TYPES[element]
+        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles, default, filling)
+    if kind == wire.CHAIN:
+        call_id, function, first, count, *scalars = wire.CHAIN_BODY.unpack(body)
+        return Chain(call_id, function, first, count, tuple(scalars))
     if kind == wire.TIME:
         call_id, function, repeats, roll, copied, again, *scalars = wire.TIME_BODY.unpack(body)
         return Time(call_id, function, repeats, roll, copied, bool(again), tuple(scalars))

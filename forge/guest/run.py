@@ -4,6 +4,7 @@ Verification and timing are made by the same lines: a candidate can't tell which
 are. The outputs are copied into the arena before the reply, so that the host's clock stops on bytes it has.
 """
 
+import gc
 import mmap
 import random
 from collections.abc import Callable
@@ -12,12 +13,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from . import channel, guard, surroundings, wire
+from . import channel, guard, memory, surroundings, wire
 from .kept import Kept
 
 Function = Callable[..., object]
 _KEPT = Kept()
 """Of this process's one session."""
+_ARENAS: list[range] = []
+"""Addresses of the shared memory, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,16 @@ class Layout:
     """Places of inputs whose contents aren't turned within themselves; see turned.py."""
     weights: frozenset[int]
     """Places of inputs that a program would keep in a module."""
+    words: tuple[tuple[torch.Tensor, ...], ...]
+    """What each set's outputs are in the arena, as whole 64-bit integers; its inputs, where it returns nothing."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
     """Map the shared memory that the host made."""
-    return mmap.mmap(wire.ARENA, size_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    arena = mmap.mmap(wire.ARENA, size_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    start = torch.frombuffer(arena, dtype=torch.uint8).data_ptr()
+    _ARENAS.append(range(start, start + size_bytes))
+    return arena
 
 
 def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
@@ -60,16 +68,25 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
     guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
     operands = _scattered(arena, sets, device)
+    destinations = tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets)
+    answers = (outputs or [one.source for one in own] for outputs, own in zip(destinations, operands, strict=True))
     return Layout(
         inputs=tuple(tuple(operand.tensor for operand in one) for one in operands),
         operands=operands,
-        destinations=tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets),
+        destinations=destinations,
         device=device,
         scalars=int(body["scalars"]),  # type: ignore[call-overload]  # host's JSON
         return_inputs=bool(body["return_inputs"]),
         still=frozenset(body["still"]),  # type: ignore[call-overload]  # host's JSON
         weights=frozenset(body["weights"]),  # type: ignore[call-overload]  # host's JSON
+        words=tuple(tuple(map(_words, tensors)) for tensors in answers),
     )
+
+
+def _words(tensor: torch.Tensor) -> torch.Tensor:
+    """The memory of a dense tensor as 64-bit integers; up to seven bytes at its end are left out."""
+    content = tensor.reshape(-1).view(torch.uint8)
+    return content[: content.numel() // 8 * 8].view(torch.int64) if content.numel() >= 8 else content
 
 
 def _scattered(
@@ -100,8 +117,9 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     Where another default type is asked for, it is as in a program that serves requests: on a CPU from another thread,
     too.
     """
+    memory.fill_with(command.filling)
     torch.set_default_dtype(getattr(torch, command.default_type))
-    calls = _run_in_cycles if command.cycles > 1 else _run_once
+    calls = _run_once if command.cycles == 1 else _run_in_a_row if command.retain else _run_in_cycles
     try:
         if command.default_type == "float32":
             calls(function, layout, command)
@@ -117,7 +135,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
 def _as_served(
     calls: Callable[[Function, Layout, channel.Go], None], function: Function, layout: Layout, command: channel.Go
 ) -> None:
-    """Call with a module's weights, and where no gradient is ever asked for."""
+    """Call with a module's weights, where no gradient is ever asked for and garbage is collected."""
     inputs = tuple(
         tuple(
             torch.nn.Parameter(tensor, requires_grad=False) if place in layout.weights else tensor
@@ -125,8 +143,12 @@ def _as_served(
         )
         for one in layout.inputs
     )
-    with torch.inference_mode():
-        calls(function, replace(layout, inputs=inputs), command)
+    gc.enable()
+    try:
+        with torch.inference_mode():
+            calls(function, replace(layout, inputs=inputs), command)
+    finally:
+        gc.disable()
 
 
 def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
@@ -139,7 +161,7 @@ def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
         returned = function(*on_device(layout, index), *scalars)
         outputs = as_outputs(returned)
         destinations = layout.destinations[index]
-        status = _form_status(outputs, destinations, layout.device)
+        status = _form_status(outputs, layout.destinations[index], layout)
         if status == wire.DONE and command.retain:
             status = _memory_status(
                 outputs, layout.operands[index], [output for _, kept in retained for output in kept]
@@ -163,6 +185,32 @@ def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
     channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
 
 
+def chain(function: Function | None, layout: Layout, command: channel.Chain) -> None:
+    """Call the function on one set after the other, each named by the outputs of the call before.
+
+    Without a function no call is made: what is left is the cost of the path.
+    """
+    memory.fill_with(0)
+    everything = [tensor for one in layout.inputs for tensor in one]
+    before = surroundings.look(everything)
+    scalars = command.scalars[: layout.scalars]
+    outputs: tuple[object, ...] = ()
+    index, waiting = command.first, list(range(len(layout.inputs)))
+    waiting.remove(index)
+    for done in range(0 if function is None else command.count):
+        assert function is not None, "no call is made without one"
+        outputs = as_outputs(function(*layout.inputs[index], *scalars))
+        status = _form_status(outputs, layout.destinations[index], layout)
+        if status != wire.DONE:
+            channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+            return
+        _copy_out(layout.destinations[index], outputs)
+        total = sum(int(one.sum()) for one in layout.words[index])
+        index = wire.next_in_chain(total, waiting) if waiting else index
+    status = before.status_after(everything)
+    channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
+
+
 def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
     return [tensor for one in layout.inputs[command.first : command.first + command.count] for tensor in one]
 
@@ -179,7 +227,7 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
         for place, index in enumerate(sets):
             returned = function(*layout.inputs[index], *scalars)
             outputs = kept[place] = as_outputs(returned)
-            status = _form_status(outputs, layout.destinations[index], layout.device)
+            status = _form_status(outputs, layout.destinations[index], layout)
             if status != wire.DONE:
                 done = cycle * command.count + place
                 channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
@@ -191,6 +239,26 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
     completed = command.count * command.cycles
     status = before.status_after(_inputs_of(layout, command))
     channel.reply(command.call_id, status, completed=completed, outputs=_forms(kept[-1]))
+
+
+def _run_in_a_row(function: Function, layout: Layout, command: channel.Go) -> None:
+    """Call on one set again and again; its destinations have room for each call's outputs, one behind the other."""
+    before = surroundings.look(_inputs_of(layout, command))
+    scalars = command.scalars[: layout.scalars]
+    inputs, destinations = on_device(layout, command.first), layout.destinations[command.first]
+    places = tuple(destination[0] for destination in destinations)
+    answers: list[tuple[object, ...]] = []
+    for done in range(command.cycles):
+        outputs = as_outputs(function(*inputs, *scalars))
+        status = _form_status(outputs, places, layout)
+        if status != wire.DONE:
+            channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+            return
+        answers.append(outputs)
+    for place, destination in enumerate(destinations):
+        destination.copy_(torch.stack([outputs[place] for outputs in answers]))
+    status = before.status_after(_inputs_of(layout, command))
+    channel.reply(command.call_id, status, completed=command.cycles, outputs=_forms(answers[-1]))
 
 
 def as_outputs(returned: object) -> tuple[object, ...]:
@@ -224,7 +292,7 @@ def _forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
     return tuple(_form(o) for o in outputs[: wire.MAX_OUTPUTS] if type(o) is torch.Tensor)
 
 
-def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], device: str) -> int:
+def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], layout: Layout) -> int:
     if len(outputs) != len(destinations):
         return wire.WRONG_TYPE
     for output, destination in zip(outputs, destinations, strict=True):
@@ -238,9 +306,22 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
             return wire.WRONG_FORM
         if output.dtype != destination.dtype:
             return wire.WRONG_ELEMENT_TYPE
-        if output.device.type != device:
+        if output.device.type != layout.device:
             return wire.WRONG_DEVICE
+        if output.numel() and _in_a_destination(output.data_ptr(), layout):
+            return wire.IN_A_DESTINATION
     return wire.DONE
+
+
+def _in_a_destination(address: int, layout: Layout) -> bool:
+    """Whether an output lies where only the harness may put it: copying it there would cost nothing.
+
+    An input is in the shared memory as well. What becomes of an output that is one is asked elsewhere.
+    """
+    if not any(address in arena for arena in _ARENAS):
+        return False
+    spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for outputs in layout.destinations for one in outputs]
+    return any(start <= address < end for start, end in spans)
 
 
 def _memory_status(outputs: tuple[object, ...], operands: tuple[Operand, ...], earlier: list[object]) -> int:

@@ -16,6 +16,7 @@ import torch
 from numpy.random import mtrand
 
 from . import wire
+from .process import BESIDE_IMPORTS, PROCESS
 
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 """The second rounds up to the next number when it is added to one, the third down to one."""
@@ -34,12 +35,17 @@ class Surroundings:
     forms: tuple[Form, ...]
     settings: Mapping[str, object]
     generators: Mapping[str, object]
+    beside_imports: Mapping[str, object]
+    modules: int
+    """How many were imported."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
         """How a load, or a release of calls, ends that left something else behind; the log says what."""
         if _forms(inputs) != self.forms:
             return wire.CHANGED_AN_INPUT
         if _tell_changed(self.settings, _read(_SETTINGS)):
+            return wire.CHANGED_A_SETTING
+        if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
         return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_GENERATORS)) else wire.DONE
 
@@ -53,7 +59,7 @@ def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
     for generator in _on_devices():
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
-    return Surroundings(_forms(inputs), _read(_SETTINGS), _read(_GENERATORS))
+    return Surroundings(_forms(inputs), _read(_SETTINGS), _read(_GENERATORS), _read(BESIDE_IMPORTS), len(sys.modules))
 
 
 def _tell_changed(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
@@ -143,4 +149,5 @@ _SETTINGS: Readings = {
     "what the processor stops at": _traps,
     "the processors it may use": _processors,
     "the working directory": os.getcwd,
+    **PROCESS,
 }

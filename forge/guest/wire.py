@@ -13,18 +13,29 @@ COMMANDS, REPLIES, ARENA = 3, 4, 5
 
 COMMAND_HEADER = struct.Struct("!4sI")
 """Kind, and the length of the body that follows."""
-SETUP, GO, TIME = b"SETU", b"GO..", b"TIME"
+SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
 """`SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a plan. `GO` has a
-`GO_BODY`, `TIME` a `TIME_BODY`."""
-GO_BODY = struct.Struct("!QIIIIII4d")
+`GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
+GO_BODY = struct.Struct("!QIIIIIII4d")
 """Call id, function index, first set, how many sets, cycles over them, whether to retain, which of `ELEMENT_TYPES` is
-torch's default type meanwhile, and up to four scalars.
+torch's default type meanwhile, the byte that C's allocator fills memory with (0: none), and up to four scalars.
 
 One cycle gives each set its content, calls, and copies the outputs out, one set after the other. With more of them
 all content is given before the first, and outputs are those of the last, copied out after it.
 
+More cycles that retain are calls on one set, whose outputs' places have one more axis in front: one entry per cycle.
+
 To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
 """
+CHAIN_BODY = struct.Struct("!QIII4d")
+"""Call id, function index (`IDLE`: no call is made), the set to begin with, number of calls, and up to four scalars.
+
+Each call's outputs say which set comes next: see `next_in_chain`.
+"""
+IDLE = 0xFFFFFFFF
+"""A function index that stands for none: what such a release takes is the cost of the path."""
+CHAIN_MULTIPLIER = 0x9E3779B97F4A7C15
+"""Odd constant near 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4)."""
 TIME_BODY = struct.Struct("!QIIIiI4d")
 """Call id, function index, replays of the graph of all sets, how far contents move on, which set's outputs to copy
 out (`NO_SET`: none), whether to replay the last window's graph as it is, and up to four scalars. Only trusted guests
@@ -67,6 +78,8 @@ CHANGED_A_GENERATOR = 15
 """A generator of random numbers that the whole process shares was drawn from, or seeded."""
 CHANGED_AN_OUTPUT = 16
 """An output of an earlier release, which was retained, has been written to."""
+IN_A_DESTINATION = 17
+"""An output lies where the harness copies outputs to: the copy would cost nothing."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -103,6 +116,15 @@ class Record:
     """Of a timed window."""
 
 
+def next_in_chain(total: int, waiting: list[int]) -> int:
+    """Take the next set from those that wait: which one follows from the sum of the last call's output words.
+
+    Both sides of the wall compute it. The sum is modulo 2^64, so that the order of adding is of no account.
+    """
+    mixed = (total * CHAIN_MULTIPLIER) % 2**64 >> 32
+    return waiting.pop(mixed % len(waiting))
+
+
 def pack_command(kind: bytes, body: bytes) -> bytes:
     """Frame a command."""
     return COMMAND_HEADER.pack(kind, len(body)) + body
@@ -128,7 +150,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > CHANGED_AN_OUTPUT:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > IN_A_DESTINATION:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

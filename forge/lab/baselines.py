@@ -7,7 +7,6 @@ import atexit
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -20,12 +19,14 @@ from forge.lab.job import Job
 from forge.lab.trusted import COMPILING, KEPT_AT, trusted_program
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
+from forge.sandbox.folders import HeldFolder
 from forge.sandbox.launch import Bind
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program
 
 COMPILED: set[tuple[object, ...]] = set()
 """What this process's baselines were compiled for."""
+_FOLDERS = "forge-baseline-"
 _OWN_WRAPS = {"none": "module", "compile": "module_compile"}
 
 
@@ -74,10 +75,10 @@ def compiled_folder(job: Job) -> Path:
 
 
 @cache
-def _folder(whose: str) -> Path:
-    outer = Path(tempfile.mkdtemp(prefix=f"forge-baseline-{whose[:40]}"))
-    atexit.register(shutil.rmtree, outer, ignore_errors=True)
-    inside = outer / "inductor"
+def _folder(_whose: str) -> Path:
+    outer = HeldFolder(_FOLDERS)
+    atexit.register(outer.remove)
+    inside = outer.path / "inductor"
     inside.mkdir(mode=0o777)
     inside.chmod(0o777)
     return inside
@@ -91,12 +92,15 @@ def compiled_copy(job: Job) -> Iterator[Path]:
     together choose the same names for what they write. A reference file's guest can write there too: nothing that
     leads elsewhere is followed.
     """
-    with tempfile.TemporaryDirectory(prefix="forge-baseline-", ignore_cleanup_errors=True) as outer:
-        inside = Path(outer) / "inductor"
+    outer = HeldFolder(_FOLDERS)
+    try:
+        inside = outer.path / "inductor"
         shutil.copytree(compiled_folder(job), inside, ignore=_what_leads_elsewhere)
         for path in (inside, *inside.rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield inside
+    finally:
+        outer.remove()
 
 
 def _what_leads_elsewhere(folder: str, names: list[str]) -> set[str]:

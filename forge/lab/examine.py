@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab import artifact, sanitizer, trusted
+from forge.lab import artifact, sanitizer, threads, trusted
 from forge.lab.finding import Failed, Finding, Gate, Passed, result
 from forge.lab.gates import GATES
 from forge.lab.job import Job, Progress
@@ -41,7 +41,7 @@ class Examination:
     """What a person should look at in the sources."""
 
 
-FIRST_GATES = 4
+FIRST_GATES = 5
 """Most candidates that are refused fail at one of these: what takes long and needs no gate is begun after them."""
 Step = Callable[[Job, "_Record", Progress], Failed | None]
 """One part of an examination: it notes what it finds, and returns what ends it."""
@@ -134,10 +134,9 @@ def _verify(job: Job, record: _Record, progress: Progress) -> Failed | None:
 
 def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: Callable[[], None]) -> Failed | None:
     files = artifact.staged_files(job, record.artifact)
-    # freed memory is filled with a pattern, so that reading it before writing shows
     with (
-        staged(job, files, {"MALLOC_PERTURB_": "165"}) as stage,
-        loaded(job, stage, job.limits(job.policy.verify_limit_s)) as probe,
+        staged(job, files, {}) as stage,
+        loaded(job, stage, job.limits(job.policy.verify_limit_s), fills_memory=True) as probe,
     ):
         if isinstance(probe, Failed):
             if job.device == "cuda" and job.operation.own is None:
@@ -156,6 +155,7 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
                 if job.device == "cuda" and gate is GATES[0]:
                     trusted.require_device(job)
                 progress("shrink")
+                probe.unfilled_share = 0.0  # so that reading what was never written shows at each smaller shape
                 return shrink(probe, gate.name, failed)
     return None
 
@@ -178,6 +178,8 @@ class _Aside:
         self.questions: list[Callable[[Job, tuple[ArtifactFile, ...]], Answer]] = [_own_tests]
         if sanitizer.applies(job):
             self.questions.insert(0, _sanitized)
+        if threads.applies(job):
+            self.questions.insert(0, _threads)
         if job.device == "cuda":
             self.questions.insert(0, _planned)
 
@@ -208,6 +210,10 @@ class _Aside:
 
 def _planned(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
     return "plan", *examine_plan(job, artifact.staged_files(job, built))
+
+
+def _threads(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+    return "threads", threads.examine(job, artifact.staged_files(job, built)), ()
 
 
 def _sanitized(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:

@@ -21,9 +21,8 @@ from forge.lab.own_tests import own_benchmark_claims
 from forge.lab.probe import Probe
 from forge.lab.subject import arena_bytes
 from forge.sandbox.arena import Arena
-from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile, Refused
-from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.session import IDLE, GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
@@ -43,7 +42,15 @@ def harness(*operands):
         _kept.extend(torch.empty(sizes, dtype=getattr(torch, name), device=device) for sizes, name in {outputs})
     return tuple(_kept) if len(_kept) > 1 else _kept[0] if _kept else None
 """
-"""Returns the same tensors every time: what remains is the cost of the path itself."""
+"""Returns the same tensors every time: what remains on a device is the cost of the path itself."""
+
+
+class RivalFailedError(Exception):
+    """The promoted kernel failed, or answered wrongly, while it was timed: it is no baseline."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.reason.message)
+        self.failed = failed
 
 
 class GuestSet:
@@ -122,7 +129,8 @@ class GuestFactory:
                     return opened
                 probe = _trusted(opened, f"the side {names[0]!r}")
                 for index, name in enumerate(names):
-                    guests.add(name, probe, index)
+                    idle = name == HARNESS and self._job.device == "cpu"
+                    guests.add(name, probe, IDLE if idle else index)
             return guests
         except BaseException:
             stack.close()
@@ -131,13 +139,13 @@ class GuestFactory:
     def _wanted(self) -> list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]]:
         """Each side alone, for what else a process has loaded slows it down; the path beside both of the control."""
         job = self._job
-        # times on a device have no copy in them, and so no path to tell apart
-        path = (GuestFunction("harness.py", HARNESS),) if job.device == "cpu" else ()
+        # on a processor the path is a release without calls, and needs no function
+        path = (GuestFunction("harness.py", HARNESS),) if job.device == "cuda" else ()
         control = baseline_function(job, CONTROL_KIND), *path
         others = [kind for kind in job.baselines if kind != CONTROL_KIND]
         wanted: list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]] = [
             ((CANDIDATE,), self._candidate, (GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),)),
-            ((CONTROL_KIND, *([HARNESS] if path else [])), self._baseline, control),
+            ((CONTROL_KIND, HARNESS), self._baseline, control),
             *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
             ((CONTROL,), self._baseline, control),
         ]
@@ -155,7 +163,7 @@ class GuestFactory:
         job = self._job
         arena = Arena(arena_bytes(job))
         stack.callback(arena.close)
-        limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
+        limits = job.limits(WHOLE_LIMIT_S)
         session = stack.enter_context(
             Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
         )
@@ -173,6 +181,7 @@ class GuestFactory:
             policy=job.policy,
             entry=functions[0].entry_point,
             device=job.device,
+            interpreted=job.interpreted,
         )
         for index in range(len(functions)):
             called = probe.call([probe.case(probe.shape)], function=index)

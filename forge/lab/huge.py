@@ -43,12 +43,13 @@ def ask(probe: Probe) -> str | Failed:
     shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
     if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.operand_bytes(shape, probe.dtype)):
         return "past 2^31 bytes not asked (memory)"
-    case = _repeated(probe, shape)
+    case = repeated(probe, shape, rows_drawn(probe.operation, shape))
     observed = probe.call([case])
     if isinstance(observed, Failed):
         return observed
     rows = shape[probe.operation.row_axis]
-    wrong = probe.judge(_at_rows(probe, observed[0], boundary))[1]
+    chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), rows - 2, rows - 1]
+    wrong = probe.judge(at_rows(probe, observed[0], chosen))[1]
     if wrong is None:
         return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
     return _named(wrong, rows)
@@ -79,10 +80,11 @@ def _host_has(size_bytes: int) -> bool:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
 
 
-def _repeated(probe: Probe, shape: dict[str, int]) -> Case:
+def repeated(probe: Probe, shape: dict[str, int], count: int) -> Case:
+    """A case of which so many rows are drawn, and the others repeat them."""
     import torch
 
-    rows, count = probe.operation.row_axis, rows_drawn(probe.operation, shape)
+    rows = probe.operation.row_axis
     drawn = probe.case({**shape, rows: count})
     index = torch.arange(shape[rows]) % count
     inputs = tuple(
@@ -92,13 +94,11 @@ def _repeated(probe: Probe, shape: dict[str, int]) -> Case:
     return dataclasses.replace(drawn, shape=shape, inputs=inputs)
 
 
-def _at_rows(probe: Probe, observed: Observed, boundary: int) -> Observed:
-    """The call as if it had been made of a few rows alone: the first, the last, and those around the boundary."""
+def at_rows(probe: Probe, observed: Observed, chosen: list[int]) -> Observed:
+    """The call as if it had been made of a few rows alone."""
     import torch
 
     operation, rows = probe.operation, probe.operation.row_axis
-    count = observed.case.shape[rows]
-    chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), count - 2, count - 1]
     index = torch.tensor(chosen)
     inputs, outputs = (
         tuple(

@@ -19,8 +19,9 @@ from forge.sandbox.reply import ArtifactFile
 Progress = Callable[[str], None]
 BESIDE_A_GPU = 8
 """Threads of a guest whose work is done by a GPU: more would only get into each other's way."""
-FEWEST_PROCESSORS = 16
-"""A guest's processor time is limited as if it had so many at least: its wall time is the limit that counts."""
+GUEST_CPU_S = 7200
+"""Processor seconds of every guest: the same where a candidate is verified and where it is timed, for it can read it.
+The wall time is the limit that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +83,7 @@ class Job:
 
     def limits(self, wall_s: float, *, shadow: bool = False) -> Limits:
         """What one guest of this job may use in `wall_s` seconds."""
-        cpu_s = int(wall_s * max(FEWEST_PROCESSORS, self.threads))
-        return Limits(wall_s=wall_s, cpu_s=cpu_s, memory_bytes=self.policy.memory_limit_bytes, shadow=shadow)
+        return Limits(wall_s=wall_s, cpu_s=GUEST_CPU_S, memory_bytes=self.policy.memory_limit_bytes, shadow=shadow)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -7,6 +7,7 @@ is what stood there when the clock stopped, since the guest stands still from th
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -26,10 +27,16 @@ from forge.lab.refusal import forbidden, no_answer, other_strides, replayed, wro
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
-from forge.sandbox.session import Session, Window
+from forge.sandbox.session import IDLE, Session, Window, next_in_chain
 
 if TYPE_CHECKING:
     import torch
+
+
+FILLING = 0xA5
+"""Byte that C's allocator fills memory with: no usual number, as the whole of a float or an index."""
+UNFILLED_SHARE = 0.25
+"""Share of a verification's releases that find memory as it is."""
 
 
 class Probe:
@@ -49,6 +56,7 @@ class Probe:
         device: Literal["cpu", "cuda"] = "cpu",
         claimed: tuple[ClaimableLayout, ...] = (),
         interpreted: bool = False,
+        fills_memory: bool = False,
     ) -> None:
         self.operation = operation
         self.shape = shape
@@ -59,13 +67,17 @@ class Probe:
         self.device = device
         self.claimed = claimed
         self.interpreted = interpreted
+        self._fills_memory = fills_memory
+        self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
-        self.seeds: list[int] = []
+        self.seeds = [_seed()]
+        self.lot = random.Random(self.seeds[0])  # noqa: S311 (seeded by the system's; the guest sees few of its bits)
+        """Draws shapes and orders; its seed is the first that is recorded, once a verdict stands."""
         self._session = session
         self._arena = arena
         self._answered = Answered()
         self._sets: tuple[SlotSet, ...] = ()
-        self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement] | None = None
+        self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 
     def case(
         self,
@@ -75,7 +87,7 @@ class Probe:
         scalars: tuple[float, ...] | None = None,
     ) -> Case:
         """Draw a new case from the host's randomness."""
-        seed = int.from_bytes(os.urandom(6), "big")
+        seed = _seed()
         self.seeds.append(seed)
         inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
         return Case(shape, kind, seed, inputs, scalars or tuple(self.operation.scalars.values()))
@@ -103,23 +115,27 @@ class Probe:
         return self._session.finish(patience_s)
 
     def forms(
-        self, shape: Mapping[str, int], placement: Placement = PLAIN
+        self, shape: Mapping[str, int], placement: Placement = PLAIN, *, answers: int = 0
     ) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
-        """The forms of inputs and outputs at a shape."""
+        """The forms of inputs and outputs at a shape; with `answers`, outputs have so many entries in front."""
         inputs = tuple(placement.form(self.operation, spec, shape, self.dtype) for spec in self.operation.inputs)
-        outputs = tuple(Form(spec.sizes(shape), spec.element_type(self.dtype)) for spec in self.operation.returned)
+        front = (answers,) if answers else ()
+        returned = self.operation.returned
+        outputs = tuple(Form((*front, *spec.sizes(shape)), spec.element_type(self.dtype)) for spec in returned)
         return inputs, outputs
 
     def fits(self, shape: Mapping[str, int], count: int) -> bool:
         """Whether `count` sets of this shape fit into the arena."""
         return count * set_bytes(*self.forms(shape)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
 
-    def lay_out(self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN) -> Refused | None:
+    def lay_out(
+        self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0
+    ) -> Refused | None:
         """Give `count` sets their places; the same request again keeps tensors and addresses as they are."""
-        wanted = (tuple(sorted(shape.items())), count, placement)
+        wanted = (tuple(sorted(shape.items())), count, placement, answers)
         if wanted == self._laid_out:
             return None
-        self._sets = self._arena.lay_out(count, *self.forms(shape, placement))
+        self._sets = self._arena.lay_out(count, *self.forms(shape, placement, answers=answers))
         answer = self._session.lay_out(
             self._sets,
             scalars=len(self.operation.scalars),
@@ -143,9 +159,12 @@ class Probe:
         placement: Placement = PLAIN,
         default_type: DType = "fp32",
     ) -> tuple[Observed, ...] | Failed:
-        """Make one call per case and cycle, in one release; all cases share a shape and scalars."""
-        count = len(cases)
-        refused = self.lay_out(cases[0].shape, sets or count, placement)
+        """Make one call per case and cycle, in one release; all cases share a shape and scalars.
+
+        Cycles that retain have one case; what is observed are all answers to it, along one more axis in front.
+        """
+        count, answers = len(cases), cycles if retain and cycles > 1 else 0
+        refused = self.lay_out(cases[0].shape, sets or count, placement, answers=answers)
         if refused is not None:
             return no_answer(refused, placement, cases[0])
         used = self._sets[first : first + count]
@@ -154,12 +173,60 @@ class Probe:
             for slot in slots.outputs:
                 self._arena.poison(slot)
         answer = self._session.release(
-            function, first, count, cases[0].scalars, cycles=cycles, retain=retain, default_type=default_type
+            function,
+            first,
+            count,
+            cases[0].scalars,
+            cycles=cycles,
+            retain=retain,
+            default_type=default_type,
+            filling=self._filling(),
         )
         if isinstance(answer, Refused):
             return no_answer(answer, placement, cases[0])
         self.calls += count * cycles
         return self._watch(cases, used, answer)
+
+    def _filling(self) -> int:
+        """The byte that memory is filled with during a release; 0 where it isn't.
+
+        Timed calls find memory as it is. So do some of a verification, at random: a candidate can't tell by it
+        whether its calls are timed.
+        """
+        if not self._fills_memory or (self.calls and random.SystemRandom().random() < self.unfilled_share):
+            return 0
+        return FILLING
+
+    def chain(self, cases: Sequence[Case], *, first: int, count: int, function: int) -> tuple[Observed, ...] | Failed:
+        """Make `count` calls, the first on the case `first`, each next one on the case that the last outputs lead to.
+
+        No call can be made before the one before it is done, and most cases are never asked: answering all of them at
+        once is no gain. The time of each is that of all together.
+        """
+        refused = self.lay_out(cases[0].shape, len(cases))
+        if refused is not None:
+            return no_answer(refused, PLAIN, cases[0])
+        each(self._write, zip(cases, self._sets, strict=True), few=1)
+        for slots in self._sets:
+            for slot in slots.outputs:
+                self._arena.poison(slot)
+        answer = self._session.chain(function, first, count, cases[0].scalars)
+        if isinstance(answer, Refused):
+            return no_answer(answer, PLAIN, cases[0])
+        if function == IDLE:
+            return (Observed(cases[first], (), answer.elapsed_ns),)
+        self.calls += count
+        order = self._followed(first, count)
+        return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
+
+    def _followed(self, first: int, count: int) -> list[int]:
+        """The sets of a chain, by the outputs that stand there now."""
+        order, waiting = [first], [index for index in range(len(self._sets)) if index != first]
+        while len(order) < count:
+            slots = self._sets[order[-1]]
+            total = sum(self._arena.word_sum(slot) for slot in slots.outputs or slots.inputs)
+            order.append(next_in_chain(total, waiting))
+        return order
 
     def capture(self) -> bytes | Refused:
         """Have the guest list one call on what the layout's first set holds; what it hands over is untrusted."""
@@ -238,6 +305,8 @@ class Probe:
 
     def wrong(self, observed: Observed) -> Failed | None:
         """Judge quickly a call with normal values: in full where it isn't plainly right. It isn't remembered."""
+        if observed.case.kind != "normal":
+            return self.judge(observed)[1]
         one = beside_the_oracle(observed, self.device)
         expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
         plain = all(
@@ -248,7 +317,7 @@ class Probe:
         return None if plain else self.judge(observed)[1]
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
-        """The first of many calls with normal values that is wrong."""
+        """The first of many calls that is wrong."""
         return next(filter(None, map(self.wrong, observed)), None)
 
     def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
@@ -298,3 +367,7 @@ class Probe:
             )
             for spec, got, expected, baseline in given
         ]
+
+
+def _seed() -> int:
+    return int.from_bytes(os.urandom(6), "big")

@@ -1,9 +1,10 @@
 """Device time by graph replay: paired, interleaved, over fresh launchers and contexts.
 
 For GPU candidates with a launch plan. A round times every side once, in an order drawn anew, each by one window of
-its own graph over the same operands, which are others in each round. Of the candidate's windows those that the lot
-falls on are judged, and each pair's last, by one set that the lot falls on. The launcher's events are believed inside
-the host's own envelope: the slope of the host's time over two numbers of replays.
+its own graph over the same operands, which are others in each round. Half of the windows of the candidate and of the
+promoted kernel are judged, drawn at random, by one set each, also drawn at random. After the rounds, windows like
+those that were timed have the values that gates ask in half of their sets, and are judged as well. The launcher's
+events are believed inside the host's own envelope: the slope of the host's time over two numbers of replays.
 """
 
 import random
@@ -17,10 +18,11 @@ from forge.lab.blocks import Blocks
 from forge.lab.device_guests import DeviceGuests, DeviceSide, open_device_guests, sets_in_turn
 from forge.lab.each import each
 from forge.lab.finding import Failed
-from forge.lab.guests import CANDIDATE
+from forge.lab.guests import CANDIDATE, PROMOTED, RivalFailedError
 from forge.lab.job import Job, Progress
-from forge.lab.observed import Case, Observed
+from forge.lab.observed import Case
 from forge.lab.roofline import write_back_ns
+from forge.lab.timing import hard_kinds
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Returned
 from forge.sandbox.session import Window
@@ -36,6 +38,11 @@ JUDGED_SHARE = 0.5
 so can't be right there alone. One set each of many windows finds more than many sets of a few: of 24 rounds in five
 pairs 65 are asked, and a candidate that skips one call in twenty, however spread, is missed with a chance of 0.95^65,
 4 %; the confirmation asks as many again."""
+HARD_WINDOWS = 6
+"""Number of judged windows per pair with the values that gates ask. Of five pairs and a confirmation, sixty: one kind
+of ten that is answered wrongly is missed with a chance of 0.9^60, 0.2 %."""
+HARD_DRAWN = 16
+"""Number of different sets of such values. Drawing one takes long, and a window has up to 512 sets."""
 _SLOPE_WINDOWS = 3
 _SLOPE_NS = 30_000_000
 
@@ -79,7 +86,27 @@ def measure_replays(
     rng: random.Random,
     progress: Progress,
 ) -> Replays | Failed:
-    """Time a plan and its baselines over fresh pairs of processes; raise EnvironmentUnfit if a baseline fails."""
+    """Time a plan and its baselines over fresh pairs of processes.
+
+    A promoted kernel that answers wrongly is left out, and measuring begins anew. Raise EnvironmentUnfit if another
+    baseline fails.
+    """
+    try:
+        return _measure(job, captured, rival, ceilings=ceilings, rng=rng, progress=progress)
+    except RivalFailedError as wrong:
+        progress(f"the promoted kernel is left out, for it failed while it was timed: {wrong}")
+        return _measure(job, captured, None, ceilings=ceilings, rng=rng, progress=progress)
+
+
+def _measure(
+    job: Job,
+    captured: Captured,
+    rival: Captured | None,
+    *,
+    ceilings: Ceilings,
+    rng: random.Random,
+    progress: Progress,
+) -> Replays | Failed:
     pairs: list[_Pair] = []
     cases: list[Case] = []
     with open_device_guests(job, captured, rival, progress=progress) as opened:
@@ -166,38 +193,41 @@ class _Pair:
             order, roll = list(self._guests.sides), self._rng.randrange(1, 2**31)
             self._rng.shuffle(order)
             for side in order:
-                judged = side == CANDIDATE and self._rng.random() < JUDGED_SHARE
+                judged = side in self._judged_sides and self._rng.random() < JUDGED_SHARE
                 timed = self._window(side, roll=roll, judged=judged)
-                failed = timed if isinstance(timed, Failed) else self._wrong(timed[1])
-                if isinstance(timed, Failed) or failed is not None:
-                    return failed
-                measured[side] = timed[0].device_ns
+                if isinstance(timed, Failed):
+                    return timed
+                measured[side] = timed.device_ns
             self.blocks.add({side: measured[side] for side in self._guests.sides})
         self.blocks.close()
-        return self._hold_against_the_host() or self._judge()
+        return self._hold_against_the_host() or self._judge_hard_values()
+
+    @property
+    def _judged_sides(self) -> tuple[str, ...]:
+        return tuple(side for side in (CANDIDATE, PROMOTED) if side in self._guests.sides)
 
     def _window(
-        self,
-        side: str,
-        *,
-        roll: int = 0,
-        repeats: int = 1,
-        judged: bool = False,
-        again: bool = False,
-    ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
+        self, side: str, *, roll: int = 0, repeats: int = 1, judged: bool = False, again: bool = False
+    ) -> Returned | Failed:
+        """Time one window; where it is judged, a wrong answer fails as a call does that isn't answered."""
         one: DeviceSide = self._guests.sides[side]
         copied = self._rng.randrange(len(self._cases)) if judged else None
         window = Window(repeats=repeats, roll=roll, copied=copied, again=again)
         timed = one.probe.time(one.function, window, self._cases)
-        if isinstance(timed, Failed) and not one.candidates:
+        failed = timed if isinstance(timed, Failed) else one.probe.first_wrong(timed[1])
+        if failed is not None and side == PROMOTED:
+            raise RivalFailedError(failed)
+        if failed is not None and not one.candidates:
             raise EnvironmentUnfit(
-                f"the side {side!r} failed while it was timed: {timed.reason.message}; {timed.log[-300:]}"
+                f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}"
             )
-        if not isinstance(timed, Failed) and timed[0].device_ns <= 0:
+        if failed is not None:
+            return failed
+        assert not isinstance(timed, Failed), "taken as failed above"
+        if timed[0].device_ns <= 0:
             raise EnvironmentUnfit(f"the side {side!r} took no time by the device's events")
-        if not isinstance(timed, Failed):
-            self.device_ns += timed[0].device_ns
-        return timed
+        self.device_ns += timed[0].device_ns
+        return timed[0]
 
     def _hold_against_the_host(self) -> Failed | None:
         """The host's slope for the candidate against its events; beyond the envelope one of the two is wrong.
@@ -216,8 +246,8 @@ class _Pair:
                 timed = self._window(CANDIDATE, repeats=repeats, again=True)
                 if isinstance(timed, Failed):
                     return timed
-                taken.append(timed[0].elapsed_ns)
-                replayed_ns.append(timed[0].device_ns)
+                taken.append(timed.elapsed_ns)
+                replayed_ns.append(timed.device_ns)
         slope_ns = (min(times[1 + more]) - min(times[1])) / more
         spread = (statistics.median(times[1 + more]) - min(times[1 + more])) / (more * window_ns)
         by_events_ns = statistics.median(replayed_ns)
@@ -234,13 +264,18 @@ class _Pair:
             reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"
         )
 
-    def _judge(self) -> Failed | None:
-        """The candidate's last window, with contents moved on by a number drawn now."""
-        roll = self._rng.randrange(1, 2**31)
-        timed = self._window(CANDIDATE, roll=roll, judged=True)
-        if isinstance(timed, Failed):
-            return timed
-        return self._wrong(timed[1])
-
-    def _wrong(self, observed: tuple[Observed, ...]) -> Failed | None:
-        return self._guests.sides[CANDIDATE].probe.first_wrong(observed)
+    def _judge_hard_values(self) -> Failed | None:
+        """Windows like those that were timed, in which half of the sets have values that gates ask."""
+        probe = self._guests.sides[CANDIDATE].probe
+        kinds = hard_kinds(probe)
+        drawn = [self._rng.choice(kinds) for _ in range(HARD_DRAWN)]
+        hard = each(lambda kind: probe.case(probe.shape, kind), drawn, few=1)
+        self._cases = [self._rng.choice(hard) if self._rng.random() < 0.5 else case for case in self._cases]
+        for side in self._judged_sides:
+            if self._guests.sides[side].probe.fill(self._cases) is not None:
+                raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
+            for _ in range(HARD_WINDOWS):
+                timed = self._window(side, judged=True)
+                if isinstance(timed, Failed):
+                    return timed
+        return None

@@ -17,6 +17,7 @@ from forge.domain.source_finding import FindingKind, SourceFinding
 from forge.domain.task import LanguageName
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.long_tokens import too_long
 from forge.lab.triage import triage
 from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.names import Names
@@ -78,6 +79,8 @@ def parse_kernel(kernel: str) -> ast.Module | Failed:
     declared = _declared_encoding(kernel)
     if declared != "utf-8":
         return _failed("STATIC_POLICY", f"kernel.py says that its text is {declared!r}, expected 'utf-8': save it so")
+    if long := too_long(kernel):
+        return _failed("STATIC_POLICY", f"kernel.py, {long}")
     try:
         with warnings.catch_warnings(action="ignore"):  # what the parser finds odd is the candidate's own affair
             return ast.parse(kernel, filename="kernel.py")

@@ -9,21 +9,43 @@ mean(R_p) +- t(0.975, k - 1) sd(R_p) / sqrt(k).
 import math
 import statistics
 from collections.abc import Sequence
+from functools import cache
 
 from forge.domain.evidence import Interval, Timing
 from forge.domain.policy import TimingAuthority
 
-# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; any statistics text, to three decimals.
-_T_975 = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
+COVERED = 0.95
+"""Share of Student's t between the interval's two ends: 2.5 % lie beyond each."""
 
 
+@cache
 def t_975(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t; beyond 30 degrees the value for 30, which is on the safe side."""
-    return _T_975[min(degrees, len(_T_975)) - 1]
+    """The 97.5 % quantile of Student's t for any whole number of degrees of freedom, to the last bits of a float.
+
+    Bisects the angle atan(t / sqrt(degrees)). Raise ValueError for less than one degree.
+    """
+    if degrees < 1:
+        raise ValueError(f"{degrees} degrees of freedom: expected at least 1")
+    low, high = 0.0, math.pi / 2
+    while low < (middle := (low + high) / 2) < high:
+        if _inside(middle, degrees) < COVERED:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(degrees) * math.tan(high)
+
+
+def _inside(angle: float, degrees: int) -> float:
+    """The probability that |T| < sqrt(degrees) tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = degrees % 2
+    term = cosine if odd else 1.0
+    terms: list[float] = []
+    for step in range(1 + odd, degrees, 2):
+        terms.append(term)
+        term *= cosine * cosine * step / (step + 1)
+    total = sine * math.fsum(terms)
+    return 2 / math.pi * (angle + total) if odd else total
 
 
 def pair_ratios(baseline_ns: Sequence[Sequence[float]], other_ns: Sequence[Sequence[float]]) -> list[float]:

@@ -62,13 +62,24 @@ def staged(
 
 
 @contextmanager
-def loaded(job: Job, stage: Stage, limits: Limits, function: GuestFunction | None = None) -> Iterator[Probe | Failed]:
+def loaded(
+    job: Job,
+    stage: Stage,
+    limits: Limits,
+    function: GuestFunction | None = None,
+    *,
+    threads: int | None = None,
+    fills_memory: bool = False,
+) -> Iterator[Probe | Failed]:
     """A guest that has loaded the candidate (or another function of its stage), or why it hasn't."""
     arena = Arena(arena_bytes(job))
     try:
-        with Session(stage, arena, limits=limits, threads=job.threads) as session:
+        with Session(stage, arena, limits=limits, threads=threads or job.threads) as session:
             answer = session.load((function or GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),))
-            yield _not_loaded(job, answer) if isinstance(answer, Refused) else _probe(job, session, arena)
+            if isinstance(answer, Refused):
+                yield _not_loaded(job, answer)
+            else:
+                yield _probe(job, session, arena, fills_memory=fills_memory)
     finally:
         arena.close()
 
@@ -81,7 +92,7 @@ def _not_loaded(job: Job, refused: Refused) -> Failed:
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
-def _probe(job: Job, session: Session, arena: Arena) -> Probe:
+def _probe(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> Probe:
     return Probe(
         session,
         arena,
@@ -94,4 +105,5 @@ def _probe(job: Job, session: Session, arena: Arena) -> Probe:
         device=job.device,
         claimed=job.metadata.layouts,
         interpreted=job.interpreted,
+        fills_memory=fills_memory,
     )

@@ -47,9 +47,9 @@ GROUPS: dict[Group, frozenset[str]] = {
         }
     ),
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
-    "human": frozenset({"HumanDecided", "LessonAccepted"}),
+    "human": frozenset({"HumanDecided", "LessonAccepted", "LedgerKeyAdopted"}),
     "opening": frozenset({"LedgerOpened"}),
-    "signed": frozenset({"CheckpointPublished", "LedgerKeyAdopted", "LedgerKeyRotated"}),
+    "signed": frozenset({"CheckpointPublished", "LedgerKeyRotated"}),
     "moved": frozenset({"LedgerImported", "LedgerRestored"}),
 }
 

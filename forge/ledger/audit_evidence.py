@@ -1,7 +1,7 @@
 """The audit's second half: the bytes that events name must be there and be what the name says.
 
-Not every field called `*_sha256` names stored bytes: a policy's or an environment's digest needs none. Those
-that do are listed here and must exist; any other whose bytes happen to be stored must still hash to its name.
+Not every field called `*_sha256` names stored bytes: an environment's digest needs none. Those that do are listed
+in `audit_named` and must exist; any other whose bytes happen to be stored must still hash to its name.
 """
 
 import hashlib
@@ -13,26 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
 
+from forge.ledger.audit_named import BLOB_FIELDS, PIECE_FIELDS, is_listing, listed_blobs, required_blobs
 from forge.ledger.audit_report import Problem
-
-BLOB_FIELDS: dict[str, tuple[str, ...]] = {
-    "TaskCreated": ("task.held_out_sha256",),
-    "RunStarted": ("policy_sha256",),
-    "PromptRendered": ("rendered_sha256",),
-    "CandidateSubmitted": ("files.files[].sha256",),
-    "CandidateRejected": ("counterexample_sha256", "report_sha256"),
-    "CandidateVerified": ("report_sha256", "artifact_sha256"),
-    "BenchmarkRecorded": ("report_sha256", "workloads[].samples_sha256"),
-    "BenchmarkFailed": ("report_sha256", "workloads[].samples_sha256"),
-    "KernelPromoted": ("files[].sha256",),
-    "RunSealed": ("manifest_sha256",),
-}
-"""Type -> its payload's fields that name stored bytes; null where the type allows it."""
-_SINCE_VERSION = {("CandidateRejected", "report_sha256"): 2}
-"""Fields that older payloads of their type don't have."""
-PIECE_FIELDS = {"KernelRevoked": ("evidence[]",)}
-"""Type -> fields of whose values only some name stored bytes: those that begin with `sha256:`."""
-_PIECE = "sha256:"
 
 _NAMING = frozenset(name.encode() for name in ("RunSealed", *BLOB_FIELDS, *PIECE_FIELDS))
 _DIGEST_KEY = re.compile(rb'sha256":["[]')
@@ -45,12 +27,13 @@ _CHUNK_BYTES = 1 << 20
 class Evidence:
     """The blobs and run directories under one `forge_runs`; a blob named often is hashed once."""
 
-    def __init__(self, runs: Path, *, run_folders: bool = True) -> None:
+    def __init__(self, runs: Path, *, own: bool = True) -> None:
         self._runs = runs
-        self._run_folders = run_folders
-        """Whether sealed runs are expected here: those of another ledger aren't."""
+        self._own = own
+        """Whether sealed runs, and what stored listings name, are expected here: those of another ledger aren't."""
         self._seen: dict[str, str | None] = {}
         self._told: set[str] = set()
+        self._listed: set[tuple[str, str]] = set()
 
     def asks(self, kind: object, payload: bytes) -> bool:
         """Whether such an event can name any bytes: only then need its payload be read."""
@@ -65,7 +48,7 @@ class Evidence:
                 found.append(Problem(seq, f"blob {field}", digest, str(self._found(digest))))
                 named.add(digest)
         self._told |= named
-        if type_name == "RunSealed" and self._run_folders:
+        if type_name == "RunSealed" and self._own:
             found += self._run_problems(seq, payload)
         return found
 
@@ -79,17 +62,24 @@ class Evidence:
         ]
 
     def _required(self, seq: int, type_name: str, version: int, payload: Mapping[str, object]) -> Iterator[Problem]:
-        for field, digest in required_blobs(type_name, version, payload):
+        pending = list(required_blobs(type_name, version, payload))
+        while pending:
+            field, digest = pending.pop(0)
             actual = self._found(digest)
             if actual != digest:
                 yield Problem(seq, f"blob {field}", digest, actual or "missing")
+            elif self._own and is_listing(field) and (field, digest) not in self._listed:
+                self._listed.add((field, digest))
+                pending += listed_blobs(field, self._path(digest).read_bytes())
 
     def _found(self, digest: str) -> str | None:
         """The digest of the bytes stored under `digest`; None if there are none."""
         if digest not in self._seen:
-            path = self._runs / "cas" / digest[:2] / digest
-            self._seen[digest] = _sha256_of(path) if _DIGEST.fullmatch(digest) else None
+            self._seen[digest] = _sha256_of(self._path(digest)) if _DIGEST.fullmatch(digest) else None
         return self._seen[digest]
+
+    def _path(self, digest: str) -> Path:
+        return self._runs / "cas" / digest[:2] / digest
 
     def _run_problems(self, seq: int, payload: Mapping[str, object]) -> Iterator[Problem]:
         run_id, expected = str(payload.get("run_id")), str(payload.get("manifest_sha256"))
@@ -97,6 +87,9 @@ class Evidence:
         folder = self._runs / run_id
         if folder.parent != self._runs or run_id.startswith("."):
             yield Problem(seq, what, "the name of a folder", run_id)
+            return
+        if folder.is_symlink():
+            yield Problem(seq, what, "a folder", "a symbolic link")
             return
         manifest = _sha256_of(folder / _MANIFEST)
         if manifest != expected:
@@ -108,34 +101,6 @@ class Evidence:
             wanted, actual = listed.get(name, "no such file"), present.get(name, "missing")
             if wanted != actual:
                 yield Problem(seq, f"{what}/{name}", wanted, actual)
-
-
-def required_blobs(type_name: str, version: int, payload: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Field and digest of each blob that must be stored for such an event, written in that schema version."""
-    for field in BLOB_FIELDS.get(type_name, ()):
-        if version < _SINCE_VERSION.get((type_name, field), 1):
-            continue
-        for digest in _values(payload, field.split(".")):
-            if digest is not None:
-                yield field, str(digest)
-    for field in PIECE_FIELDS.get(type_name, ()):
-        for piece in _values(payload, field.split(".")):
-            if str(piece).startswith(_PIECE):
-                yield field, str(piece).removeprefix(_PIECE)
-
-
-def _values(node: object, path: list[str]) -> Iterator[object]:
-    """The values at a dotted path; `name[]` is each item of a list, a missing field a missing blob."""
-    if not path:
-        yield node
-        return
-    name, _, each = path[0].partition("[")
-    child = node.get(name, "no such field") if isinstance(node, dict) else "no such field"
-    if each and isinstance(child, list):
-        for item in child:
-            yield from _values(item, path[1:])
-    else:
-        yield from _values(child, path[1:]) if isinstance(child, dict) or len(path) == 1 else [child]
 
 
 def _digest_fields(node: Mapping[str, object] | list[object], name: str = "") -> Iterator[tuple[str, str]]:

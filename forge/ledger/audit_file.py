@@ -24,18 +24,19 @@ _FOREIGN_TRIGGERS = (
     "foreign_event_refuses_delete",
     "foreign_event_refuses_update",
 )
-_OTHERS_TABLES = (b"alembic_version", b"sqlite_stat", b"_litestream_")
-"""Tables that tools keep in the file; they and their indexes say nothing about history."""
 _MIGRATIONS = b"alembic_version"
-_MIGRATIONS_SCHEMA = [
-    (b"index", b"sqlite_autoindex_alembic_version_1", _MIGRATIONS, b""),
-    (
-        *(b"table", _MIGRATIONS, _MIGRATIONS),
-        b"CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n"
-        b"\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)",
-    ),
-]
-"""The migrations' own table, where it is: an edit of it is an edit of the file."""
+_OTHERS_TABLES = (_MIGRATIONS, b"sqlite_stat", b"_litestream_")
+"""Tables that tools keep in the file; they and their indexes say nothing about history."""
+_OTHERS_SCHEMA = {
+    b"sqlite_autoindex_alembic_version_1": b"",
+    _MIGRATIONS: b"CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n"
+    b"\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)",
+    b"sqlite_stat1": b"CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    b"sqlite_stat4": b"CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+    b"_litestream_seq": b"CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+    b"_litestream_lock": b"CREATE TABLE _litestream_lock (id INTEGER)",
+}
+"""Name -> how the tool makes it. Anything else under these names is an edit of the file."""
 FORMATS = {
     1: ("713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45", _TRIGGERS),
     2: ("7acf4860416768494445484b5fb826bf5ce8f59472951d678d483c7e6cb2e96c", _TRIGGERS + _TREE_TRIGGERS),
@@ -58,7 +59,7 @@ def file_problems(connection: sqlite3.Connection) -> list[Problem]:
         return [*found, Problem(None, "format", f"1 to {max(FORMATS)}", str(version))]
     schema_sha256, expected = FORMATS[version]
     digest = hashlib.sha256()
-    triggers, migrations = set(), []
+    triggers, others = set(), dict[bytes, bytes]()
     query = (
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
         "WHERE typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
@@ -68,16 +69,30 @@ def file_problems(connection: sqlite3.Connection) -> list[Problem]:
         if kind == b"trigger":
             triggers.add(name.decode())
         elif kind in (b"table", b"index") and table.startswith(_OTHERS_TABLES):
-            if table.startswith(_MIGRATIONS):
-                migrations.append((kind, name, table, sql))
+            others[name] = sql
             continue
         digest.update(b"".join(field + b"\x00" for field in (kind, name, table, sql)))
     found += [Problem(None, f"trigger {name}", "present", "missing") for name in expected if name not in triggers]
     if digest.hexdigest() != schema_sha256 and not found:
         found.append(Problem(None, "schema", schema_sha256, digest.hexdigest()))
-    if migrations not in ([], _MIGRATIONS_SCHEMA):
-        found.append(Problem(None, "schema of alembic_version", "as the migrations make it", repr(migrations)[:200]))
-    return found
+    return found + _problems_of_others(connection, others, version)
+
+
+def _problems_of_others(connection: sqlite3.Connection, others: dict[bytes, bytes], version: int) -> list[Problem]:
+    """Tables that no tool makes so, and a record of migrations that isn't that of the file's format."""
+    found = [
+        Problem(None, f"schema of {name.decode()}", repr(_OTHERS_SCHEMA.get(name, "no such table")), repr(sql)[:200])
+        for name, sql in others.items()
+        if _OTHERS_SCHEMA.get(name) != sql
+    ]
+    if found:
+        return found
+    wanted = [(b"%04d" % version,)]
+    known = _MIGRATIONS in others
+    rows = (
+        connection.execute("SELECT version_num FROM alembic_version LIMIT 2").fetchall() if known else "no such table"
+    )
+    return [] if rows == wanted else [Problem(None, "alembic_version", repr(wanted), repr(rows)[:200])]
 
 
 def page_problems(connection: sqlite3.Connection) -> list[Problem]:

@@ -43,7 +43,7 @@ class Imported:
         return found
 
     def _problems_of(self, connection: sqlite3.Connection, ledger_id: str, said: Sequence[Import]) -> list[Problem]:
-        evidence = Evidence(self._runs, run_folders=False) if self._runs is not None else None
+        evidence = Evidence(self._runs, own=False) if self._runs is not None else None
         reading = Reading(evidence)
         sizes = {size for _, payload in said if (size := _size(payload)) is not None}
         query = f"SELECT payload FROM foreign_event WHERE ledger_id = ? AND type IN ({SPEAKING_OF_SIZES})"  # noqa: S608

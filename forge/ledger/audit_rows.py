@@ -12,7 +12,7 @@ from forge.ledger.audit_envelope import COLUMNS, AuditedRow, derived_hash, hex_o
 from forge.ledger.audit_evidence import Evidence
 from forge.ledger.audit_outline import Outlines
 from forge.ledger.audit_payload import canonical_text, quick_document
-from forge.ledger.audit_report import AuditReport, CheckpointVerdict, Problem
+from forge.ledger.audit_report import AuditReport, CheckpointVerdict, Problem, Vouching
 from forge.ledger.audit_signed import SPEAKING_OF_SIZES, GivenCheckpoint, Signatures, sizes_in
 from forge.ledger.audit_tree import Frontier, StoredNodes
 from forge.proof.note import VerifierKey
@@ -48,10 +48,10 @@ class Reading:
         self.imports: list[tuple[int, Mapping[str, object]]] = []
         """Place and payload of each event that says what was imported."""
 
-    def begin(self, connection: sqlite3.Connection, *, asked: int | None) -> None:
+    def begin(self, connection: sqlite3.Connection, *, asked: Collection[int]) -> None:
         """Take the ledger's name and where its chain begins; raise LedgerCorrupt without them.
 
-        `asked` is a size to take the root at, beside those that recorded checkpoints speak of.
+        `asked` are sizes to take the root at, beside those that recorded checkpoints speak of.
         """
         rows = connection.execute("SELECT ledger_id, origin, format, genesis_hash, one FROM ledger_meta").fetchall()
         if len(rows) != 1 or rows[0][4] != 1:
@@ -61,7 +61,7 @@ class Reading:
         if format_name != b"forge.ledger.v1" or genesis != derived:
             raise LedgerCorrupt(f"genesis hash: expected {derived.hex()}, found {genesis.hex()}")
         own = connection.execute(f"SELECT payload FROM event WHERE type IN ({SPEAKING_OF_SIZES})")  # noqa: S608
-        sizes = sizes_in(payload for (payload,) in own) | ({asked} if asked is not None else set())
+        sizes = sizes_in(payload for (payload,) in own) | set(asked)
         self.start(ledger_id.decode(), origin.decode(), sizes, StoredNodes(connection))
 
     def start(self, ledger_id: str, origin: str, sizes: Collection[int], nodes: StoredNodes) -> None:
@@ -83,18 +83,15 @@ class Reading:
         """What is stored beyond what the rows give; asked for after the last one."""
         return self._nodes.left_over() if self._nodes and self.events else []
 
-    def verdict(self, given: GivenCheckpoint, key: VerifierKey | None) -> CheckpointVerdict:
-        """How the ledger stands to a checkpoint that was kept elsewhere."""
-        keys = self._signatures.keys if key is None else [key]
+    def verdict(self, given: GivenCheckpoint, key: VerifierKey | None, *, whole: bool = True) -> CheckpointVerdict:
+        """How the ledger stands to a checkpoint that was kept elsewhere; `whole`: it was read to its end."""
         root = self._tree.roots.get(given.size) if self._tree else None
-        return given.judged(self._signatures.name, keys, self.events, root)
+        return given.judged(self._signatures, key, self.events, root, whole=whole)
 
-    def key_problems(self, key: VerifierKey | None) -> list[Problem]:
-        """Whether the ledger names the key that is trusted."""
-        if key is None or key in self._signatures.keys:
-            return []
-        named = ", ".join(map(str, self._signatures.keys)) or "none"
-        return [Problem(None, "key", str(key), named)]
+    @property
+    def signatures(self) -> Signatures:
+        """The keys that the rows name, and what they signed."""
+        return self._signatures
 
     @property
     def root(self) -> bytes:
@@ -112,7 +109,12 @@ class Reading:
         return self._signatures.keys
 
     def report(
-        self, problems: tuple[Problem, ...], verdict: CheckpointVerdict | None, *, imported: int
+        self,
+        problems: tuple[Problem, ...],
+        verdict: CheckpointVerdict | None,
+        *,
+        imported: int,
+        vouching: Vouching | None = None,
     ) -> AuditReport:
         """The answer; `imported` is how many events of other ledgers were read."""
         return AuditReport(
@@ -124,6 +126,8 @@ class Reading:
             imported=imported,
             checkpoint=verdict,
             problems=problems,
+            keys=tuple(self._signatures.uses),
+            vouching=vouching,
         )
 
     def problems(self, row: AuditedRow) -> list[Problem]:

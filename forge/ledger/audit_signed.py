@@ -6,14 +6,19 @@ Notes and signatures are read by `forge.proof`, the code that a stranger uses; t
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from forge.errors import ProofRefused, UsageError
-from forge.ledger.audit_report import CheckpointVerdict, Problem, Verdict
+from forge.ledger.audit_report import CheckpointVerdict, KeyUse, Naming, Problem, Verdict
 from forge.proof.note import VerifierKey, key_id, opened, parse_checkpoint, parse_note
 
 _ROTATION = "forge.ledger.v1/rotation"
 _KEY_BYTES = 32
+DECISIVE = (
+    "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', 'RunSealed'"
+)
+"""Types of events, for SQL, after which the signer issues a checkpoint: without one, a tail of them is suspect."""
 
 
 class Signatures:
@@ -23,6 +28,7 @@ class Signatures:
         self._ledger_id = ledger_id
         self.name = "".join("-" if one.isspace() or one == "+" else one for one in f"{origin}/{ledger_id}")
         self.keys: list[VerifierKey] = []
+        self.uses: list[KeyUse] = []
         self.signed = 0
 
     def problems(
@@ -30,13 +36,13 @@ class Signatures:
     ) -> list[Problem]:
         """What is wrong with an event that speaks of keys or checkpoints."""
         if kind == "LedgerOpened":
-            return self._adopt(seq, payload) if payload.get("public_key") is not None else []
+            return self._adopt(seq, payload, "opened") if payload.get("public_key") is not None else []
         if kind not in ("LedgerKeyAdopted", "LedgerKeyRotated", "CheckpointPublished", "LedgerRestored"):
             return []
         if payload.get("ledger_id") != self._ledger_id:
             return [Problem(seq, kind, self._ledger_id, str(payload.get("ledger_id")))]
         if kind == "LedgerKeyAdopted":
-            return self._adopt(seq, payload)
+            return self._adopt(seq, payload, "adopted")
         if kind == "LedgerRestored":
             return self._restored(seq, payload, roots)
         try:
@@ -46,11 +52,30 @@ class Signatures:
         except (UsageError, ProofRefused, ValueError) as error:
             return [Problem(seq, kind, "a note signed by the key in force", str(error)[:200])]
 
-    def _adopt(self, seq: int, payload: Mapping[str, object]) -> list[Problem]:
+    def vouched_for(self, key: VerifierKey, *, also: Iterable["GivenCheckpoint"]) -> int:
+        """How many events the trusted key, or one that it leads to, signed here or in the consistent notes `also`."""
+        trusted = self.led_to_by(key)
+        recorded = [use.last or 0 for use, named in zip(self.uses, self.keys, strict=True) if named in trusted]
+        return max([0, *recorded, *(note.size for note in also if note.is_signed_by(trusted))])
+
+    def led_to_by(self, key: VerifierKey) -> list[VerifierKey]:
+        """The key, and each one that a key of these named as its successor."""
+        trusted = [key]
+        for place, use in enumerate(self.uses):
+            if use.how == "rotated" and self.keys[place - 1] in trusted:
+                trusted.append(self.keys[place])
+        return trusted
+
+    def _name(self, seq: int, key: VerifierKey, how: Naming) -> None:
+        vouched = how != "adopted" or not self.keys
+        self.keys.append(key)
+        self.uses.append(KeyUse(str(key), seq, how, vouched, 0, None, None))
+
+    def _adopt(self, seq: int, payload: Mapping[str, object], how: Naming) -> list[Problem]:
         key = self._key(payload)
         if key is None:
             return [Problem(seq, "public_key", "an Ed25519 key in base64", str(payload.get("public_key")))]
-        self.keys.append(key)
+        self._name(seq, key, how)
         return []
 
     def _rotate(self, seq: int, payload: Mapping[str, object]) -> list[Problem]:
@@ -59,7 +84,7 @@ class Signatures:
             return [Problem(seq, "LedgerKeyRotated", "a key, and one before it", str(payload.get("public_key")))]
         text = opened(parse_note(_note(payload)), self.keys[-1:])
         wanted = f"{_ROTATION}\n{self.name}\n{self.keys[-1]}\n{key}\n"
-        self.keys.append(key)
+        self._name(seq, key, "rotated" if text == wanted else "adopted")
         return [] if text == wanted else [Problem(seq, "LedgerKeyRotated", wanted, text)]
 
     def _checkpoint(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
@@ -73,8 +98,17 @@ class Signatures:
         if size >= seq or derived != checkpoint.root:
             found = "no such size yet" if derived is None else derived.hex()
             return [Problem(seq, f"root at {size}", checkpoint.root.hex(), found)]
-        self.signed = max(self.signed, size)
+        self._count(size)
         return []
+
+    def _count(self, size: int) -> None:
+        """Note that the key in force signed so many events."""
+        use = self.uses[-1]
+        new = size > self.signed
+        first = self.signed + 1 if use.first is None and new else use.first
+        last = size if new else use.last
+        self.uses[-1] = replace(use, checkpoints=use.checkpoints + 1, first=first, last=last)
+        self.signed = max(self.signed, size)
 
     def _restored(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
         said = (str(payload.get("from_size")), str(payload.get("root_hash")))
@@ -101,12 +135,22 @@ class GivenCheckpoint:
         """The size to take the root at."""
         return self._untrusted.size
 
-    def judged(self, name: str, keys: list[VerifierKey], events: int, root: bytes | None) -> CheckpointVerdict:
-        """How a ledger of so many events stands to it; `root` is the ledger's at the checkpoint's size."""
+    def judged(
+        self, signatures: Signatures, key: VerifierKey | None, events: int, root: bytes | None, *, whole: bool
+    ) -> CheckpointVerdict:
+        """How a ledger of so many events stands to it; `root` is the ledger's at the checkpoint's size.
+
+        `key` is trusted instead of those that the ledger names. `whole` says that the ledger was read to its end.
+        """
+        keys = signatures.keys if key is None else signatures.led_to_by(key)
         verdict: Verdict = "consistent"
-        if self._untrusted.origin != name:
+        if not signatures.name or (not whole and self.size > events):
+            verdict = "unreadable"
+        elif self._untrusted.origin != signatures.name:
             verdict = "other_ledger"
-        elif not self._signed(keys):
+        elif self.size > events and key is None and not self._names(keys):
+            verdict = "truncated"  # the event that names its signer may be among those that were cut off
+        elif not self.is_signed_by(keys):
             verdict = "not_signed"
         elif self.size > events:
             verdict = "truncated"
@@ -114,12 +158,18 @@ class GivenCheckpoint:
             verdict = "rewritten"
         return CheckpointVerdict(verdict, self._untrusted.origin, self.size, self._untrusted.root.hex())
 
-    def _signed(self, keys: list[VerifierKey]) -> bool:
+    def is_signed_by(self, keys: Sequence[VerifierKey]) -> bool:
+        """Whether one of the keys signed it."""
         try:
             opened(self._note, keys)
         except ProofRefused:
             return False
         return True
+
+    def _names(self, keys: Sequence[VerifierKey]) -> bool:
+        """Whether a line under it claims to be by one of the keys."""
+        known = {(key.name, key.key_id) for key in keys}
+        return any((one.name, one.key_id) in known for one in self._note.signatures)
 
 
 SPEAKING_OF_SIZES = "'CheckpointPublished', 'LedgerRestored'"

@@ -13,7 +13,7 @@ import orjson
 
 from forge.domain.digest import Digest
 from forge.errors import BundleRefused, LedgerForked, UsageError
-from forge.ledger.audit_evidence import required_blobs
+from forge.ledger.audit_named import required_blobs
 from forge.ledger.audit_rows import Reading
 from forge.ledger.audit_signed import GivenCheckpoint, sizes_in
 from forge.ledger.audit_tree import StoredNodes

@@ -44,6 +44,8 @@ class SigningState:
     """The log's name: the origin line of its checkpoints."""
     public: bytes | None
     """The key in force; none if there never was one."""
+    unvouched: tuple[int, ...] = ()
+    """The events that let a key sign which the key before it did not name."""
 
     @property
     def verifier(self) -> str | None:
@@ -53,16 +55,19 @@ class SigningState:
 
 def signing_state(ledger: Ledger) -> SigningState:
     """The log's name and the key in force."""
-    name, public = "", None
+    name, public, unvouched = "", None, list[int]()
     for recorded in ledger.read(types=KEY_EVENTS):
         match recorded.event:
             case LedgerOpened(origin=origin, ledger_id=ledger_id, public_key=key):
                 name, public = log_name(origin, ledger_id), _public(key)
-            case LedgerKeyAdopted(public_key=key) | LedgerKeyRotated(public_key=key):
+            case LedgerKeyAdopted(public_key=key):
+                unvouched += [recorded.seq] if public is not None else []
+                public = _public(key)
+            case LedgerKeyRotated(public_key=key):
                 public = _public(key)
             case _:
                 raise AssertionError(f"{recorded.event.TYPE} says nothing of keys")
-    return SigningState(name, public)
+    return SigningState(name, public, tuple(unvouched))
 
 
 def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
@@ -114,7 +119,7 @@ def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Chec
             )
         old = keyring.load(state.public)
         with ledger.tree() as tree:
-            _require_extension(tree, keyring.last)
+            require_extension(tree, keyring.last)
         new = keyring.make(seed)
         note = signed_note(rotation_text(state.name, old.verifier, new.verifier), (old,))
         event = LedgerKeyRotated(ledger_id=ledger.ledger_id, public_key=_text(new.public), note=note)
@@ -122,6 +127,20 @@ def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Chec
         issued = _issue(ledger, keyring, (old, new), actor=actor)
         keyring.retire(old.public)
         return issued
+
+
+def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:
+    """The text of a publication, signed; None where the key isn't at hand or refuses to sign this ledger."""
+    public = signing_state(ledger).public
+    if public is None or not keyring.has(public):
+        return None
+    try:
+        with keyring.held():
+            with ledger.tree() as tree:
+                require_extension(tree, keyring.last)
+            return signed_note(text, (keyring.load(public),))
+    except (CheckpointRefused, UsageError):  # a checkpoint says why
+        return None
 
 
 def require_not_shorter(ledger: Ledger, keyring: Keyring) -> None:
@@ -134,7 +153,7 @@ def require_not_shorter(ledger: Ledger, keyring: Keyring) -> None:
 def _issue(ledger: Ledger, keyring: Keyring, keys: tuple[SigningKey, ...], *, actor: str) -> CheckpointPublished:
     with ledger.tree() as tree:
         last = keyring.last
-        _require_extension(tree, last)
+        require_extension(tree, last)
         size, root = tree.size, tree.root()
     if last is not None and size == last.size + 1:
         recorded = newest_checkpoint(ledger)
@@ -157,7 +176,7 @@ def _append(
     ledger.append((event,), actor=actor, correlation_id=event.stream(), idempotency_key=key)
 
 
-def _require_extension(tree: StoredTree, last: SignedHead | None) -> None:
+def require_extension(tree: StoredTree, last: SignedHead | None) -> None:
     """Hold the tree against what was signed last, by a consistency proof."""
     if last is None:
         return

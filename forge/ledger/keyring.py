@@ -17,7 +17,7 @@ from pathlib import Path
 from forge.errors import CheckpointRefused, UsageError
 from forge.ledger.durable import fsync_folder, write_durably
 from forge.ledger.failures import storage_errors
-from forge.ledger.signing import SigningKey, parse_signing_key, verifier_key
+from forge.ledger.signing import PRIVATE_PREFIX, SigningKey, parse_signing_key, verifier_key
 
 PRIVATE = 0o600
 FOLDER = 0o700
@@ -53,6 +53,14 @@ class Keyring:
         finally:
             os.close(lock)
 
+    def files(self) -> list[Path]:
+        """The files with this log's private keys; the folder may hold those of other logs.
+
+        What is no regular file isn't read here: it is given too, and refused where it is used.
+        """
+        mine = f"{PRIVATE_PREFIX}{self.name}+"
+        return [path for path in sorted(self.folder.glob("*.key")) if not path.is_file() or _begins(path, mine)]
+
     def in_folder(self, folder: Path) -> "Keyring":
         """The same log's keys in another folder."""
         return Keyring(folder, self.name)
@@ -60,7 +68,7 @@ class Keyring:
     def set_aside(self) -> None:
         """Forget what was signed last and take every key out of use; the files stay under other names."""
         with storage_errors(self.folder):
-            for key in sorted(self.folder.glob("*.key")):
+            for key in self.files():
                 key.rename(key.with_suffix(".retired"))
             if self._last_path.exists():
                 self._last_path.rename(self._last_path.with_suffix(".superseded"))
@@ -89,9 +97,10 @@ class Keyring:
         path = self._key_path(public)
         if not path.is_file():
             raise UsageError(
-                f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}: restore it "
-                "from a copy, or let a new key sign from here on (who trusts the old one must be told)",
-                hint="forge ledger checkpoint --new-key",
+                f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}: get it "
+                "from who holds it (forge ledger key export, then import), or let a new key sign from here on, which "
+                "no key vouches for (forge ledger checkpoint --new-key)",
+                hint="forge ledger key import --help",
             )
         with storage_errors(path):
             if path.stat().st_mode & 0o077:
@@ -107,10 +116,17 @@ class Keyring:
 
     def retire(self, public: bytes) -> None:
         """Take a private key out of use; the file stays under another name, for its owner to delete."""
+        self._set_out_of_use(public, ".retired")
+
+    def set_over(self, public: bytes) -> None:
+        """Take a private key out of use that another machine signs with; the file stays under another name."""
+        self._set_out_of_use(public, ".handed-over")
+
+    def _set_out_of_use(self, public: bytes, suffix: str) -> None:
         path = self._key_path(public)
         with storage_errors(path):
             if path.exists():
-                path.rename(path.with_suffix(".retired"))
+                path.rename(path.with_suffix(suffix))
                 fsync_folder(self.folder)
 
     @property
@@ -145,3 +161,8 @@ class Keyring:
     @property
     def _last_path(self) -> Path:
         return self.folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:16]}.checkpoint"
+
+
+def _begins(path: Path, text: str) -> bool:
+    with storage_errors(path), path.open("rb") as file:
+        return file.read(len(text.encode())) == text.encode()

@@ -4,13 +4,14 @@ SQLite reads a file in write-ahead mode through an index that it makes beside it
 can't, and there is no need: without a log the file holds everything (sqlite.org/wal.html, "Read-Only Databases").
 """
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from forge.errors import EnvironmentUnfit
 
+_NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP)
+"""What SQLite says where there is no room for the index."""
 _PRIMARY = 0xFF
 """An extended result code's low byte is its primary code (sqlite.org/rescode.html)."""
 
@@ -18,12 +19,13 @@ _PRIMARY = 0xFF
 def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
     """Open a database read-only; raise EnvironmentUnfit for a log that can't be read here, or what SQLite raises."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
-    if _needs_an_index_that_cannot_be_made(uri, path, timeout_s):
+    if _needs_an_index_that_cannot_be_made(uri, timeout_s):
         log = path.resolve().with_name(f"{path.resolve().name}-wal")
         if log.exists() and log.stat().st_size > 0:
             raise EnvironmentUnfit(
                 f"{str(path)!r}: {log.name} beside it holds events that can't be read where nothing can be written: "
-                "expected a folder that you may write to, or a ledger at rest; copy both files to such a folder, "
+                "expected a folder that you may write to, with room in it, or a ledger at rest; make room, or copy "
+                "both files to such a folder, "
                 "or make a backup where the ledger is written",
                 hint="forge ledger backup --help",
             )
@@ -31,16 +33,16 @@ def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
     return _opened(uri, timeout_s)
 
 
-def _needs_an_index_that_cannot_be_made(uri: str, path: Path, timeout_s: float) -> bool:
-    if os.access(path.resolve().parent, os.W_OK):
-        return False
+def _needs_an_index_that_cannot_be_made(uri: str, timeout_s: float) -> bool:
     with closing(_opened(uri, timeout_s)) as tried:
         try:
             tried.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0)
-            refused = code & _PRIMARY in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-            return refused and code != sqlite3.SQLITE_READONLY_ROLLBACK  # a crash left a journal, not a log
+            refused = code & _PRIMARY in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+            return (
+                refused or code in _NO_INDEX
+            ) and code != sqlite3.SQLITE_READONLY_ROLLBACK  # a crash left a journal, not a log
     return False
 
 

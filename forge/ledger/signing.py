@@ -14,7 +14,7 @@ from forge.errors import UsageError
 
 SEED_BYTES = 32
 _ED25519 = b"\x01"
-_PRIVATE = "PRIVATE+KEY+"
+PRIVATE_PREFIX = "PRIVATE+KEY+"
 ROTATION = "forge.ledger.v1/rotation"
 """First line of a rotation's text; no log is called so, hence it can't pass for a checkpoint."""
 
@@ -55,7 +55,7 @@ class SigningKey:
     def private_text(self) -> str:
         """The private key as golang.org/x/mod/sumdb/note writes it."""
         encoded = base64.b64encode(_ED25519 + self.seed).decode()
-        return f"{_PRIVATE}{self.name}+{self.key_id.hex()}+{encoded}"
+        return f"{PRIVATE_PREFIX}{self.name}+{self.key_id.hex()}+{encoded}"
 
     def signature_line(self, text: str) -> str:
         """The line that signs a note's text."""
@@ -67,9 +67,9 @@ class SigningKey:
 
 def parse_signing_key(text: str) -> SigningKey:
     """Read `private_text`; raise UsageError, which never shows the text."""
-    match = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)", text.strip().removeprefix(_PRIVATE))
+    match = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)", text.strip().removeprefix(PRIVATE_PREFIX))
     raw = base64.b64decode(match[3]) if match and len(match[3]) % 4 == 0 else b""
-    if not match or not text.startswith(_PRIVATE) or len(raw) != 1 + SEED_BYTES or raw[:1] != _ED25519:
+    if not match or not text.startswith(PRIVATE_PREFIX) or len(raw) != 1 + SEED_BYTES or raw[:1] != _ED25519:
         raise UsageError(
             "this is no private key: expected one line as `forge init` writes it; restore it from a copy"
         )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from forge.lookup.answer import Result
     from forge.lookup.offer import Document, Offer, Slot
     from forge.lookup.question import Question
+    from forge.proof.note import VerifierKey
 
 SCHEMA_VERSION = 2
 BETWEEN = len(b",\n")
@@ -26,18 +27,18 @@ ATTEMPTS = 20
 class Generation:
     """One published snapshot; what it answers never changes."""
 
-    def __init__(self, root: str, pointer: bytes) -> None:
+    def __init__(self, root: str, pointer: bytes, key: "VerifierKey | None" = None) -> None:
         self.root, self.pointer = root, pointer
         self.answers: dict[tuple[object, ...], Result] = {}
         """What was answered, by the question's own words."""
         self._offers: dict[Slot, tuple[Offer, ...]] = {}
         self._choices: dict[tuple[object, ...], Choice] = {}
         try:
-            self._follow(pointer)
+            self._follow(pointer, key)
         except DAMAGE as error:
             raise self._damaged(error) from error
 
-    def _follow(self, pointer: bytes) -> None:
+    def _follow(self, pointer: bytes, key: "VerifierKey | None") -> None:
         import json
 
         current = json.loads(pointer)
@@ -51,6 +52,11 @@ class Generation:
         self.ledger_id: str = ledger["ledger_id"]
         self.seq: int = ledger["seq"]
         self.event_hash: str = ledger["event_hash"]
+        if key is not None:
+            from forge.proof.publication import require_vouched
+
+            at = {"ledger_id": self.ledger_id, "event_hash": self.event_hash, "sha256": self.sha256}
+            require_vouched(current.get("note"), key, seq=self.seq, **at)
         name: str = current["snapshot"]
         self._content = read_published(self.root, name, limit_bytes=SNAPSHOT_BYTES, sha256=self.sha256)
         end = self._content.index(b"\n")
@@ -125,12 +131,12 @@ class Generation:
         )
 
 
-def read_newest(root: str, name: str) -> Generation:
-    """The generation that the pointer `name` in `root` names; raises IntegrityError."""
+def read_newest(root: str, name: str, key: "VerifierKey | None" = None) -> Generation:
+    """The generation that the pointer `name` in `root` names, vouched for by `key`; raises IntegrityError."""
     pointer = read_published(root, name, limit_bytes=POINTER_BYTES)
     for _ in range(ATTEMPTS):
         try:
-            return Generation(root, pointer)
+            return Generation(root, pointer, key)
         except BlobCorrupt:
             # a publisher may have moved on and removed the snapshot meanwhile
             again = read_published(root, name, limit_bytes=POINTER_BYTES)

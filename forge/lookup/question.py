@@ -127,8 +127,9 @@ def octaves(sizes: "Sizes") -> tuple[float, ...]:
 
 
 def slug(gpu: str) -> str:
-    """A GPU's name as identifiers have it: lower-case letters and digits."""
-    return "".join(letter for letter in gpu.lower() if letter.isascii() and letter.isalnum())
+    """A GPU's name, a driver's too, as identifiers have it: lower-case letters and digits, without the maker."""
+    plain = gpu.removeprefix("NVIDIA").removeprefix(" GeForce").lower()
+    return "".join(letter for letter in plain if letter.isascii() and letter.isalnum())
 
 
 def is_size(untrusted: object) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from threading import Lock
 
     from forge.lookup.generation import Generation
+    from forge.proof.note import VerifierKey
 
     Signature = tuple[int, int, int, int]
 
@@ -21,7 +22,8 @@ ANSWERS_KEPT = 8192
 class Health(Frozen):
     """`ok` unless the newest publication can't be read and an older one answers; `error` says why.
 
-    `stale`: what is published now isn't what answers; `refresh()` takes it up, or says what is wrong with it.
+    `stale`: what is published now isn't what answers, and `refresh()` takes it up, or says what is wrong with it;
+    or the ledger beside the registry has decided something that isn't published: any `forge` command publishes it.
     `published_s`: when the pointer that answers was written, in seconds since the epoch. A quiet ledger
     publishes nothing new, so an old publication may well be the newest.
     """
@@ -70,26 +72,35 @@ class Shown(Frozen):
 class Registry:
     """A published registry, opened for questions. Safe to ask from several threads while one refreshes."""
 
-    def __init__(self, pointer_path: str) -> None:
+    def __init__(self, pointer_path: str, key: "VerifierKey | None" = None) -> None:
+        self._key = key
         self._root, _, self._name = pointer_path.rpartition("/")
         self._error: str | None = None
         self._lock: tuple[int, Lock] | None = None
         self._shown = self._read()
 
     @classmethod
-    def open(cls, path: "str | os.PathLike[str]") -> "Registry":
+    def open(cls, path: "str | os.PathLike[str]", *, key: "str | os.PathLike[str] | None" = None) -> "Registry":
         """Open a workspace, its kernel_registry directory, or the current.json in it.
 
-        Raises WorkspaceNotFound if nothing is published there, BlobCorrupt if what is isn't what it was.
+        `key` is the ledger's verifier key, or a file with it, that the caller got by another way than the registry:
+        each publication must be signed by it, now and at every refresh, and none may be older than the one before.
+        Raises WorkspaceNotFound if nothing is published there, BlobCorrupt if what is isn't what it was,
+        ProofRefused if the key doesn't vouch for it, UsageError for a key that is none.
         """
         import os
 
         from forge.errors import WorkspaceNotFound
 
+        trusted = None
+        if key is not None:
+            from forge.proof.files import key_of
+
+            trusted = key_of(os.fspath(key))
         where = os.path.abspath(path)
         for pointer in (where, f"{where}/current.json", f"{where}/kernel_registry/current.json"):
             if os.path.isfile(pointer):
-                return cls(pointer)
+                return cls(pointer, trusted)
         expected = "expected a workspace, a kernel_registry directory or a current.json"
         raise WorkspaceNotFound(f"no published registry at {where!r}: {expected}")
 
@@ -171,21 +182,29 @@ class Registry:
 
     def health(self) -> Health:
         """Which generation answers, and whether it is the newest published."""
+        from forge.lookup.beside import newest_decision
+
         shown = self._shown
-        return Health(shown, self._error, stale=_signature(self._path) != shown.signature)
+        behind = (newest_decision(self._root.rpartition("/")[0]) or 0) > shown.generation.seq
+        return Health(shown, self._error, stale=behind or _signature(self._path) != shown.signature)
 
     @property
     def _path(self) -> str:
         return f"{self._root}/{self._name}"
 
     def _refresh(self) -> bool:
-        from forge.errors import IntegrityError
+        from forge.errors import IntegrityError, ProofRefused
 
         shown = self._shown
         if self._error is None and _signature(self._path) == shown.signature:
             return False
         try:
             found = self._read()
+            if self._key is not None and found.generation.seq < shown.generation.seq:
+                raise ProofRefused(
+                    f"the publication went back from event {shown.generation.seq} to {found.generation.seq}: "
+                    "publish the newest one, or open the registry anew if its owner went back"
+                )
         except IntegrityError as error:
             self._error = error.message
             return False
@@ -197,7 +216,7 @@ class Registry:
 
         # taken before the pointer is read: if that moves on in between, the next refresh looks again
         signature = _signature(self._path) or (0, 0, 0, 0)
-        return Shown(read_newest(self._root, self._name), signature)
+        return Shown(read_newest(self._root, self._name, self._key), signature)
 
     def _own_lock(self) -> "Lock":
         """The lock of this process: one that another thread held during a fork is never released here."""

@@ -12,7 +12,7 @@ from functools import partial
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.policy import BaselineKind
-from forge.domain.verdict import UNDECIDED, Reason
+from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
 from forge.executor.local import LocalExecutor
@@ -30,7 +30,6 @@ from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
 
 _LARGER_THAN_THE_WORK = "the noise on this machine is larger than the work measured: some times aren't above zero"
-_IN_ANOTHER_RUN = "an attempt's samples count in the run's next ones, so measure in another run"
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
     """Hold the samples against the rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
     raw = render_samples(measured.samples, measured.confirmation)
     if not measured.usable:
-        next_step = "measure again" if measured.samples.usable else _IN_ANOTHER_RUN
+        next_step = "measure again" if measured.samples.usable else IN_ANOTHER_RUN
         reason = Reason(code="NOISE_TOO_HIGH", message=f"{_LARGER_THAN_THE_WORK}; {next_step}")
         return failed(evidence, reason, verified_seq=verified_seq, raw=raw)
     timing = workload_timing(evidence.task.shape, measured, samples_sha256=sha256(raw))

@@ -7,6 +7,10 @@ from forge.events import ClaimAssessed, ClaimRecorded
 
 UNITS = {"speedup": "ratio", "candidate_latency_us": "us", "baseline_latency_us": "us"}
 
+UNDERSTATED_SHARE = 0.5
+"""Share of the interval's lower end below which a claim isn't the speedup that was measured. A factor of two is more
+than what another clock or a busy machine changes; an author's own script that says less measured something else."""
+
 
 def own_bench_claims(
     claims: dict[str, float], *, run_id: str, candidate: str, family: str, attempt: int
@@ -31,7 +35,11 @@ def own_bench_claims(
 def assess(
     claims: Iterable[ClaimRecorded], timing: WorkloadTiming, *, benchmark_seq: int
 ) -> tuple[ClaimAssessed, ...]:
-    """Hold each claim against the benchmark: confirmed up to the interval's upper end, refuted if slower."""
+    """Hold each claim against the benchmark.
+
+    Confirmed from half of the interval's lower end up to its upper end, overstated above, understated below; refuted
+    where the interval lies below one.
+    """
     return tuple(_assess(claim, timing, benchmark_seq) for claim in claims)
 
 
@@ -58,4 +66,6 @@ def _verdict(claim: ClaimRecorded, measured: Speedup | None) -> tuple[str, float
         return "refuted", measured.interval.ratio
     if claim.value > measured.interval.high:
         return "overstated", measured.interval.ratio
+    if claim.value < UNDERSTATED_SHARE * measured.interval.low:
+        return "understated", measured.interval.ratio
     return "confirmed", measured.interval.ratio

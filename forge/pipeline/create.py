@@ -14,6 +14,7 @@ from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
+from forge.lab.size_draws import near
 from forge.lab.subject import ARENA_BYTES
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
@@ -198,12 +199,9 @@ def _held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> Held
     None is the public shape, and none has more elements than it, or than 2^14 where it is smaller; a public
     shape of more than 2^22 elements is too slow to ask eight times.
     """
-    budget = max(2**14, min(2**22, shape[rows] * shape[reduced]))
-    widest = min(max(3, 2 * shape[reduced]), budget - 1)
     shapes: list[Shape] = []
     while len(shapes) < HELD_OUT_SHAPES:
-        width = rng.randrange(1, widest + 1, 2)
-        drawn = {**shape, reduced: width, rows: rng.randint(1, min(64, budget // width))}
+        drawn = near(shape, rows, reduced, rng)
         if drawn != shape and drawn not in shapes:
             shapes.append(drawn)
     return HeldOut(salt=rng.randbytes(32).hex(), shapes=tuple(shapes))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from forge.domain.tensors import DTYPES, TORCH_NAMES, ElementType
 from forge.errors import UnknownName, UsageError
+from forge.lab.long_tokens import too_long
 from forge.lab.reference.describe import Declared
 
 DECLARED: tuple[ElementType, ...] = (*DTYPES, "int32", "int64")
@@ -60,6 +61,8 @@ def require_arguments(operands: Sequence[Declared], source: bytes, *, function: 
 
 def _called(source: bytes, function: str) -> _Called | None:
     """The function that is the reference, as the sandbox will choose it; None if the text alone doesn't say."""
+    if too_long(source.decode(errors="replace")):
+        return None
     try:
         with warnings.catch_warnings(action="ignore"):  # the file is its author's affair
             body = ast.parse(source).body

@@ -21,8 +21,7 @@ from forge.events import (
     PromotionDenied,
     Recorded,
 )
-from forge.lab.statistics import within_band
-from forge.pipeline.rule import control_band
+from forge.pipeline.rule import Terms, check_confirmation, check_timing, speedup_over
 from forge.sandbox.isolation import at_least
 
 
@@ -48,17 +47,13 @@ class Case:
     @property
     def speedup(self) -> Speedup:
         """Over the baseline that had to be beaten."""
-        return self._over_the_baseline(self.benchmark.event.workloads[0].speedups)
+        return speedup_over(self.benchmark.event.workloads[0], self.benchmark.event.baseline_used)
 
     @property
     def confirmed(self) -> Speedup:
         """The same, as the confirmation has it, where there is one: free of the luck that made it a winner."""
-        again = self.benchmark.event.workloads[0].confirmation
-        return self.speedup if again is None else self._over_the_baseline(again.speedups)
-
-    def _over_the_baseline(self, speedups: tuple[Speedup, ...]) -> Speedup:
-        used = self.benchmark.event.baseline_used
-        return next(one for one in speedups if one.baseline == used)
+        first = self.benchmark.event.workloads[0]
+        return speedup_over(first.confirmation or first, self.benchmark.event.baseline_used)
 
 
 @dataclass(frozen=True)
@@ -192,55 +187,32 @@ def _newest(case: Case) -> tuple[str, str, bool]:
     return f"measured beside {case.measured_beside or 'none'}", f"beside {case.on_offer or 'none'}, on offer now", met
 
 
-def _pairs(case: Case) -> tuple[str, str, bool]:
-    pairs = min(workload.process_pairs for workload in case.benchmark.event.workloads)
-    return (
-        f"{pairs} process pairs",
-        f"at least {case.policy.process_pairs}",
-        pairs >= case.policy.process_pairs,
-    )
+def _terms(case: Case) -> Terms:
+    benchmark = case.benchmark.event
+    return Terms(case.task, case.policy, benchmark.baseline_used, benchmark.workloads[0].floor_ns)
 
 
-def _control(case: Case) -> tuple[str, str, bool]:
-    timing = case.benchmark.event.workloads[0]
-    control, band = timing.control, control_band(case.policy, timing.candidate.method)
-    observed = f"{control.low:.3f} to {control.high:.3f}x"
-    return observed, f"{1 - band:.2f} to {1 + band:.2f}x", within_band(control, band)
+def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
+    """The check of this name, of the first measurement."""
 
+    def observe(case: Case) -> tuple[str, str, bool]:
+        checks = check_timing(case.benchmark.event.workloads[0], _terms(case))
+        check = next(one for one in checks if one.name == name)
+        return check.observed, check.threshold, check.met
 
-def _floor(case: Case) -> tuple[str, str, bool]:
-    timing = case.benchmark.event.workloads[0]
-    met = timing.candidate.p90_ns >= case.policy.floor_slack * timing.floor_ns
-    return (
-        f"{timing.candidate.p90_ns:.0f} ns",
-        f"at least {case.policy.floor_slack * timing.floor_ns:.0f} ns",
-        met,
-    )
-
-
-def _faster(case: Case) -> tuple[str, str, bool]:
-    found = case.speedup.interval
-    minimum = max(case.task.minimum_speedup, case.policy.minimum_speedup)
-    observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {case.speedup.baseline}"
-    met = found.low >= minimum and case.speedup.pairs_lost == 0
-    return observed, f"lower end at least {minimum:.2f}x, no process pair lost", met
+    return observe
 
 
 def _confirmed(case: Case) -> tuple[str, str, bool]:
-    minimum = max(case.task.minimum_speedup, case.policy.minimum_speedup)
-    threshold = f"lower end at least {minimum:.2f}x once more, on fresh data"
+    terms, first = _terms(case), case.benchmark.event.workloads[0]
+    threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
     if not case.policy.confirmation:
         return "not asked for", threshold, True
-    again = case.benchmark.event.workloads[0].confirmation
-    if again is None:
+    if first.confirmation is None:
         return "none", threshold, False
-    band = control_band(case.policy, again.candidate.method)
-    found, first = case.confirmed, case.benchmark.event.workloads[0]
-    same = again.candidate.method == first.candidate.method and again.process_pairs >= case.policy.process_pairs
-    believed = again.candidate.p90_ns >= case.policy.floor_slack * first.floor_ns
-    faster = found.interval.low >= minimum and found.pairs_lost == 0
-    met = faster and same and believed and within_band(again.control, band)
-    return f"{found.interval.ratio:.3f}x, {found.interval.low:.3f} to {found.interval.high:.3f}x", threshold, met
+    found = case.confirmed.interval
+    met = all(check.met for check in check_confirmation(first, terms))
+    return f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met
 
 
 RULES: tuple[_Rule, ...] = (
@@ -254,9 +226,9 @@ RULES: tuple[_Rule, ...] = (
     _Rule("measured shape", "STATIC_POLICY", _measured),
     _Rule("benchmark stands", "CLOCK_DISAGREES", _stands),
     _Rule("kernel on offer", "TOO_SLOW", _newest),
-    _Rule("process pairs", "NOISE_TOO_HIGH", _pairs),
-    _Rule("control", "NOISE_TOO_HIGH", _control),
-    _Rule("floor", "BELOW_FLOOR", _floor),
-    _Rule("speedup", "TOO_SLOW", _faster),
+    _Rule("process pairs", "NOISE_TOO_HIGH", _measurement("process pairs")),
+    _Rule("control", "NOISE_TOO_HIGH", _measurement("control")),
+    _Rule("floor", "BELOW_FLOOR", _measurement("floor")),
+    _Rule("speedup", "TOO_SLOW", _measurement("speedup")),
     _Rule("confirmation", "TOO_SLOW", _confirmed),
 )

@@ -1,36 +1,85 @@
-"""The promotion rule for one workload, as docs/measurement.md states it: what was measured against what is asked."""
+"""The promotion rule, as docs/measurement.md states it: the only module that compares a measurement with a policy.
 
-from forge.domain.evidence import WorkloadTiming
+A benchmark takes the first check that failed as its reason; a promotion records all of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from forge.domain.evidence import Confirmation, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
-from forge.domain.verdict import Reason
+from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.statistics import within_band
+
+Measured = WorkloadTiming | Confirmation
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of a measurement with what is asked of it."""
+
+    name: str
+    code: ReasonCode
+    observed: str
+    threshold: str
+    met: bool
+    against: str
+    """What is said of a measurement that doesn't meet it."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a task and its policy ask of every measurement of one workload."""
+
+    task: Task
+    policy: Policy
+    baseline: BaselineKind
+    """The one that has to be beaten."""
+    floor_ns: float
+
+    @property
+    def minimum_speedup(self) -> float:
+        """The lower end that the interval must reach: the task may ask for more than the policy."""
+        return max(self.task.minimum_speedup, self.policy.minimum_speedup)
 
 
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
     """The promotion rule for one workload; None if it is met, else the first reason against it."""
-    band = control_band(policy, timing.candidate.method)
-    if not within_band(timing.control, band):
-        return Reason(
-            code="NOISE_TOO_HIGH",
-            message=f"{CONTROL_KIND} against itself reads {timing.control.low:.3f} to {timing.control.high:.3f}x, "
-            f"allowed {1 - band:.2f} to {1 + band:.2f}x: no verdict on this machine now",
-        )
-    if not timing.candidate.p90_ns >= policy.floor_slack * timing.floor_ns:
-        return Reason(
-            code="BELOW_FLOOR",
-            message=f"{timing.candidate.p90_ns:.0f} ns is less than moving the bytes takes "
-            f"({timing.floor_ns:.0f} ns): the evaluator or the candidate is lying",
-        )
-    speedup = next(one for one in timing.speedups if one.baseline == used)
-    if not (speedup.interval.low >= task.minimum_speedup and speedup.pairs_lost == 0):
-        return Reason(
-            code="TOO_SLOW",
-            message=f"{speedup.interval.ratio:.2f}x over {used}, 95 % interval {speedup.interval.low:.2f} to "
-            f"{speedup.interval.high:.2f}x: the lower end must reach {task.minimum_speedup:.2f}x "
-            "in every process pair",
-        )
-    return _unconfirmed(task, policy, timing, used)
+    terms = Terms(task, policy, used, timing.floor_ns)
+    for check in check_timing(timing, terms):
+        if not check.met:
+            return Reason(code=check.code, message=check.against)
+    for check in check_confirmation(timing, terms):
+        if not check.met:
+            return Reason(code=check.code, message=f"not confirmed on fresh data: {check.against}")
+    return None
+
+
+def check_timing(measured: Measured, terms: Terms) -> tuple[Check, ...]:
+    """Pairs, control, floor and speedup, in this order; the same for a first measurement and its confirmation."""
+    return (
+        _pairs(measured, terms),
+        _control(measured, terms),
+        _floor(measured, terms),
+        _speedup(measured, terms),
+    )
+
+
+def check_confirmation(timing: WorkloadTiming, terms: Terms) -> Iterator[Check]:
+    """The same of the confirmation, and that it was taken by the same clock; nothing where none was made."""
+    again = timing.confirmation
+    if again is None:
+        return
+    first, second = timing.candidate.method, again.candidate.method
+    against = f"timed by {second}, and by {first} before"
+    yield Check("timing authority", "CLOCK_DISAGREES", second, first, first == second, against)
+    yield from check_timing(again, terms)
+
+
+def speedup_over(measured: Measured, baseline: BaselineKind) -> Speedup:
+    """The speedup over a baseline that was measured."""
+    return next(one for one in measured.speedups if one.baseline == baseline)
 
 
 def control_band(policy: Policy, method: TimingAuthority) -> float:
@@ -38,31 +87,45 @@ def control_band(policy: Policy, method: TimingAuthority) -> float:
     return policy.control_half_width if method == "host_slope" else policy.replay_control_half_width
 
 
-def _unconfirmed(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
-    """What a confirmation says against a candidate that met the rule."""
-    again = timing.confirmation
-    if again is None:
-        return None
-    band = control_band(policy, again.candidate.method)
-    if not within_band(again.control, band):
-        return Reason(
-            code="NOISE_TOO_HIGH",
-            message=f"in the confirmation {CONTROL_KIND} against itself reads {again.control.low:.3f} to "
-            f"{again.control.high:.3f}x, allowed {1 - band:.2f} to {1 + band:.2f}x",
-        )
-    speedup = next(one for one in again.speedups if one.baseline == used)
-    if not (speedup.interval.low >= task.minimum_speedup and speedup.pairs_lost == 0):
-        return Reason(
-            code="TOO_SLOW",
-            message=f"not confirmed on fresh data: {speedup.interval.ratio:.2f}x over {used}, 95 % interval "
-            f"{speedup.interval.low:.2f} to {speedup.interval.high:.2f}x, the lower end must reach "
-            f"{task.minimum_speedup:.2f}x",
-        )
-    return None
-
-
 def baseline_used(task: Task, timing: WorkloadTiming) -> BaselineKind:
     """The one that has to be beaten: the task's choice, else the fastest."""
     if task.baseline != "best":
         return task.baseline
     return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
+
+
+def _pairs(measured: Measured, terms: Terms) -> Check:
+    pairs, least = measured.process_pairs, terms.policy.process_pairs
+    observed, threshold = f"{pairs} process pairs", f"at least {least}"
+    against = f"{observed}, expected {threshold}: no verdict on so few"
+    return Check("process pairs", "NOISE_TOO_HIGH", observed, threshold, pairs >= least, against)
+
+
+def _control(measured: Measured, terms: Terms) -> Check:
+    control, band = measured.control, control_band(terms.policy, measured.candidate.method)
+    observed, threshold = f"{control.low:.3f} to {control.high:.3f}x", f"{1 - band:.2f} to {1 + band:.2f}x"
+    against = f"{CONTROL_KIND} against itself reads {observed}, allowed {threshold}: no verdict on this machine now"
+    return Check("control", "NOISE_TOO_HIGH", observed, threshold, within_band(control, band), against)
+
+
+def _floor(measured: Measured, terms: Terms) -> Check:
+    p90_ns, least_ns = measured.candidate.p90_ns, terms.policy.floor_slack * terms.floor_ns
+    observed, threshold = f"{p90_ns:.0f} ns", f"at least {least_ns:.0f} ns"
+    against = (
+        f"{observed} is less than moving the bytes takes ({terms.floor_ns:.0f} ns): "
+        "the evaluator or the candidate is lying"
+    )
+    return Check("floor", "BELOW_FLOOR", observed, threshold, p90_ns >= least_ns, against)
+
+
+def _speedup(measured: Measured, terms: Terms) -> Check:
+    speedup = speedup_over(measured, terms.baseline)
+    found, least = speedup.interval, terms.minimum_speedup
+    observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"
+    against = (
+        f"{found.ratio:.2f}x over {speedup.baseline}, 95 % interval {found.low:.2f} to {found.high:.2f}x: "
+        f"the lower end must reach {least:.2f}x in every process pair"
+    )
+    met = found.low >= least and speedup.pairs_lost == 0
+    threshold = f"lower end at least {least:.2f}x, no process pair lost"
+    return Check("speedup", "TOO_SLOW", observed, threshold, met, against)

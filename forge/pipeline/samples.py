@@ -1,8 +1,9 @@
 """Raw samples as they are stored and read again: every attempt of a run, none left out.
 
-Two protocols: the host's slope over releases, and windows of graph replays on a device. A run's attempts follow one.
+Two protocols: the host's clock over releases, and windows of graph replays on a device. A run's attempts follow one.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,11 +15,15 @@ from forge.domain.policy import TimingAuthority
 from forge.errors import BlobCorrupt
 from forge.lab.guests import HARNESS
 from forge.lab.replays import Replays
-from forge.lab.timing import Attempt, Release
+from forge.lab.timing import Attempt
 
-SLOPE, REPLAY = "host_slope.v2", "graph_replay.v3"
-"""Earlier protocols are still read, and joined with nothing: the first slopes had all baselines in one process; the
-first replays used sets several times in a window, the second's windows waited for what was written before them."""
+SLOPE, REPLAY = "host_slope.v3", "graph_replay.v3"
+"""Names of the protocols. Earlier ones are still read, and joined with nothing.
+
+The first slopes had all baselines in one process. The second subtracted a shorter release of the same side, which a
+candidate can lengthen. The first replays used sets several times in a window, and the windows of the second waited
+for what was written before them.
+"""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,8 @@ def parse_samples(stored: bytes) -> Taken:
 def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples:
     match protocol:
         case "host_slope.v1" | "host_slope.v2":
+            return Samples(tuple(map(_earlier_slope, attempts)))
+        case "host_slope.v3":
             return Samples(tuple(map(_slope, attempts)))
         case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":
             return Samples(tuple(map(_replays, attempts)))
@@ -128,22 +135,30 @@ def _rendered(attempt: Attempt | Replays) -> dict[str, object]:
             "pairs": [[[measured[side] for side in attempt.sides] for measured in pair] for pair in attempt.pairs],
         }
     return {
-        "few_calls": attempt.few,
-        "many_calls": attempt.many,
-        "pairs": [
-            [{side: [r.few_ns, r.many_ns] for side, r in sorted(measured.items())} for measured in rounds]
-            for rounds in attempt.pairs
-        ],
+        "calls": attempt.calls,
+        "pairs": [[dict(sorted(measured.items())) for measured in rounds] for rounds in attempt.pairs],
     }
 
 
 def _slope(attempt: dict[str, object]) -> Attempt:
-    pairs: list[list[dict[str, list[int]]]] = attempt["pairs"]  # type: ignore[assignment]  # rendered above
+    pairs: list[list[dict[str, int]]] = attempt["pairs"]  # type: ignore[assignment]  # rendered above
+    return Attempt(calls=int(str(attempt["calls"])), pairs=tuple(map(tuple, pairs)))
+
+
+def _earlier_slope(attempt: dict[str, object]) -> Attempt:
+    """What each side's longer release took beyond the median of its own shorter ones; the path falls out of that."""
+    pairs: list[list[dict[str, list[int]]]] = attempt["pairs"]  # type: ignore[assignment]  # as it was rendered
     return Attempt(
-        few=int(str(attempt["few_calls"])),
-        many=int(str(attempt["many_calls"])),
+        calls=int(str(attempt["many_calls"])) - int(str(attempt["few_calls"])),
         pairs=tuple(
-            tuple({side: Release(*times) for side, times in measured.items()} for measured in rounds)
+            tuple(
+                {
+                    side: many - statistics.median(measured[side][0] for measured in rounds)
+                    for side, (_, many) in one.items()
+                    if side != HARNESS
+                }
+                for one in rounds
+            )
             for rounds in pairs
         ),
     )

@@ -13,7 +13,8 @@ LEADERBOARD = """
 """
 CLAIMANTS = """
     SELECT claimant, metric, count(*) AS claims, sum(verdict = 'confirmed') AS confirmed,
-           sum(verdict = 'overstated') AS overstated, sum(verdict = 'refuted') AS refuted,
+           sum(verdict = 'understated') AS understated, sum(verdict = 'overstated') AS overstated,
+           sum(verdict = 'refuted') AS refuted,
            sum(verdict IS NULL) AS open
     FROM claims GROUP BY claimant, metric
 """
@@ -36,6 +37,7 @@ CHANGES = """
            earlier.perf_key AS earlier_perf_key, later.perf_key AS later_perf_key,
            earlier.speedup AS earlier_speedup, earlier.low AS earlier_low, earlier.high AS earlier_high,
            later.speedup AS later_speedup, later.low AS later_low, later.high AS later_high,
+           earlier.source AS earlier_source, later.source AS later_source,
            earlier.candidate_median_ns AS earlier_ns, later.candidate_median_ns AS later_ns,
            later.candidate_median_ns / earlier.candidate_median_ns AS slower,
            CASE WHEN later.high < earlier.low THEN 'lower' WHEN later.low > earlier.high THEN 'higher'
@@ -49,6 +51,11 @@ CHANGES = """
         WHERE newer.candidate = later.candidate AND newer.op = later.op AND newer.gpu = later.gpu
           AND newer.dtype = later.dtype AND newer.shape = later.shape AND newer.baseline = later.baseline
           AND newer.seq > later.seq
+    ) AND NOT EXISTS (
+        SELECT 1 FROM latest_speedups AS newer
+        WHERE newer.candidate = earlier.candidate AND newer.op = earlier.op AND newer.gpu = earlier.gpu
+          AND newer.dtype = earlier.dtype AND newer.shape = earlier.shape AND newer.baseline = earlier.baseline
+          AND newer.perf_key = earlier.perf_key AND newer.seq > earlier.seq
     )
 """
 OUTCOMES = """
@@ -91,14 +98,14 @@ SURFACE = {
     "runs": "How far each run came, what its author was given, and what timing it took.",
     "candidates": "What was handed in; one row a submission.",
     "environments": "The machines, as they were first described.",
-    "benchmarks": "Every measurement: one row for each workload and baseline.",
-    "latest_speedups": "The newest measurement that counts, for each candidate, slot, baseline and kind of machine.",
+    "benchmarks": "Every measurement, as confirmed where it was (`source`): one row for each workload and baseline.",
+    "latest_speedups": "The newest measurement that counts, for each candidate, task, baseline and kind of machine.",
     "speedups": "The geometric mean of a slot's accepted measurements that count.",
     "rejections": "Every refusal, with the gate that failed first.",
     "refusals": "The same with the author, where the candidate got past the door.",
     "claims": "What was said about candidates, and what was measured.",
     "claimed": "The same with the author, and the claim over the measurement.",
-    "claimants": "How often what each claimant said was confirmed, overstated or refuted.",
+    "claimants": "How often what each claimant said was confirmed, understated, overstated or refuted.",
     "experiments": "What each candidate showed, failures among them.",
     "outcomes": "How each run ended: offered, submitted, verified, measured, promoted.",
     "kernels": "Every promoted version, and what became of it.",

@@ -80,7 +80,7 @@ def _identity(kernel: Kernel) -> dict[str, object]:
         "family": event.family,
         "version": event.version,
         "status": kernel.status,
-        "status_reason": kernel.status_reason,
+        "status_reason": kernel.standing.reason,
         "status_seq": kernel.status_seq,
         "superseded_by": kernel.superseded_by,
         "candidate": event.candidate,

@@ -1,18 +1,17 @@
 """One promoted kernel version with the evidence it stands on, and what was said about it since."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from forge.domain.digest import Digest
 from forge.domain.evidence import Speedup, WorkloadTiming
 from forge.domain.tensors import Shape
 from forge.events import Recorded
-from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
+from forge.events.benchmark import BenchmarkRecorded
 from forge.events.environment import EnvironmentCaptured
-from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
+from forge.events.promote import KernelPromoted
 from forge.events.verify import CandidateVerified
+from forge.projections.standing import NOTHING_SAID, Standing, Status
 
-Status = Literal["active", "deprecated", "evidence_invalid", "revoked"]
 KERNEL_FILE = "kernel.py"
 
 
@@ -43,12 +42,7 @@ class Kernel:
     benchmark: Recorded[BenchmarkRecorded]
     environment: Recorded[EnvironmentCaptured] | None
     """Where it was measured; none if the ledger hadn't captured that environment when it was promoted."""
-    deprecated: Recorded[KernelDeprecated] | None = None
-    """The latest deprecation."""
-    invalidated: Recorded[BenchmarkInvalidated] | None = None
-    """The first withdrawal of the benchmark it stands on."""
-    revoked: Recorded[KernelRevoked] | None = None
-    """The first revocation; it is final."""
+    standing: Standing = NOTHING_SAID
 
     @property
     def kernel_id(self) -> str:
@@ -57,31 +51,18 @@ class Kernel:
 
     @property
     def status(self) -> Status:
-        """The gravest thing said about it: revoked > evidence_invalid > deprecated > active."""
-        if self.revoked:
-            return "revoked"
-        if self.invalidated:
-            return "evidence_invalid"
-        return "deprecated" if self.deprecated else "active"
-
-    @property
-    def status_reason(self) -> str | None:
-        """Why it isn't active, in the words of the event behind `status`."""
-        if self.revoked:
-            return f"{self.revoked.event.severity}: {self.revoked.event.reason}"
-        if self.invalidated:
-            return self.invalidated.event.why
-        return self.deprecated.event.reason if self.deprecated else None
+        """Whether it may be offered, and what ended it if not."""
+        return self.standing.status
 
     @property
     def status_seq(self) -> int:
         """The event that `status` comes from."""
-        return (self.revoked or self.invalidated or self.deprecated or self.promoted).seq
+        return (self.standing.ended or self.promoted).seq
 
     @property
     def superseded_by(self) -> str | None:
         """The kernel to use in its place, if a deprecation named one."""
-        return self.deprecated.event.superseded_by if self.deprecated else None
+        return self.standing.deprecated.event.superseded_by if self.standing.deprecated else None
 
     @property
     def published_path(self) -> str:

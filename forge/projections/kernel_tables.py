@@ -137,11 +137,12 @@ class SpeedupRow(HistoryTable, table=True):
 
 
 class LatestSpeedupRow(HistoryTable, table=True):
-    """A candidate's newest measurement that counts, for each slot, baseline and kind of machine it was timed on."""
+    """A candidate's newest measurement that counts, for each task, baseline and kind of machine it was timed on."""
 
     __tablename__ = "latest_speedups"
     __table_args__ = (Index("latest_speedups_by_slot", "op", "gpu", "dtype", "shape", "baseline"), CLUSTERED)
     candidate: str = Field(primary_key=True)
+    task_id: str = Field(primary_key=True)
     op: str = Field(primary_key=True)
     gpu: str = Field(primary_key=True)
     dtype: str = Field(primary_key=True)
@@ -161,6 +162,8 @@ class LatestSpeedupRow(HistoryTable, table=True):
     """How many count; this row is the newest."""
     seq: int
     line: int
+    source: str
+    """`confirmation` where the winner was measured once more, else `first measurement`."""
     candidate_median_ns: float
     baseline_median_ns: float
     speedup: float

@@ -1,4 +1,4 @@
-"""What holds now of each candidate's speed: its newest measurement that counts, on each kind of machine.
+"""What holds now of each candidate's speed: its newest measurement that counts, for each task and kind of machine.
 
 It is derived from `benchmarks` once everything else is folded, for the candidates whose measurements changed, so that
 an audit over machines, tasks and authors reads a row for each of them and not the whole history.
@@ -13,10 +13,10 @@ from forge.projections.schema import Table, tables
 from forge.projections.sqlite_file import removal, upsert
 from forge.projections.state import Cell
 
-KEY = ("candidate", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
+KEY = ("candidate", "task_id", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
 REST = (
-    *("driver", "torch", "triton", "baseline_used", "verdict", "seq", "line", "candidate_median_ns"),
-    *("baseline_median_ns", "speedup", "low", "high", "floor_fraction", "recorded_at"),
+    *("driver", "torch", "triton", "baseline_used", "verdict", "seq", "line", "source"),
+    *("candidate_median_ns", "baseline_median_ns", "speedup", "low", "high", "floor_fraction", "recorded_at"),
 )
 COUNTED = f"""
     SELECT {", ".join((*KEY, *REST))} FROM benchmarks

@@ -23,7 +23,7 @@ from forge.projections import documents, leaderboard, snapshot, versions
 from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up, publishing_errors
 from forge.projections.files import put
 from forge.projections.fold import Position, Source, holds
-from forge.projections.snapshot import POINTER, SCHEMA_VERSION
+from forge.projections.snapshot import POINTER, SCHEMA_VERSION, Signer
 from forge.projections.sqlite_file import connect, content_digest, overwrite
 
 LOCK = ".publish.lock"
@@ -43,6 +43,8 @@ class Shown:
     snapshot: str
     sha256: str
     position: Position
+    note: str | None = None
+    """What the ledger's key signed of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,13 @@ def publish(
     *,
     of_kernel: KernelFiles = lambda _: {},
     other: OtherFiles = lambda _: {},
+    sign: Signer = lambda _, __: None,
 ) -> Cursor:
     """Publish everything up to the head of the ledger that `read` opens; where that is.
 
-    `of_kernel` gives the files of a promoted kernel, `other` those that are no projection. Raises LedgerCorrupt,
-    or StorageFailed if the disk refuses: what was published before still stands then.
+    `of_kernel` gives the files of a promoted kernel, `other` those that are no projection, `sign` the pointer's note.
+
+    Raises LedgerCorrupt, or StorageFailed if the disk refuses: what was published before still stands then.
     """
     with publishing(directory):
         source = read()
@@ -77,6 +81,7 @@ def publish(
             else:
                 since = shown.position.seq if shown and _is_earlier(shown, source) else 0
                 files = _kernels(connection, source, of_kernel, since=since) | documents.render(connection, cursor)
+        files[POINTER] = snapshot.with_note(files[POINTER], sign)
         put(directory, {**other(cursor), **files})
         return cursor
 
@@ -87,6 +92,7 @@ def republish(
     *,
     of_kernel: KernelFiles = lambda _: {},
     other: OtherFiles = lambda _: {},
+    sign: Signer = lambda _, __: None,
 ) -> list[Compared]:
     """Fold everything again from the first event, replace what is published, and say what differed."""
     with publishing(directory):
@@ -95,6 +101,7 @@ def republish(
             with closing(connect(aside, read_only=True)) as connection:
                 files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
                 files |= documents.render(connection, cursor)
+                files[POINTER] = snapshot.with_note(files[POINTER], sign)
                 digest = content_digest(connection)
             compared = [_compared(directory, name, content) for name, content in files.items()]
             compared.append(_compared_tables(directory, digest))
@@ -139,7 +146,7 @@ def read_pointer(directory: Path) -> Shown | None:
         position = Position(**document["ledger"])
         if document["schema_version"] != SCHEMA_VERSION:
             return None
-        return Shown(str(document["snapshot"]), str(document["sha256"]), position)
+        return Shown(str(document["snapshot"]), str(document["sha256"]), position, document.get("note"))
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return None
 

@@ -20,6 +20,7 @@ from forge.projections.entry import entry
 from forge.projections.fold import Source, holds
 from forge.projections.kernel import KERNEL_FILE, Kernel
 from forge.projections.rows import kernel_row
+from forge.projections.standing import Standing
 from forge.projections.state import Cell, Row, State
 
 TYPES = frozenset({"LedgerOpened", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "BenchmarkInvalidated"})
@@ -32,15 +33,15 @@ def take(state: State, line: Line, source: Source) -> None:
     if holds(recorded, KernelPromoted):
         _promote(state, recorded, source)
     elif holds(recorded, KernelDeprecated) or holds(recorded, KernelRevoked):
-        kernel = _named(state, recorded, source)
-        if isinstance(recorded.event, KernelDeprecated):
-            _put(state, replace(kernel, deprecated=recorded))
-        else:
-            _put(state, replace(kernel, revoked=kernel.revoked or recorded))
+        _put(state, _ended(_named(state, recorded, source), recorded))
     elif holds(recorded, BenchmarkInvalidated):
         for (kernel_id,) in state.ask(STOOD_ON, (recorded.event.benchmark_seq,)):
-            _put(state, replace(load(state, str(kernel_id), source), invalidated=recorded))
+            _put(state, _ended(load(state, str(kernel_id), source), recorded))
     state.registry_changed(line)
+
+
+def _ended(kernel: Kernel, recorded: Recorded[Event]) -> Kernel:
+    return replace(kernel, standing=kernel.standing.after(recorded))
 
 
 def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -> None:
@@ -90,9 +91,11 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
         verified=verified,
         benchmark=benchmark,
         environment=environment if holds(environment, EnvironmentCaptured) else None,
-        deprecated=deprecated if holds(deprecated, KernelDeprecated) else None,
-        invalidated=invalidated if holds(invalidated, BenchmarkInvalidated) else None,
-        revoked=revoked if holds(revoked, KernelRevoked) else None,
+        standing=Standing(
+            deprecated=deprecated if holds(deprecated, KernelDeprecated) else None,
+            invalidated=invalidated if holds(invalidated, BenchmarkInvalidated) else None,
+            revoked=revoked if holds(revoked, KernelRevoked) else None,
+        ),
     )
 
 

@@ -8,6 +8,9 @@ from forge.ledger.replay import Line
 from forge.projections.kernel import Kernel
 from forge.projections.state import Cell, Row
 
+CONFIRMATION, FIRST = "confirmation", "first measurement"
+"""Values of `source`: which of a benchmark's two measurements a row's figures are from."""
+
 # Any: a JSON document, validated when it was recorded
 Document = dict[str, Any]
 
@@ -101,6 +104,7 @@ def benchmark_rows(line: Line, task: Row | None, environment: Row | None) -> lis
 NOT_MEASURED: Row = dict.fromkeys(
     (
         "shape",
+        "source",
         "candidate_median_ns",
         "floor_fraction",
         "samples_sha256",
@@ -115,27 +119,40 @@ NOT_MEASURED: Row = dict.fromkeys(
 
 
 def _timings(workload: Document, baseline_used: str | None) -> list[Row]:
-    """One row per baseline; a workload without any still shows the candidate's own time."""
-    candidate: Row = {
+    """One row per baseline, as confirmed where it was; a workload without any shows the candidate's own time."""
+    first, again = workload, workload.get("confirmation")
+    confirmed = {speedup["baseline"]: speedup for speedup in again["speedups"]} if again else {}
+    rows: list[Row] = []
+    for speedup in first["speedups"]:
+        counted = confirmed.get(speedup["baseline"])
+        own = _own_time(workload, again, CONFIRMATION) if again and counted else _own_time(workload, first, FIRST)
+        rows.append({**own, **_over(counted or speedup, baseline_used)})
+    return rows or [_own_time(workload, first, FIRST)]
+
+
+def _own_time(workload: Document, timed: Document, source: str) -> Row:
+    """The candidate's own time: `timed` is the workload itself or its confirmation."""
+    median_ns = timed["candidate"]["median_ns"]
+    return {
         **NOT_MEASURED,
         "shape": text(workload["shape"]),
-        "candidate_median_ns": workload["candidate"]["median_ns"],
-        "floor_fraction": workload["floor_fraction"],
+        "source": source,
+        "candidate_median_ns": median_ns,
+        "floor_fraction": workload["floor_fraction"] if timed is workload else workload["floor_ns"] / median_ns,
         "samples_sha256": workload["samples_sha256"],
     }
-    rows: list[Row] = [
-        {
-            **candidate,
-            "baseline": speedup["baseline"],
-            "baseline_used": speedup["baseline"] == baseline_used,
-            "baseline_median_ns": speedup["baseline_median_ns"],
-            "speedup": speedup["interval"]["ratio"],
-            "low": speedup["interval"]["low"],
-            "high": speedup["interval"]["high"],
-        }
-        for speedup in workload["speedups"]
-    ]
-    return rows or [candidate]
+
+
+def _over(speedup: Document, baseline_used: str | None) -> Row:
+    interval = speedup["interval"]
+    return {
+        "baseline": speedup["baseline"],
+        "baseline_used": speedup["baseline"] == baseline_used,
+        "baseline_median_ns": speedup["baseline_median_ns"],
+        "speedup": interval["ratio"],
+        "low": interval["low"],
+        "high": interval["high"],
+    }
 
 
 def verdict_of(reason: Document) -> str:
@@ -189,12 +206,12 @@ def kernel_row(kernel: Kernel) -> dict[str, Cell]:
         "family": event.family,
         "version": event.version,
         "status": kernel.status,
-        "status_reason": kernel.status_reason,
+        "status_reason": kernel.standing.reason,
         "status_seq": kernel.status_seq,
         "superseded_by": kernel.superseded_by,
-        "deprecated_seq": kernel.deprecated.seq if kernel.deprecated else None,
-        "invalidated_seq": kernel.invalidated.seq if kernel.invalidated else None,
-        "revoked_seq": kernel.revoked.seq if kernel.revoked else None,
+        "deprecated_seq": kernel.standing.deprecated.seq if kernel.standing.deprecated else None,
+        "invalidated_seq": kernel.standing.invalidated.seq if kernel.standing.invalidated else None,
+        "revoked_seq": kernel.standing.revoked.seq if kernel.standing.revoked else None,
         "op": task.op,
         "gpu": task.target.gpu,
         "dtype": task.dtype,

@@ -99,6 +99,8 @@ class BenchmarkRow(HistoryTable, table=True):
     driver: str | None
     torch: str | None
     triton: str | None
+    source: str | None
+    """`confirmation` where the winner was measured once more, else `first measurement`: of all figures in the row."""
     candidate_median_ns: float | None
     baseline: str | None
     baseline_used: bool | None

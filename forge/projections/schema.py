@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """A changed table is a new one; the file is then built anew."""
 FILE = Path(__file__).with_name("schema.sql")
 

@@ -14,6 +14,7 @@ CREATE TABLE benchmarks (
     driver VARCHAR,
     torch VARCHAR,
     triton VARCHAR,
+    source VARCHAR,
     candidate_median_ns FLOAT,
     baseline VARCHAR,
     baseline_used BOOLEAN,
@@ -162,6 +163,7 @@ CREATE INDEX kernels_by_run ON kernels (run_id);
 CREATE INDEX kernels_by_slot ON kernels (op, gpu, dtype, low);
 CREATE TABLE latest_speedups (
     candidate VARCHAR NOT NULL,
+    task_id VARCHAR NOT NULL,
     op VARCHAR NOT NULL,
     gpu VARCHAR NOT NULL,
     dtype VARCHAR NOT NULL,
@@ -176,6 +178,7 @@ CREATE TABLE latest_speedups (
     measurements INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     line INTEGER NOT NULL,
+    source VARCHAR NOT NULL,
     candidate_median_ns FLOAT NOT NULL,
     baseline_median_ns FLOAT NOT NULL,
     speedup FLOAT NOT NULL,
@@ -183,7 +186,7 @@ CREATE TABLE latest_speedups (
     high FLOAT NOT NULL,
     floor_fraction FLOAT NOT NULL,
     recorded_at VARCHAR NOT NULL,
-    PRIMARY KEY (candidate, op, gpu, dtype, shape, baseline, perf_key)
+    PRIMARY KEY (candidate, task_id, op, gpu, dtype, shape, baseline, perf_key)
 )
 WITHOUT ROWID;
 CREATE INDEX latest_speedups_by_slot ON latest_speedups (op, gpu, dtype, shape, baseline);

@@ -8,7 +8,7 @@ The snapshot says nothing of the ledger's head, so a registry that didn't change
 pointer moves on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 import orjson
@@ -25,6 +25,8 @@ BETWEEN = b",\n"
 """Stands between two kernels."""
 Line = tuple[str, str, str, str]
 """Operation, GPU and dtype of a kernel, and what is `shown` of it as JSON."""
+Signer = Callable[[Position, Digest], str | None]
+"""Gives the signed note for a position and a snapshot's digest; None where the key isn't at hand."""
 
 
 def render(lines: Iterable[Line], gpus: Mapping[str, object]) -> bytes:
@@ -58,6 +60,14 @@ def pointer_to(digest: Digest, head: Position) -> bytes:
     )
 
 
+def with_note(pointer: bytes, sign: Signer) -> bytes:
+    """The pointer with what the ledger's key signs of it; as it is where nothing was signed."""
+    document = orjson.loads(pointer)
+    head = Position(**document["ledger"])
+    note = sign(head, document["sha256"])
+    return pointer if note is None else canonical({**document, "note": note})
+
+
 def named(content: bytes) -> tuple[str, Digest]:
     """A snapshot's file name and digest."""
     digest = sha256(content)
@@ -79,7 +89,7 @@ def shown(kernel: Kernel) -> dict[str, object]:
     return {
         "kernel_id": event.kernel_id,
         "status": kernel.status,
-        "status_reason": kernel.status_reason,
+        "status_reason": kernel.standing.reason,
         "superseded_by": kernel.superseded_by,
         "op": task.op,
         "language": task.language,

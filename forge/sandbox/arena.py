@@ -56,6 +56,11 @@ class Slot:
         return self.span_elements * ITEMSIZE_BYTES[self.dtype]
 
     @property
+    def itemsize_bytes(self) -> int:
+        """Bytes of one element."""
+        return ITEMSIZE_BYTES[self.dtype]
+
+    @property
     def is_dense(self) -> bool:
         """Whether every byte of the span belongs to exactly one element, in order."""
         return self.strides == contiguous_strides(self.sizes)
@@ -222,12 +227,12 @@ class Arena:
     def write(self, slot: Slot, tensor: "torch.Tensor") -> None:
         """Put an input in its place; elements between its rows read NaN."""
         if slot.size_bytes:
-            self._bytes(slot).copy_(_as_bytes(slot, tensor))
+            self.bytes_of(slot).copy_(_as_bytes(slot, tensor))
 
     def poison(self, slot: Slot) -> None:
         """Fill an output's place with NaN, or with what isn't an answer."""
         if slot.size_bytes:
-            self._bytes(slot).fill_(POISON_OF_INTEGERS if slot.dtype in INTEGERS else POISON)
+            self.bytes_of(slot).fill_(POISON_OF_INTEGERS if slot.dtype in INTEGERS else POISON)
 
     def read(self, slot: Slot) -> "torch.Tensor":
         """A copy of what stands in a slot now."""
@@ -235,12 +240,23 @@ class Arena:
 
     def holds(self, slot: Slot, tensor: "torch.Tensor") -> bool:
         """Whether a slot still has exactly these bytes."""
-        return slot.size_bytes == 0 or same_bytes(self._bytes(slot), _as_bytes(slot, tensor))
+        return slot.size_bytes == 0 or same_bytes(self.bytes_of(slot), _as_bytes(slot, tensor))
 
-    def _bytes(self, slot: Slot) -> "torch.Tensor":
+    def bytes_of(self, slot: Slot) -> "torch.Tensor":
+        """The bytes between a slot's first and last element, as they are now: the memory itself, no copy."""
         import torch
 
         return torch.frombuffer(self._map, dtype=torch.uint8, count=slot.size_bytes, offset=slot.offset)
+
+    def word_sum(self, slot: Slot) -> int:
+        """The sum of a slot's bytes as 64-bit integers, modulo 2^64, as the guest forms it (forge/guest/run.py)."""
+        import torch
+
+        if not slot.size_bytes:
+            return 0
+        content = self.bytes_of(slot)
+        words = content[: content.numel() // 8 * 8].view(torch.int64) if content.numel() >= 8 else content
+        return int(words.sum())
 
     def _view(self, slot: Slot) -> "torch.Tensor":
         import torch

@@ -20,7 +20,12 @@ class Exit:
     """Of the guest and the children it waited for; None when the tree was killed first."""
     max_rss_bytes: int | None
     excess: Excess | None = None
-    """Whose memory ran out, where that ended it: the tree's share, or the machine's."""
+    """What ran out, where that ended it: the tree's memory, the machine's, or the tree's processor seconds."""
+
+    @property
+    def by_the_clock(self) -> bool:
+        """Whether wall time alone ended it."""
+        return self.timed_out and not self.flooded and self.excess is None
 
 
 def exit_of(ended: Ended | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:

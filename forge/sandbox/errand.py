@@ -50,9 +50,9 @@ def run_errand(
             if not untrusted:
                 ended = guest.wait(1.0)
                 late = f"{what} took longer than {limits.wall_s:g} s"
-                return Refused(
-                    exit_reason(ended, limits) if ended else _silent(late, closed=bool(readable)), guest.log()
-                )
+                reason = exit_reason(ended, limits) if ended else _silent(late, closed=bool(readable))
+                by_the_clock = ended.by_the_clock if ended else not readable
+                return Refused(reason, guest.log(), by_the_clock=by_the_clock)
             answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
             if isinstance(answer, Refused):
                 return replace(answer, log=guest.log())

@@ -102,14 +102,14 @@ def descendants(root: int) -> set[int]:
     found: set[int] = set()
     waiting = [root]
     while waiting:
-        for children in _children(waiting.pop()):
-            fresh = children - found
+        for started in children(waiting.pop()):
+            fresh = started - found
             found |= fresh
             waiting += fresh
     return found
 
 
-def _children(pid: int) -> Iterator[set[int]]:
+def children(pid: int) -> Iterator[set[int]]:
     """What each thread of a process has started; `pathlib` would take longer than the kernel does."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):

@@ -8,11 +8,9 @@ level of isolation is enough is the caller's policy; this file only refuses to p
 import contextlib
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -25,11 +23,13 @@ from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
 from forge.sandbox.ending import Exit, exit_of
 from forge.sandbox.enter.plan import Level
+from forge.sandbox.folders import HeldFolder
 from forge.sandbox.freeze import Frozen
 from forge.sandbox.isolation import Isolation, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
 from forge.sandbox.memory import LOOK_S, Excess, held_bytes, watch
+from forge.sandbox.processor import Budget
 from forge.sandbox.reports import Failed, Reports, Started
 from forge.sandbox.runtime import masked_paths, runtime_binds
 from forge.sandbox.zygote import Forked, Zygote
@@ -54,7 +54,7 @@ class Guest:
         *,
         log_end: int,
         limits: Limits,
-        scratch: str | None,
+        scratch: HeldFolder | None,
         group: Group,
         given: tuple[int, ...],
     ) -> None:
@@ -75,6 +75,7 @@ class Guest:
             group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
         self.isolation: Isolation = judge((*reports.started.parts, *group.parts, *self._memory.parts))
+        self._budget = Budget(self._init_pid or process.pid, limits.total_cpu_s)
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
     @property
@@ -148,7 +149,7 @@ class Guest:
                     ready = selector.select(min(patience_s, LOOK_S))
                     self._attend(selector, {key.fileobj for key, _ in ready})
                     self._keep_time()
-                    self._keep_memory()
+                    self._keep_shares()
         finally:
             self._bury()
 
@@ -176,10 +177,10 @@ class Guest:
         self._deadline_s = time.monotonic() + _GRACE_S
         self._end_tree()
 
-    def _keep_memory(self) -> None:
-        """End a tree that takes too much; one that stands still takes nothing."""
+    def _keep_shares(self) -> None:
+        """End a tree that takes too much memory or processor time; one that stands still takes nothing."""
         if self._excess is None and not (self._frozen is not None and self._frozen.standing):
-            self._excess = self._memory.look()
+            self._excess = self._memory.look() or ("processor" if self._budget.spent() else None)
             if self._excess is not None:
                 self._end_tree()
 
@@ -199,7 +200,7 @@ class Guest:
         os.close(self._log_end)
         self._reports.close()
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.remove()
         self._excess = self._excess or self._group.excess()
         self._group.remove()
         self._exit = exit_of(
@@ -215,14 +216,14 @@ def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None =
     "none" is the same start without walls, for platforms that have nothing better: the caller decides whether it
     is acceptable, and the guest's `isolation` says so in the evidence.
     """
-    scratch = tempfile.mkdtemp(prefix="guest-") if isolation == "none" else None
+    scratch = HeldFolder("forge-guest-") if isolation == "none" else None
     process: Supervisor | None = None
     group: Group | None = None
     ours, theirs = socket.socketpair()
     log_end, log_input = os.pipe()
     reports = Reports(ours)
     try:
-        plan = confinements.plan(confinement, isolation, scratch or confinements.SCRATCH)
+        plan = confinements.plan(confinement, isolation, str(scratch.path) if scratch else confinements.SCRATCH)
         given = (theirs.fileno(), log_input, *confinement.descriptors)
         process = zygote.fork(given) if zygote is not None else None
         process = process or _spawn(theirs, log_input, confinement.descriptors)
@@ -286,7 +287,7 @@ def _await_start(reports: Reports, log_end: int) -> None:
             raise EnvironmentUnfit(f"the guest never started, and no step said why: {said.text()!r}")
 
 
-def _abandon(process: Supervisor | None, reports: Reports, scratch: str | None) -> None:
+def _abandon(process: Supervisor | None, reports: Reports, scratch: HeldFolder | None) -> None:
     """Leave nothing behind of a start that failed."""
     if process is not None:
         if not reports.kill_init():
@@ -295,4 +296,4 @@ def _abandon(process: Supervisor | None, reports: Reports, scratch: str | None) 
         reports.wait_for_init()
     reports.close()
     if scratch is not None:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.remove()

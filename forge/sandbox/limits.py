@@ -14,6 +14,8 @@ class Limits:
     """Seconds from the start until the whole tree is killed."""
     cpu_s: int = 600
     """Processor seconds of one process (RLIMIT_CPU): a backstop behind `wall_s`."""
+    total_cpu_s: float | None = None
+    """Processor seconds of the whole tree, those that ended included; None is no limit but `cpu_s`."""
     memory_bytes: int = 8 * GIB
     """Private writable memory of one process (RLIMIT_DATA; not RLIMIT_AS: CUDA reserves address space)."""
     processes: int = 256
@@ -36,5 +38,5 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (isinstance(value, bool) or value > 0):  # written so that NaN is refused
+            if not (isinstance(value, bool) or value is None or value > 0):  # written so that NaN is refused
                 raise ValueError(f"limit {name} is {value!r}: expected a number above 0")

@@ -16,8 +16,8 @@ from forge.platforms.nvml import device_bytes
 from forge.sandbox.cgroups import Group
 from forge.sandbox.freeze import descendants
 
-Excess = Literal["total", "machine"]
-"""More than the tree may have; or the machine is about to have none left."""
+Excess = Literal["total", "machine", "processor"]
+"""More memory than the tree may have; or the machine is about to have none left; or more processor seconds."""
 
 LOOK_S = 0.05
 _DEEP_EVERY_S = 1.0

@@ -31,6 +31,8 @@ class Refused:
     log: str = ""
     signal: int | None = None
     """What ended the guest's process, where a signal did."""
+    by_the_clock: bool = False
+    """Whether it was wall time that ran out, which a busy machine does as well."""
 
 
 STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
@@ -70,6 +72,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.CHANGED_AN_OUTPUT: (
         "STATE_CARRIED",
         "an earlier call's output was overwritten by a call at another shape: a caller who keeps it loses its values",
+    ),
+    wire.IN_A_DESTINATION: (
+        "TAMPERING",
+        "an output lies in the memory that the harness copies outputs to: return a tensor of the call's own",
     ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }

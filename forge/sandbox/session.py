@@ -23,6 +23,15 @@ from forge.sandbox.limits import GIB, Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
 from forge.sandbox.stage import SERVE, Stage
 
+next_in_chain = wire.next_in_chain
+IDLE = wire.IDLE
+"""Function index for `Session.chain`: nothing is called."""
+LONG_STOP_S = 1.0
+"""Seconds that a guest may take to stop without its being counted: on a machine at four times its load, it takes less
+than a tenth of that."""
+MOST_STOPPING_S = 8.0
+"""Seconds in all that a guest may spend in longer stops: a child can hold its parent back for seconds at a time."""
+
 
 @dataclass(frozen=True)
 class GuestFunction:
@@ -64,6 +73,7 @@ class Session:
         self._threads = threads
         self._clock = clock
         self._limits = limits
+        self._stopping_s = 0.0
         self._deadline_ns = clock() + int(limits.wall_s * 1e9)
         self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
         command_read, self._commands = os.pipe()
@@ -161,13 +171,21 @@ class Session:
         cycles: int = 1,
         retain: bool = False,
         default_type: DType = "fp32",
+        filling: int = 0,
     ) -> Returned | Refused:
         """Run one function on sets `first` to `first + count`, in turn, `cycles` times each."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         element = wire.ELEMENT_TYPES.index(TORCH_NAMES[default_type])
-        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), element, *padded)
+        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), element, filling, *padded)
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
+
+    def chain(self, function: int, first: int, count: int, scalars: tuple[float, ...]) -> Returned | Refused:
+        """Run one function on `count` sets, beginning with `first`; each call's outputs lead to the next set."""
+        call_id = int.from_bytes(os.urandom(8), "big")
+        padded = (*scalars, *(0.0,) * (4 - len(scalars)))
+        body = wire.CHAIN_BODY.pack(call_id, function, first, count, *padded)
+        return self._exchange(wire.pack_command(wire.CHAIN, body), call_id=call_id, calls=count)
 
     def capture(self, scalars: tuple[float, ...]) -> bytes | Refused:
         """Have the guest list one call of its first function as a launch plan; what it hands over is untrusted."""
@@ -220,11 +238,19 @@ class Session:
         elapsed_ns = self._clock() - started_ns
         if not untrusted:
             return self._gone()
-        if self._stage.stands_still and not self._guest.freeze():
+        if self._stage.stands_still and not self._stopped():
             return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
         # the log is rendered for a refusal alone: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
+
+    def _stopped(self) -> bool:
+        """Stop the guest. Time that it takes to stand still is limited over the whole session."""
+        started_ns = self._clock()
+        stopped = self._guest.freeze()
+        took_s = (self._clock() - started_ns) / 1e9
+        self._stopping_s += took_s if took_s > LONG_STOP_S else 0.0
+        return stopped and self._stopping_s <= MOST_STOPPING_S
 
     def _early(self) -> Refused:
         if not os.read(self._replies, 1):
@@ -262,6 +288,10 @@ def exit_reason(ended: Exit, limits: Limits) -> Reason:
         )
     if ended.excess == "machine":
         return Reason(code="OUT_OF_MEMORY", message="the machine ran out of memory while the candidate ran")
+    if ended.excess == "processor":
+        return Reason(
+            code="TIMEOUT", message=f"the guest's processes used up their {limits.total_cpu_s:g} s of processor time"
+        )
     number = ended.signal
     if number == signal.SIGSYS:
         return Reason(code="SANDBOX_VIOLATION", message="the candidate made a system call that isn't allowed")

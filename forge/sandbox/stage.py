@@ -7,7 +7,6 @@ import copy
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from forge import guest
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.languages import Language
+from forge.sandbox.folders import HeldFolder
 from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime_binds, start
 from forge.sandbox.limits import Limits
 from forge.sandbox.zygote import Preparation, Zygote, prepared
@@ -83,8 +83,8 @@ class Stage:
         self._program = program
         self.isolation = isolation
         self._zygote: Zygote | None = None
-        self._directory = Path(tempfile.mkdtemp(prefix="forge-stage-"))
-        self._scratch = Path(tempfile.mkdtemp(prefix="forge-scratch-"))
+        self._held = HeldFolder("forge-stage-"), HeldFolder("forge-scratch-")
+        self._directory, self._scratch = (folder.path for folder in self._held)
         self._fill()
 
     def _fill(self) -> None:
@@ -193,5 +193,5 @@ class Stage:
 
     def remove(self) -> None:
         """Leave nothing behind."""
-        shutil.rmtree(self._directory, ignore_errors=True)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        for folder in self._held:
+            folder.remove()

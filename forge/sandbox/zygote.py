@@ -28,8 +28,6 @@ if run is not None:
 """Given as text, so that the one frame below a guest's own has no file name of the host's."""
 _PACKAGES = str(Path(__file__).resolve().parents[2])
 _IMPORT_S = 120.0
-_AFTER_THE_FORK = frozenset({"MALLOC_PERTURB_"})
-"""Variables that a forked guest applies by itself; they make no other zygote."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,7 @@ class Preparation:
     @classmethod
     def of(cls, modules: tuple[str, ...], environment: Mapping[str, str]) -> "Preparation":
         """The preparation for guests with these modules and variables."""
-        early = {name: text for name, text in environment.items() if name not in _AFTER_THE_FORK}
-        return cls(modules, tuple(sorted(early.items())))
+        return cls(modules, tuple(sorted(environment.items())))
 
 
 class Forked:

@@ -11,14 +11,14 @@ from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified, Event
-from forge.lab.timing import Attempt, Release
+from forge.lab.timing import Attempt
 from forge.pipeline import benchmark
 from forge.pipeline.job import Evidence
 from forge.pipeline.samples import Samples
 from tests.cli.asking import HONEST
 
 WALL = Isolation(level="namespaces", parts=("user", "pid", "net"), missing=())
-FEW, MANY = 1, 9
+CALLS = 8
 
 
 def samples(
@@ -31,25 +31,13 @@ def samples(
     wobble: float = 0.0,
 ) -> Samples:
     """Raw samples of a candidate and its baseline, the baseline against itself among them."""
-    per_call = {"candidate": candidate_ns, "eager": eager_ns, "control": eager_ns, "harness": harness_ns}
-    return Samples(
-        (
-            Attempt(
-                few=FEW,
-                many=MANY,
-                pairs=tuple(
-                    tuple(
-                        {
-                            side: Release(10_000, 10_000 + round((MANY - FEW) * ns * (1 + wobble * (pair - 1))))
-                            for side, ns in per_call.items()
-                        }
-                        for _ in range(rounds)
-                    )
-                    for pair in range(pairs)
-                ),
-            ),
-        )
-    )
+    per_call = {"candidate": candidate_ns, "eager": eager_ns, "control": eager_ns}
+    rounds_of = [
+        {side: round(CALLS * (harness_ns + ns * (1 + wobble * (pair - 1)))) for side, ns in per_call.items()}
+        for pair in range(pairs)
+    ]
+    path = {"harness": round(CALLS * harness_ns)}
+    return Samples((Attempt(calls=CALLS, pairs=tuple(({**one, **path},) * rounds for one in rounds_of)),))
 
 
 def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:

@@ -8,6 +8,7 @@ from forge.app.workspace import Workspace
 from forge.events import BenchmarkFailed, BenchmarkRecorded
 from forge.pipeline.samples import Samples
 from tests.app.prepared import concluded, samples, verified_run
+from tests.cli.asking import ask
 
 
 @pytest.mark.parametrize(
@@ -31,11 +32,14 @@ def test_a_time_that_is_none_leaves_the_question_open(
     assert event.reason.code == "NOISE_TOO_HIGH"
     assert "some times aren't above zero" in event.reason.message
     assert event.reason.message.endswith(next_step)
+    following = ask("run", "show", run_id, "--home", home, "--json").document["next"]
+    another = next_step.endswith("another run")
+    assert following == (f"forge run open {event.task_id}" if another else f"forge bench {run_id}")
 
 
-def test_the_paths_own_time_may_drown_in_noise(home: Path) -> None:
+def test_a_path_that_takes_no_time_is_no_noise(home: Path) -> None:
     run_id = verified_run(home)
     with Workspace.open(home) as workspace:
-        event = concluded(workspace, run_id, samples(harness_ns=-5))
+        event = concluded(workspace, run_id, samples(harness_ns=0))
     assert isinstance(event, BenchmarkRecorded)
     assert event.workloads[0].harness_ns == 0

@@ -32,30 +32,41 @@ def found(text: str) -> list[tuple[str, float]]:
         ("three times faster", 3.0),
         ("a tenfold speedup", 10.0),
         ("a hundred times faster", 100.0),
-        ("twice as fast as eager", 2.0),
-        ("double the throughput", 2.0),
-        ("it doubles the throughput", 2.0),
-        ("it halves the latency", 2.0),
-        ("it cuts latency in half", 2.0),
-        ("runs in half the time", 2.0),
-        ("takes a third of the time", 3.0),
-        ("thrice as fast", 3.0),
-        ("an order of magnitude faster", 10.0),
-        ("two orders of magnitude faster", 100.0),
-        ("50 % faster", 1.5),
-        ("fifty percent faster", 1.5),
-        ("improves performance by 50%", 1.5),
-        ("50 percent higher throughput", 1.5),
-        ("50 % less latency", 2.0),
-        ("reduces latency by 50 %", 2.0),
-        ("a latency reduction of 50 %", 2.0),
-        ("it runs in 50 % of the time", 2.0),
         ("95 % interval 1.2 to 1.5x faster", 1.5),
         ("1.5 (1.4 to 1.6) over eager", 1.5),
     ],
 )
 def test_a_ratio_is_found_however_it_is_said(text: str, value: float) -> None:
     assert found(text) == [("ratio", value)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "twice as fast as eager",
+        "double the throughput",
+        "it doubles the throughput",
+        "it halves the latency",
+        "it cuts latency in half",
+        "runs in half the time",
+        "takes a third of the time",
+        "thrice as fast",
+        "an order of magnitude faster",
+        "two orders of magnitude faster",
+        "50 % faster",
+        "fifty percent faster",
+        "improves performance by 50%",
+        "50 percent higher throughput",
+        "50 % less latency",
+        "reduces latency by 50 %",
+        "a latency reduction of 50 %",
+        "it runs in 50 % of the time",
+    ],
+)
+def test_what_is_no_ratio_in_figures_is_taken_for_a_claim_that_cannot_be_read(text: str) -> None:
+    kinds = {one.kind for one in figures(plain(text))}
+    assert kinds
+    assert kinds <= {"unreadable", "compared"}
 
 
 def test_a_drop_from_one_time_to_another_is_a_ratio() -> None:
@@ -158,7 +169,7 @@ def test_a_figure_is_found_wherever_a_reader_sees_it(page: str) -> None:
 
 
 def test_a_word_in_letters_that_only_look_right_is_read_as_it_looks() -> None:
-    assert found("30 % f\u0430ster") == found("30 % faster")
+    assert found("3 times f\u0430ster") == found("3 times faster") != []
 
 
 @pytest.mark.parametrize("page", ["```\n2x faster\n```", "    2x faster", "<!-- 2x faster -->", "[a]: b '2x faster'"])

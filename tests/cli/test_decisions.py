@@ -107,7 +107,7 @@ def test_a_decision_without_the_private_key_says_that_it_is_unsigned(
     answer = decide(unsigned, "--json")
     assert (answer.status, answer.document["signed_size"]) == (0, None)
     said = f"note: the private key isn't here, so event {answer.document['seq']} is unsigned: "
-    assert said + "forge ledger checkpoint --new-key makes another" in answer.err
+    assert said + "forge ledger key import FILE brings it, forge ledger checkpoint --new-key makes" in answer.err
     assert "unsigned" not in decide(kept).err
 
 
@@ -152,7 +152,7 @@ def test_a_decision_that_cannot_be_published_is_said_to_be_recorded_and_leaves_n
 def test_a_second_revocation_says_so_and_records_nothing(kept: Path) -> None:
     assert revoke(kept).status == 0
     events = history(kept)
-    again = revoke(kept)
+    again = ask("kernel", "revoke", FIRST, "--reason", "another", "--home", kept)
     assert (again.status, again.out) == (1, "")
     assert "revoked already (event" in again.error
     assert again.last == f"try: forge kernel history {FIRST}"
@@ -229,7 +229,7 @@ def test_a_deprecated_kernel_answers_only_if_asked_for_and_nothing_else_does(kep
 
     assert deprecate(FIRST, "--superseded-by", SECOND).document["superseded_by"] == SECOND
     assert answered(kept) == answered(kept, deprecated=True) == SECOND
-    assert deprecate(FIRST).status == deprecate(FIRST, "--superseded-by", SECOND).status == 1
+    assert deprecate(FIRST).status == 1
     assert deprecate(SECOND).status == 0
     assert answered(kept) is None
     assert answered(kept, deprecated=True) == FIRST
@@ -340,7 +340,7 @@ def test_a_revocation_that_was_killed_ends_in_one_revocation_that_is_published(k
         recorded = sum(one["type"] == "KernelRevoked" for one in history(crashed))
         seen.add(recorded)
         again = ask(*command, "--home", crashed)
-        assert again.status == recorded
+        assert again.status == 0
         assert [one["type"] for one in history(crashed)].count("KernelRevoked") == 1
         assert answered(crashed) == SECOND
         assert ledger_stands(crashed)

@@ -1,10 +1,12 @@
 """lookup says what answers under which policy, on what evidence, and what is wrong with a policy."""
 
+import shutil
+
 import pytest
 
 from tests.cli.asking import ask
 from tests.lookup.asking import publish
-from tests.projections.histories import opened, promoted
+from tests.projections.histories import benchmarked, opened
 from tests.projections.values import EDGES, captured, task
 
 
@@ -13,10 +15,17 @@ def home(tmp_path_factory):
     """A workspace that published two kernels, for one GPU each, of the same architecture."""
     folder = tmp_path_factory.mktemp("home")
     history = opened()
-    promoted(history, shapes=EDGES)
-    promoted(history, wanted=task(op="softmax", gpu="h100"), shapes=EDGES)
+    runs = [
+        benchmarked(history, shapes=EDGES),
+        benchmarked(history, wanted=task(op="softmax", gpu="h100"), shapes=EDGES),
+    ]
+    kernels = {run.promote(): run.name for run in runs}
     history.add(captured("h200"))
     publish(history, folder)
+    for kernel_id, name in kernels.items():
+        source = folder / "kernel_registry" / "kernels" / kernel_id / "kernel.py"
+        source.parent.mkdir(parents=True)
+        source.write_text(str((name, "kernel.py")))
     return folder
 
 
@@ -58,6 +67,17 @@ def test_a_gpu_that_nothing_ran_on_goes_by_the_catalogues_architecture_and_that_
     assert "nothing ran on" not in ask(*asked, "--home", home).err
     on_another = ask(*slot("softmax", "batch=16,hidden_size=4096"), "--family", "--home", home, "--json")
     assert (on_another.document["ran_on_gpu"], on_another.err) == (True, "")
+
+
+@pytest.mark.parametrize("content", [b"altered", None], ids=["altered", "missing"])
+def test_a_file_that_is_not_the_promoted_one_is_not_named(home, tmp_path, content):
+    copy = shutil.copytree(home, tmp_path / "copy")
+    (source,) = copy.glob("kernel_registry/kernels/*rmsnorm*/kernel.py")
+    source.write_bytes(content) if content else source.unlink()
+    answer = ask(*slot(), "--nearest", "--home", copy)
+    assert (answer.status, answer.out) == (1, "")
+    assert "kernel.py" in answer.error
+    assert "publish the registry again" in answer.error
 
 
 def test_the_answer_names_its_evidence_and_its_generation(home):

@@ -123,7 +123,7 @@ def test_a_copy_without_the_private_key_can_be_read_and_not_signed(home: Path) -
     run_id = rejected_run(home, seal=True)
     assert ask("run", "check", run_id, "--home", home).status == 0
     answer = ask(*CHECKPOINT, "--home", home)
-    assert (answer.status, answer.last) == (2, "try: forge ledger checkpoint --new-key")
+    assert (answer.status, answer.last) == (2, "try: forge ledger key import --help")
     assert ledger_stands(home)
 
 

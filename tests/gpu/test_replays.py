@@ -46,7 +46,11 @@ def ceilings() -> Ceilings:
 def timed(job: Job) -> Replays | Failed:
     captured = listed(job)
     assert isinstance(captured, Captured), captured
-    return measure_replays(job, captured, None, ceilings=ceilings(), rng=random.Random(7), progress=lambda _: None)
+    return against(job, captured, None)
+
+
+def against(job: Job, captured: Captured, rival: Captured | None) -> Replays | Failed:
+    return measure_replays(job, captured, rival, ceilings=ceilings(), rng=random.Random(7), progress=lambda _: None)
 
 
 def in_place() -> Job:
@@ -103,3 +107,27 @@ def test_a_kernel_of_ones_own_operation_is_timed_beside_its_reference() -> None:
 def test_work_that_is_skipped_while_it_is_timed_is_refused_or_gains_nothing(path: Path, honest: Replays) -> None:
     found = measured(path)
     assert isinstance(found, Failed) or median_ns(found, CANDIDATE) >= NO_GAIN * median_ns(honest, CANDIDATE), found
+
+
+def forgetful() -> Captured:
+    found = listed(at_scale(PLANS / "timed" / "forgets_eps_while_it_is_timed.py"))
+    assert isinstance(found, Captured), found
+    return found
+
+
+def test_usual_values_alone_answered_rightly_while_timed_are_refused() -> None:
+    found = against(at_scale(CUDA), forgetful(), None)
+    assert isinstance(found, Failed), found
+    assert found.reason.code in ("INCORRECT_NUMERICAL", "NON_FINITE"), found
+
+
+def test_a_promoted_kernel_that_answers_wrongly_while_it_is_timed_is_left_out() -> None:
+    job = at_scale(CUDA)
+    captured = listed(job)
+    assert isinstance(captured, Captured), captured
+    found = against(job, captured, forgetful())
+    assert isinstance(found, Replays), found
+    assert found.sides == ("candidate", "control", "eager")
+    beside_itself = against(job, captured, captured)
+    assert isinstance(beside_itself, Replays), beside_itself
+    assert "promoted" in beside_itself.sides

@@ -135,6 +135,7 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
             return_inputs=returned,
             still=frozenset(),
             weights=frozenset({0}),
+            words=layout.words,
         )
         layout.operands[0][0].source.fill_(5.0)
         run.run(lambda x, _: x.add_(1).clone(), elsewhere, go())
@@ -269,3 +270,13 @@ def test_outputs_are_kept_for_some_releases_and_only_while_they_are_small() -> N
         assert kept.is_intact()
     small += 1
     assert kept.is_intact()
+
+
+def test_in_a_long_row_every_answer_has_a_place_of_its_own(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    room = torch.full((5, 3, 4), float("nan"))
+    row = dataclasses.replace(layout, destinations=((room,), *layout.destinations[1:]))
+    calls = iter(range(5))
+    run.run(lambda x, _: torch.full_like(x, float(next(calls))), row, dataclasses.replace(go(retain=True), cycles=5))
+    assert (replies().status, next(calls, None)) == (wire.DONE, None)
+    assert room[:, 0, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]

@@ -8,6 +8,7 @@ import pytest
 
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted
+from forge.lab import threads
 from forge.lab.examine import Examination, examine
 from forge.lab.gates import GATES
 from forge.lab.job import Job
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.usefixtures("walls")
 def accepted(job: Job) -> Examination:
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
-    asked = [*(gate.name for gate in GATES), *(["sanitizer"] if job.language.builds else []), "own_tests"]
+    aside = [*(["threads"] if threads.applies(job) else []), *(["sanitizer"] if job.language.builds else [])]
+    asked = [*(gate.name for gate in GATES), *aside, "own_tests"]
     assert [gate.name for gate in examined.gates][-len(asked) :] == asked
     assert all(gate.verdict == "passed" and gate.observed and gate.threshold for gate in examined.gates)
     assert len(set(examined.seeds)) == len(examined.seeds) > 30

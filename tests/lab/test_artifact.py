@@ -9,7 +9,7 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.errors import EnvironmentUnfit
 from forge.lab import toolkit
-from forge.lab.artifact import build_artifact, staged_files
+from forge.lab.artifact import TEXT_SHARE, build_artifact, staged_files
 from forge.sandbox.build import Built
 from forge.sandbox.cubin import Cubin, read_cubin
 from forge.sandbox.reply import Refused
@@ -134,3 +134,46 @@ def test_from_hopper_on_code_is_for_one_architecture_alone(arch: str, code: str)
 def test_a_target_that_is_no_gpu_is_refused(arch: str) -> None:
     with pytest.raises(EnvironmentUnfit, match="can't be built for the target"):
         toolkit.gpu_code(arch)
+
+
+BUILDS = """
+import os, time
+import torch
+from torch.utils.cpp_extension import load_inline
+def burn():
+    while True: pass
+{does}
+def fused_add_rmsnorm(*operands): return operands
+"""
+FEW_S = 6.0
+
+
+def built_within(source: str, *, cpp_source: bool, limit_s: float) -> Built | Refused:
+    job = job_for(source, language="cpp", cpp_source=cpp_source)
+    return build_artifact(replace(job, policy=job.policy.model_copy(update={"build_limit_s": limit_s})))
+
+
+@pytest.mark.usefixtures("walls")
+@pytest.mark.parametrize("children", [0, 3])
+def test_processor_time_of_all_that_a_build_runs_is_bounded(children: int) -> None:
+    does = f"[os.fork() or burn() for _ in range({children})]\ntime.sleep(60)" if children else "burn()"
+    built = built_within(BUILDS.format(does=does), cpp_source=False, limit_s=FEW_S)
+    assert isinstance(built, Refused)
+    assert built.reason.code == "TIMEOUT"
+    assert f"{FEW_S:g} s of processor time" in built.reason.message
+
+
+@pytest.mark.usefixtures("walls")
+def test_text_that_is_compiled_alone_has_a_share_of_that_time() -> None:
+    bomb = Path(__file__).parents[1] / "evil" / "candidates" / "cpp_template_bomb.py"
+    built = built_within(bomb.read_text(), cpp_source=True, limit_s=10 * FEW_S)
+    assert isinstance(built, Refused)
+    assert built.reason.code == "TIMEOUT"
+    assert f"{TEXT_SHARE * 10 * FEW_S:g} s of processor time" in built.reason.message
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_build_that_only_waits_is_not_held_against_it() -> None:
+    """As on a busy machine: wall time passes, and the build isn't let run."""
+    with pytest.raises(EnvironmentUnfit, match="the machine is busy, or the build waits"):
+        built_within(BUILDS.format(does="time.sleep(600)"), cpp_source=False, limit_s=2.0)

@@ -4,20 +4,18 @@ import random
 
 import pytest
 
-from forge.lab.timing import Release, calm
+from forge.lab.guests import HARNESS
+from forge.lab.timing import calm
 
 PATH_NS, WORK_NS = 50_000, 5_000_000
 
 
-def rounds(count: int, spread: float, *, candidate_spread: float = 0.0) -> list[dict[str, Release]]:
+def rounds(count: int, spread: float, *, candidate_spread: float = 0.0) -> list[dict[str, float]]:
     """Rounds in which each side's work varies by so much, normally."""
     lot = random.Random(3)
     spreads = {"eager": spread, "control": spread, "candidate": candidate_spread}
     return [
-        {
-            side: Release(PATH_NS, PATH_NS + round(WORK_NS * (1 + lot.gauss(0, wide))))
-            for side, wide in spreads.items()
-        }
+        {HARNESS: PATH_NS} | {side: PATH_NS + WORK_NS * (1 + lot.gauss(0, wide)) for side, wide in spreads.items()}
         for _ in range(count)
     ]
 
@@ -36,5 +34,5 @@ def test_the_candidates_own_noise_has_no_say() -> None:
 
 def test_noise_larger_than_the_work_is_not_calm() -> None:
     taken = rounds(12, 0.01)
-    taken[5]["control"] = Release(PATH_NS, PATH_NS // 2)
+    taken[5]["control"] = PATH_NS // 2
     assert not calm(taken)

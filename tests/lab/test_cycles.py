@@ -13,7 +13,7 @@ from forge.lab.guests import HARNESS, GuestSet, open_guests
 from forge.lab.job import Job
 from forge.lab.probe import Probe
 from forge.lab.subject import loaded, staged
-from forge.lab.timing import DEVICE_FEW_CYCLES, Part, Planned, _Pair, _plan, _plan_cycles
+from forge.lab.timing import SHOWN_FOR_EACH, Planned, _Pair, _plan, _plan_cycles, hard_kinds, questions
 from tests.candidates import job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -98,16 +98,16 @@ def guests() -> Iterator[GuestSet]:
             yield opened
 
 
-def test_a_round_times_every_side_over_the_same_sets_in_two_numbers_of_cycles() -> None:
+@pytest.mark.parametrize("planned", [Planned(shown=4, asked=4, cycles=40), Planned(shown=12, asked=3)])
+def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
     with guests() as opened:
-        planned = Planned(Part(0, 4, 2), Part(0, 4, 42))
-        assert planned.sets == 4
+        if planned.cycles:
+            opened.add(HARNESS, opened.probe("eager"), opened.function("eager"))
         measured = _Pair(opened, planned, random.Random(1)).round()
         assert not isinstance(measured, Failed)
         assert set(measured) == {"candidate", "eager", "control", HARNESS}
         for side in ("candidate", "eager", "control"):
-            per_call_ns = (measured[side].many_ns - measured[side].few_ns) / 160
-            assert 500 < per_call_ns < 10_000_000
+            assert measured[side] / planned.calls > 500
 
 
 def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control() -> None:
@@ -117,16 +117,128 @@ def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control
         assert opened.probe(HARNESS) is opened.probe("eager")
 
 
-def test_a_plan_has_the_sets_apart_on_the_processor_and_the_same_ones_on_a_device() -> None:
+def test_a_plan_shows_more_than_it_asks_on_the_processor_and_repeats_all_on_a_device() -> None:
     with guests() as opened:
-        apart, same = _plan(opened), _plan_cycles(opened)
-        assert isinstance(apart, Planned)
-        assert isinstance(same, Planned)
-        assert (apart.few.first, apart.many.first, apart.sets) == (
-            0,
-            apart.few.count,
-            apart.many.count + apart.few.count,
-        )
-        assert apart.few.cycles == apart.many.cycles == 1
-        assert (same.few.count, same.few.cycles) == (same.many.count, DEVICE_FEW_CYCLES)
-        assert same.many.calls > same.few.calls
+        chained, repeated = _plan(opened), _plan_cycles(opened)
+        assert chained.shown >= SHOWN_FOR_EACH * chained.asked
+        assert chained.cycles == 0
+        assert isinstance(repeated, Planned)
+        assert repeated.shown == repeated.asked
+        assert repeated.cycles > 1
+
+
+PLANNED = Planned(shown=32, asked=8)
+
+
+def test_every_round_asks_fresh_questions() -> None:
+    with probed() as probe:
+        one, other = (questions(probe, PLANNED, random.Random(seed)) for seed in (1, 2))
+    values = [tuple(case.inputs[0].view(-1)[:8].tolist()) for case in (*one, *other)]
+    assert len(set(values)) == len(values) == 64
+    assert {case.kind for case in one} == {"normal"}
+
+
+def test_half_of_the_values_are_hard_where_the_time_does_not_count() -> None:
+    with probed() as probe:
+        asked = questions(probe, PLANNED, random.Random(1), hard=hard_kinds(probe))
+    assert len(asked) == 32
+    assert 4 < sum(case.kind != "normal" for case in asked) < 28
+
+
+TIMED = """
+import sys
+import threading
+import time
+
+import torch
+
+asked = []
+
+
+def right(x, residual, weight, eps):
+    h = x + residual
+    return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + eps) * weight, h
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    y, h = right(x, residual, weight, eps)
+    frame = sys._getframe(1)
+    layout = frame.f_locals["layout"]
+    index = frame.f_locals.get("index", 0)
+    timed = frame.f_code.co_name == "chain"
+    {cheat}
+    return y, h
+"""
+FINISHES_LATER = """if timed:
+        answer, y = y, torch.full_like(y, 0.5)
+
+        def later():
+            time.sleep(0.0005)
+            layout.destinations[index][0].copy_(answer)
+
+        threading.Thread(target=later).start()"""
+
+
+@contextmanager
+def cheating(cheat: str) -> Iterator[Probe]:
+    asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
+    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as probe:
+        assert isinstance(probe, Probe)
+        yield probe
+
+
+def chained(probe: Probe, seed: int) -> Failed | None:
+    rng = random.Random(seed)
+    cases = questions(probe, PLANNED, rng, hard=hard_kinds(probe))
+    observed = probe.chain(cases, first=rng.randrange(32), count=8, function=0)
+    return observed if isinstance(observed, Failed) else probe.first_wrong(observed)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "codes"),
+    [
+        ("pass", set()),
+        ("y = layout.destinations[index][0].copy_(y) if timed else y", {"TAMPERING"}),
+        (FINISHES_LATER, {"NON_FINITE", "INCORRECT_NUMERICAL"}),
+        ("y = y * (1 if not timed or x.abs().max() < 8 else 1.01)", {"INCORRECT_NUMERICAL"}),
+        ("y = torch.nan_to_num(y) if timed else y", {"INCORRECT_NUMERICAL", "NON_FINITE"}),
+    ],
+    ids=["honest", "no_copy", "finishes_later", "large_values", "specials"],
+)
+def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
+    """Each of these is right wherever it isn't timed."""
+    with cheating(cheat) as probe:
+        assert not isinstance(probe.check([probe.case(probe.shape, "large"), probe.case(probe.shape)]), Failed)
+        failed = next(filter(None, (chained(probe, seed) for seed in range(12))), None)
+    assert ({failed.reason.code} if failed else set()) <= codes
+    assert (failed is None) == (not codes)
+
+
+def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
+    with cheating(
+        "asked.append(index)\n    if len(asked) == 8:\n        print(asked, file=sys.stderr)\n        1 / 0"
+    ) as probe:
+        cases = questions(probe, PLANNED, random.Random(3))
+        failed = probe.chain(cases, first=5, count=8, function=0)
+        assert isinstance(failed, Failed)
+        followed = probe._followed(5, 8)
+    assert str(followed) in failed.log
+    assert len(set(followed)) == 8
+    assert followed != sorted(followed)
+
+
+ONE_BUFFER = "y = globals().setdefault('kept', torch.empty_like(y)).copy_(y) if timed or 'kept' in globals() else y"
+
+
+def test_one_buffer_for_all_calls_is_found_where_it_begins_while_timed() -> None:
+    asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", ONE_BUFFER).encode()})
+    with open_guests(asked, ()) as factory:
+        opened = factory.fresh()
+        assert isinstance(opened, GuestSet)
+        with opened:
+            pair = _Pair(opened, PLANNED, random.Random(1))
+            assert pair.ask_for_kept_outputs() is None
+            assert not isinstance(pair.round(), Failed)
+            failed = pair.ask_for_kept_outputs()
+    assert isinstance(failed, Failed)
+    assert failed.reason.code == "STATE_CARRIED"

@@ -72,7 +72,8 @@ def test_a_right_kernel_is_accepted_at_every_size_of_a_free_axis() -> None:
     examined = examine(job_of(RIGHT), progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
     asked = {errors.shape["n"] for errors in examined.workloads}
-    assert {1, 2, 17, 1025, 65_537} <= asked
+    assert {1, 2, 17, 1025} <= asked
+    assert max(asked) > 2**16
 
 
 def test_one_column_in_the_public_shape_doesnt_make_a_weak_task() -> None:

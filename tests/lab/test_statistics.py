@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 
 import pytest
 from hypothesis import given
@@ -23,13 +24,35 @@ def student_cdf(t: float, degrees: int) -> float:
     return 0.5 + width / 3 * (heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2]))
 
 
-@pytest.mark.parametrize("degrees", range(1, 31))
+@pytest.mark.parametrize("degrees", [*range(3, 41), 99, 200])
 def test_the_quantile_is_students(degrees: int) -> None:
-    assert student_cdf(t_975(degrees), degrees) == pytest.approx(0.975, abs=5e-5)
+    assert student_cdf(t_975(degrees), degrees) == pytest.approx(0.975, abs=1e-10)
 
 
-def test_beyond_the_table_the_quantile_is_on_the_safe_side() -> None:
-    assert student_cdf(t_975(200), 200) >= 0.975
+@pytest.mark.parametrize(
+    ("degrees", "exact"),
+    [
+        (1, math.tan(0.475 * math.pi)),
+        (2, 0.95 * math.sqrt(2 / (1 - 0.95**2))),
+        (4, 2.7764451051977987),
+        (9, 2.2621571627982053),
+        (30, 2.0422724563012373),
+    ],
+)
+def test_the_quantile_has_the_digits_of_its_closed_forms_and_of_printed_tables(degrees: int, exact: float) -> None:
+    assert t_975(degrees) == pytest.approx(exact, rel=1e-12)
+
+
+def test_many_degrees_come_near_the_normal_quantile_and_none_is_refused() -> None:
+    normal = statistics.NormalDist().inv_cdf(0.975)
+    assert normal < t_975(20_000) < normal * 1.0001
+    with pytest.raises(ValueError, match="expected at least 1"):
+        t_975(0)
+
+
+@given(degrees=st.integers(1, 300))
+def test_the_quantile_falls_with_the_degrees(degrees: int) -> None:
+    assert t_975(degrees + 1) < t_975(degrees)
 
 
 @pytest.mark.parametrize("pairs", [2, 5, 10])

@@ -17,7 +17,7 @@ from forge.domain.digest import canonical
 from forge.errors import WorkspaceNotFound
 from forge.events.run import RunSealed
 from forge.ledger.audit import audit
-from forge.ledger.audit_evidence import BLOB_FIELDS, required_blobs
+from forge.ledger.audit_named import required_blobs
 from forge.ledger.audit_report import AuditReport
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow, event_hash
@@ -378,17 +378,6 @@ def test_the_audit_imports_neither_the_writer_nor_its_libraries() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_every_blob_field_exists_in_its_event() -> None:
-    from forge.ledger.audit_evidence import _values
-
-    for name, fields in BLOB_FIELDS.items():
-        payload = examples()[name].model_dump(mode="json")
-        for field in fields:
-            values = list(_values(payload, field.split(".")))
-            assert values, field
-            assert all(isinstance(value, str) and len(value) == 64 for value in values), (name, field)
-
-
 @pytest.fixture
 def evidence(path: Path, tmp_path: Path) -> Path:
     """A `forge_runs` whose every blob and run directory is there, and the ledger that names them."""
@@ -400,7 +389,11 @@ def evidence(path: Path, tmp_path: Path) -> Path:
         update={"files": candidate, "candidate": candidate.sha256}
     )
     verified = examples()["CandidateVerified"].model_copy(
-        update={"report_sha256": blobs.put(b"report"), "artifact_sha256": None}
+        update={
+            "report_sha256": blobs.put(b"report"),
+            "policy_sha256": blobs.put(b"policy"),
+            "artifact_sha256": None,
+        }
     )
     prompt = examples()["PromptRendered"].model_copy(
         update={"rendered_sha256": blobs.put(b"brief"), "template_sha256": blobs.put(b"template")}
@@ -561,3 +554,36 @@ def test_two_new_ledgers_differ_only_by_their_names(tmp_path: Path) -> None:
     for name in ("a", "b"):
         create(tmp_path / name).close()
     assert audit(tmp_path / "a").head != audit(tmp_path / "b").head
+
+
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        ("DELETE FROM alembic_version", "alembic_version"),
+        ("DROP TABLE alembic_version", "alembic_version"),
+        ("UPDATE alembic_version SET version_num = '0001'", "alembic_version"),
+        ("INSERT INTO alembic_version VALUES ('0002')", "alembic_version"),
+        ("CREATE TABLE _litestream_notes (text)", "schema of _litestream_notes"),
+        ("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER, more)", "schema of _litestream_seq"),
+    ],
+)
+def test_a_tools_table_that_is_not_as_the_tool_makes_it_is_named(sql: str, what: str, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(sql)
+        connection.commit()
+    assert first(audit(path)) == (None, what)
+
+
+def test_the_tables_of_tools_as_the_tools_make_them_are_let_be(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "ANALYZE; CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);"
+            "CREATE TABLE _litestream_lock (id INTEGER);"
+        )
+    assert audit(path).ok
+
+
+def test_a_sealed_run_behind_a_symbolic_link_is_named(path: Path, evidence: Path, tmp_path: Path) -> None:
+    (evidence / RUN_ID).rename(tmp_path / "elsewhere")
+    (evidence / RUN_ID).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert first(audit(path, runs=evidence)) == (5, f"run {RUN_ID}")

@@ -170,7 +170,7 @@ def test_a_lost_key_is_said_and_can_be_followed_by_one_that_nobody_vouches_for(p
     with open_ledger(path) as ledger:
         with pytest.raises(UsageError, match="isn't in") as lost:
             issue(ledger, keyring, actor=ADA)
-        assert lost.value.hint == "forge ledger checkpoint --new-key"
+        assert lost.value.hint == "forge ledger key import --help"
         checked(adopt(ledger, keyring, SEEDS[1], actor=ADA), SigningKey(NAME, SEEDS[1]).verifier)
     assert audit(path).ok
     report = audit(path, key=parse_key(SigningKey(NAME, SEEDS[3]).verifier))

@@ -1,5 +1,6 @@
 """A ledger is read where nothing can be written, and reading never changes its file."""
 
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,9 +33,9 @@ except ForgeError as error:
 """
 
 
-def read_in_another_process(path: Path) -> list[str]:
+def read_in_another_process(path: Path, *, before: Callable[[], None] = obey_modes) -> list[str]:
     answer = subprocess.run(
-        [sys.executable, "-c", READ, path], capture_output=True, text=True, check=False, preexec_fn=obey_modes
+        [sys.executable, "-c", READ, path], capture_output=True, text=True, check=False, preexec_fn=before
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout.splitlines()
@@ -69,6 +70,23 @@ def test_events_in_a_log_that_cannot_be_read_here_are_not_passed_over(
     assert said.startswith("ENVIRONMENT_UNFIT ")
     assert f"{path.name}-wal beside it holds events that can't be read where nothing can be written" in said
     assert read_in_another_process(shelf / path.name) == ["True 5", "5 5"]
+
+
+def write_nothing() -> None:
+    """As on a full disk: no file may grow, not even SQLite's index of a log."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def test_a_full_disk_is_not_told_as_damage(path: Path, shelf: Path) -> None:
+    with open_ledger(path) as ledger:
+        fill(ledger, 4)
+        for name in (path.name, f"{path.name}-wal"):
+            shutil.copy(path.with_name(name), shelf)
+    at_rest = Path(shutil.copy(path, shelf / "rest.db"))
+    assert read_in_another_process(at_rest, before=write_nothing) == ["True 5", "5 5"]
+    (said,) = read_in_another_process(shelf / path.name, before=write_nothing)
+    assert said.startswith("ENVIRONMENT_UNFIT ")
+    assert "make room" in said
 
 
 @pytest.mark.parametrize("read", [lambda one: list(one.read()), lambda one: one.head], ids=["events", "head"])

@@ -4,6 +4,7 @@ import pytest
 
 from forge.errors import UnknownName, UsageError
 from forge.lookup import Policy
+from forge.lookup.question import slug
 from tests.lookup.asking import ASK, BETWEEN, published
 from tests.projections.histories import promoted
 from tests.projections.values import EDGES, task
@@ -118,3 +119,9 @@ def test_a_misspelt_policy_is_refused():
     for bad in ({"shape": "close"}, {"gpu": "any"}, {"shape": None}):
         with pytest.raises(UnknownName):
             Policy(**bad)
+
+
+@pytest.mark.parametrize("name", ["h200", "H200", "NVIDIA H200", "nvidia_x"])
+def test_a_gpu_is_asked_for_by_its_drivers_name_too(name: str) -> None:
+    assert slug(name) == ("nvidiax" if name == "nvidia_x" else "h200")
+    assert slug("NVIDIA GeForce RTX 4070") == "rtx4070"

@@ -60,13 +60,15 @@ def confirmed(
     control: tuple[float, float] = (0.99, 1.01),
     pairs_lost: int = 0,
     method: TimingAuthority = "host_slope",
+    p90_ns: float = 1100.0,
+    process_pairs: int = 5,
 ) -> Confirmation:
     """The winner measured once more."""
     return Confirmation(
-        candidate=taken(method=method).model_copy(update={"median_ns": 1010.0}),
+        candidate=taken(method=method, p90_ns=p90_ns).model_copy(update={"median_ns": 1010.0}),
         speedups=over_eager(ratio=1.1 * low, low=low, high=1.2 * low, pairs_lost=pairs_lost),
         control=Interval(ratio=1.0, low=control[0], high=control[1]),
-        process_pairs=5,
+        process_pairs=process_pairs,
     )
 
 

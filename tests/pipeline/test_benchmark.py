@@ -7,13 +7,13 @@ import pytest
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed
 from forge.lab.replays import Replays
-from forge.lab.timing import Attempt, Release
+from forge.lab.timing import Attempt
 from forge.pipeline.benchmark import confirm, confirmation_so_far
 from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured
 from tests.pipeline.test_timings import replays
 
-SLOPE = Attempt(few=1, many=2, pairs=(({"candidate": Release(few_ns=10, many_ns=20)},),))
+SLOPE = Attempt(calls=2, pairs=(({"candidate": 20},),))
 
 
 def made(count: int, *, first: int = 0) -> tuple[Replays, ...]:

@@ -1,4 +1,4 @@
-"""What was said, held against an interval: confirmed up to its upper end, refuted if it lies below one."""
+"""What was said, held against an interval: confirmed from half its lower end to its upper end, refuted below one."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ def claim(value: float, *, metric: str = "speedup", baseline: str = "eager") -> 
 
 
 @given(ends=st.tuples(ratios, ratios, ratios).map(sorted), value=ratios)
-def test_a_claim_is_confirmed_exactly_if_it_lies_within_the_intervals_upper_end(
+def test_a_claim_is_confirmed_exactly_if_it_lies_between_half_the_lower_end_and_the_upper(
     ends: list[float], value: float
 ) -> None:
     low, ratio, high = ends
@@ -33,7 +33,8 @@ def test_a_claim_is_confirmed_exactly_if_it_lies_within_the_intervals_upper_end(
     if high < 1:
         assert assessed.verdict == "refuted"
     else:
-        assert (assessed.verdict == "confirmed") == (value <= high)
+        assert (assessed.verdict == "confirmed") == (low / 2 <= value <= high)
+        assert (assessed.verdict == "understated") == (value < low / 2)
         assert (assessed.verdict == "overstated") == (value > high)
     assert assessed.measured_value == ratio
     assert assessed.measured_by_seq == 7

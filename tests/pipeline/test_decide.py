@@ -9,9 +9,11 @@ from pydantic import ValidationError
 
 from forge.domain.evidence import Interval, Timing
 from forge.domain.policy import Policy, TimingAuthority
+from forge.events import KernelPromoted
 from forge.pipeline.benchmark import undecided
+from forge.pipeline.promote import promote
 from forge.pipeline.rule import baseline_used, control_band, decide
-from tests.pipeline.making import POLICY, confirmed, made, over_eager, taken, timing
+from tests.pipeline.making import POLICY, case, confirmed, made, over_eager, taken, timing
 
 TASK = made()
 FLOOR = POLICY.floor_slack * 500.0
@@ -70,7 +72,32 @@ def test_a_confirmation_must_meet_the_rule_once_more(low: float, lost: int, half
     assert (reason is None) == (low >= 1.1 and lost == 0 and quiet)
     if reason is not None:
         assert reason.code == ("TOO_SLOW" if quiet else "NOISE_TOO_HIGH")
-        assert ("not confirmed on fresh data" if quiet else "in the confirmation eager") in reason.message
+        assert reason.message.startswith("not confirmed on fresh data: ")
+
+
+@given(
+    low=st.floats(1.0, 1.3),
+    p90_ns=st.floats(0.9 * FLOOR, 1.1 * FLOOR),
+    process_pairs=st.integers(1, 6),
+    minimum=st.floats(1.0, 1.3),
+    method=st.sampled_from(["host_slope", "launch_plan"]),
+)
+def test_a_benchmark_and_a_promotion_never_disagree(
+    low: float, p90_ns: float, process_pairs: int, minimum: float, method: TimingAuthority
+) -> None:
+    task = TASK.model_copy(update={"minimum_speedup": minimum})
+    again = confirmed(low=low, p90_ns=p90_ns, process_pairs=process_pairs, method=method)
+    for measured in (timing(confirmation=again), timing(low=low, p90_ns=p90_ns, process_pairs=process_pairs)):
+        ids = {"task_id": task.task_id}
+        found = case(task=task, verified=ids, benchmark={**ids, "workloads": (measured,)})
+        promoted = promote(found, earlier_versions=0)
+        assert (decide(task, POLICY, measured, "eager") is None) == isinstance(promoted, KernelPromoted)
+
+
+def test_a_confirmation_below_the_floor_is_refused_where_it_is_measured() -> None:
+    reason = decide(TASK, POLICY, timing(confirmation=confirmed(p90_ns=math.nextafter(FLOOR, 0))), "eager")
+    assert reason is not None
+    assert reason.code == "BELOW_FLOOR"
 
 
 def test_a_reason_against_the_first_measurement_comes_before_one_against_its_confirmation() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
 from forge.lab.replays import Replays
-from forge.lab.timing import Attempt, Release
+from forge.lab.timing import Attempt
 from forge.pipeline.samples import REPLAY, SLOPE, Samples, Taken, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
@@ -17,12 +17,10 @@ times = st.integers(min_value=1, max_value=2**53)
 
 @st.composite
 def attempts(draw: st.DrawFn) -> Attempt:
-    few = draw(st.integers(1, 20))
     rounds = draw(st.integers(1, 4))
-    release = st.builds(Release, few_ns=times, many_ns=times)
-    measured = st.fixed_dictionaries(dict.fromkeys(SIDES, release))
+    measured = st.fixed_dictionaries(dict.fromkeys(SIDES, times))
     pairs = st.lists(st.lists(measured, min_size=rounds, max_size=rounds).map(tuple), min_size=1, max_size=3)
-    return Attempt(few=few, many=few + draw(st.integers(1, 200)), pairs=tuple(draw(pairs)))
+    return Attempt(calls=draw(st.integers(1, 200)), pairs=tuple(draw(pairs)))
 
 
 STATE = DeviceState(
@@ -94,9 +92,8 @@ def test_a_confirmation_is_stored_beside_the_samples_and_never_among_them(first:
 
 
 def test_only_sides_that_every_attempt_measured_are_compared() -> None:
-    release = Release(few_ns=10, many_ns=20)
-    more = Attempt(few=1, many=2, pairs=(({"candidate": release, "eager": release, "promoted": release},),))
-    less = Attempt(few=1, many=2, pairs=(({"candidate": release, "eager": release},),))
+    more = Attempt(calls=2, pairs=(({"candidate": 20, "eager": 20, "promoted": 20},),))
+    less = Attempt(calls=2, pairs=(({"candidate": 20, "eager": 20},),))
     assert Samples((more, less)).sides == ("candidate", "eager")
 
 
@@ -108,9 +105,6 @@ def test_samples_are_read_back_as_they_were(made: tuple[Attempt, ...]) -> None:
     assert again == samples
     assert render_samples(again) == stored
     assert protocol_of(stored) == SLOPE
-    taken_before = stored.replace(b"host_slope.v2", b"host_slope.v1")
-    assert parse_samples(taken_before).samples == samples
-    assert protocol_of(taken_before) != SLOPE
     assert again.sides == SIDES
     for side in SIDES:
         assert again.per_call_ns(side) == samples.per_call_ns(side)
@@ -128,12 +122,25 @@ def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_ze
 def test_samples_of_another_protocol_are_not_read() -> None:
     for protocol in (None, "host_slope.v0", "graph_replay.v0", 1):
         stored = orjson.dumps({"protocol": protocol, "attempts": []} if protocol else {})
-        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v2' or 'graph_replay\.v3'"):
+        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v3' or 'graph_replay\.v3'"):
             parse_samples(stored)
 
 
-def test_the_constant_of_the_path_falls_out_of_the_time_per_call() -> None:
-    path_ns, call_ns = 7_000, 300
-    release = Release(few_ns=path_ns, many_ns=path_ns + 8 * call_ns)
-    attempt = Attempt(few=2, many=10, pairs=(({"candidate": release},) * 3,))
-    assert Samples((attempt, attempt)).per_call_ns("candidate") == [[300.0] * 3] * 2
+def test_what_the_empty_guest_takes_is_subtracted_from_every_side_but_its_own() -> None:
+    rounds = tuple(
+        {"candidate": 7_000 + 8 * ns, "harness": path} for ns, path in ((300, 7_000), (310, 9_000), (290, 1))
+    )
+    samples = Samples.of(Attempt(calls=8, pairs=(rounds,)))
+    assert samples.per_call_ns("candidate") == [[300.0, 310.0, 290.0]]
+    assert samples.per_call_ns("harness") == [[875.0, 1125.0, 0.125]]
+
+
+@pytest.mark.parametrize("protocol", ["host_slope.v1", "host_slope.v2"])
+def test_earlier_slopes_are_read_as_what_was_taken_beyond_their_own_shorter_releases(protocol: str) -> None:
+    rounds = [{"candidate": [7_000, 7_000 + 8 * ns], "harness": [1, 2]} for ns in (300, 310)]
+    attempt = {"few_calls": 2, "many_calls": 10, "pairs": [rounds]}
+    stored = orjson.dumps({"protocol": protocol, "attempts": [attempt]})
+    samples = parse_samples(stored).samples
+    assert samples.per_call_ns("candidate") == [[300.0, 310.0]]
+    assert samples.sides == ("candidate",)
+    assert protocol_of(stored) != SLOPE

@@ -220,9 +220,17 @@ class Run:
         )
         return self
 
-    def benchmark(self, *, median_ns: float = 1000.0, ratio: float = 1.5, also: tuple[Shape, ...] = ()) -> "Run":
+    def benchmark(
+        self,
+        *,
+        median_ns: float = 1000.0,
+        ratio: float = 1.5,
+        also: tuple[Shape, ...] = (),
+        confirmed: float | None = None,
+    ) -> "Run":
         self.workloads = tuple(
-            workload(shape, median_ns=median_ns, ratio=ratio) for shape in (self.task.shape, *also)
+            workload(shape, median_ns=median_ns, ratio=ratio, confirmed=confirmed)
+            for shape in (self.task.shape, *also)
         )
         self.benchmark_seq = self.history.add(
             BenchmarkRecorded(
@@ -259,7 +267,8 @@ class Run:
 
     def promotion(self, **changes: object) -> KernelPromoted:
         """The promotion that the evidence allows, or one that differs by `changes`."""
-        first, found = self.workloads[0], environment(self.task.target.gpu)
+        found = environment(self.task.target.gpu)
+        first = self.workloads[0].confirmation or self.workloads[0]
         version = self.history.versions.get(self.task.family, 0) + 1
         return KernelPromoted.model_validate(
             {
@@ -308,9 +317,10 @@ def benchmarked(
     median_ns: float = 1000.0,
     ratio: float = 1.5,
     also: tuple[Shape, ...] = (),
+    confirmed: float | None = None,
 ) -> Run:
     run = Run(history, wanted or task(), name).start().submit().verify(shapes)
-    return run.benchmark(median_ns=median_ns, ratio=ratio, also=also)
+    return run.benchmark(median_ns=median_ns, ratio=ratio, also=also, confirmed=confirmed)
 
 
 def promoted(history: History, **choices: object) -> str:
@@ -349,7 +359,9 @@ def grown_by(history: History, act: str, choice: int) -> None:
     elif act == "abandon":
         Run(history, wanted, name).start().submit()
     elif act == "promote" or not kernels:
-        promoted(history, wanted=wanted, name=name, median_ns=500.0 + choice, ratio=1.2 + choice / 100)
+        again = 1.15 + choice / 100 if choice % 3 == 0 else None
+        figures = {"median_ns": 500.0 + choice, "ratio": 1.2 + choice / 100, "confirmed": again}
+        promoted(history, wanted=wanted, name=name, **figures)
     else:
         kernel = kernels[choice % len(kernels)]
         match act:

@@ -3,7 +3,7 @@
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile
 from forge.domain.digest import sha256
 from forge.domain.environment import Environment, GpuFacts
-from forge.domain.evidence import GateResult, Interval, Isolation, Speedup, Timing
+from forge.domain.evidence import Confirmation, GateResult, Interval, Isolation, Speedup, Timing
 from forge.domain.evidence import WorkloadTiming as Workload
 from forge.domain.target import Target
 from forge.domain.task import Task
@@ -93,8 +93,17 @@ def candidate(name: str, *, language: str = "triton") -> Candidate:
     return Candidate.model_validate({"files": files, "language": language, "entry_point": "rmsnorm"})
 
 
-def workload(shape: Shape, *, median_ns: float, ratio: float) -> Workload:
+def confirmation(*, median_ns: float, ratio: float) -> Confirmation:
+    again = workload({"rows": 1}, median_ns=median_ns, ratio=ratio)
+    return Confirmation(
+        candidate=again.candidate, speedups=again.speedups, control=again.control, process_pairs=again.process_pairs
+    )
+
+
+def workload(shape: Shape, *, median_ns: float, ratio: float, confirmed: float | None = None) -> Workload:
+    """`confirmed` is the ratio of a confirmation, in which the candidate takes 3 % longer."""
     return Workload(
+        confirmation=None if confirmed is None else confirmation(median_ns=median_ns * 1.03, ratio=confirmed),
         shape=shape,
         candidate=Timing(
             n=100,

@@ -121,22 +121,6 @@ def test_guests_leave_nothing_to_each_other() -> None:
     assert [run(stage), run(stage)] == ["None\n", "None\n"]
 
 
-def test_freed_memory_is_filled_on_demand() -> None:
-    script = """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-libc.free.argtypes = (ctypes.c_void_p,)
-block = libc.malloc(4000)
-ctypes.memset(block, 7, 4000)
-libc.free(block)
-again = libc.malloc(4000)
-print(set(ctypes.string_at(again + 64, 3000)) == {165 ^ 255})
-"""
-    assert run(next(staged(script, warm=True, environment={"MALLOC_PERTURB_": "165"}))) == "True\n"
-    assert run(next(staged(script, warm=True, environment={}))) == "False\n"
-
-
 def test_a_zygote_that_died_is_replaced(stage: Stage) -> None:
     run(stage)
     for pid in zygote.pids():

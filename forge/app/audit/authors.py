@@ -11,7 +11,7 @@ from forge.errors import UnknownName, UsageError
 
 RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]
 EffectBy = Literal["author", "template", "skill", "op", "language"]
-CLAIM_VERDICTS = ("confirmed", "overstated", "refuted", "not_comparable", None)
+CLAIM_VERDICTS = ("confirmed", "understated", "overstated", "refuted", "not_comparable", None)
 NAMES: dict[RefusedBy, str] = {
     "code": "reason_code",
     "gate": "gate",
@@ -131,11 +131,12 @@ def claims(workspace: Workspace, *, by: Literal["claimant", "author"]) -> Answer
     return Answer(
         f"Claims by {by}",
         (
-            *(by, "metric", "claims", "confirmed", "overstated", "refuted", "not_comparable", "open", "compared"),
+            *(by, "metric", "claims", *CLAIM_VERDICTS[:-1], "open", "compared"),
             *("median_ratio", "largest_ratio"),
         ),
         tuple(rows),
         notes=(
+            "understated: less than half of the interval's lower end; assessments before that verdict say confirmed",
             "compared: claims with a measurement of the same thing; the ratios, claimed over measured, are of these",
             "an author that is a model is known by the name under which it hands in; no other is recorded",
         ),

@@ -14,7 +14,6 @@ from forge.app.audit.answer import Answer, Cell
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
 from forge.projections.audit_views import SURFACE
-from forge.projections.catch_up import FILE
 
 CHILD = Path(sql_child.__file__)
 GRACE_S = 2.0
@@ -45,17 +44,15 @@ def views(workspace: Workspace) -> Answer:
 
 def ask(workspace: Workspace, untrusted_sql: str, *, limit: int, seconds: float) -> Answer:
     """The first `limit` rows of one statement, within `seconds`; raise UsageError for anything but reading."""
-    with workspace.publication.tables():  # the file is at the ledger's head from here on
-        pass
-    file = workspace.registry_root / FILE
-    question: sql_child.Question = {
-        "uri": f"{file.absolute().as_uri()}?mode=ro",
-        "sql": untrusted_sql,
-        "rows": limit + 1,
-        "seconds": seconds,
-        "names": list(SURFACE),
-    }
-    lines = _run(question)
+    with workspace.publication.tables_file() as file:
+        question: sql_child.Question = {
+            "uri": f"{file.absolute().as_uri()}?mode=ro",
+            "sql": untrusted_sql,
+            "rows": limit + 1,
+            "seconds": seconds,
+            "names": list(SURFACE),
+        }
+        lines = _run(question)
     if isinstance(lines[-1], dict):
         raise _refusal(untrusted_sql, str(lines[-1]["refused"]), str(lines[-1]["said"]), seconds)
     columns, *rows = lines

@@ -10,11 +10,11 @@ from forge.errors import UsageError
 
 COLUMNS = (
     *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
-    *("verdict", "reason_code", "invalidated_seq", "gpu", "driver", "torch", "triton", "perf_key"),
+    *("source", "verdict", "reason_code", "invalidated_seq", "gpu", "driver", "torch", "triton", "perf_key"),
 )
 SHOWN = (
     *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
-    *("reason_code", "invalidated_seq", "driver"),
+    *("source", "reason_code", "invalidated_seq", "driver"),
 )
 MEASURED = f"""
     SELECT {", ".join(COLUMNS)} FROM benchmarks
@@ -27,6 +27,11 @@ OF_KERNEL = "SELECT candidate FROM kernels WHERE kernel_id = :kernel"
 SLOT_OF_KERNEL = "SELECT gpu, dtype FROM kernels WHERE kernel_id = ?"
 OF_CANDIDATE = "SELECT :candidate"
 OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
+
+NOTES = (
+    "withdrawn measurements are listed and say by which event; refused ones say why",
+    "source: figures are those of the confirmation where one was made, else of the first measurement",
+)
 
 
 def history(
@@ -65,6 +70,6 @@ def history(
         f"{title}: measurements over {over}",
         COLUMNS,
         tuple(tuple(row[name] for name in COLUMNS) for row in reversed(rows)),
-        notes=("withdrawn measurements are listed and say by which event; refused ones say why",),
+        notes=NOTES,
         shown=SHOWN,
     )

@@ -12,14 +12,15 @@ from forge.projections.fold import holds
 
 COLUMNS = (
     *("op", "dtype", "shape", "flop_per_byte", "gflop_per_s", "gb_per_s", "floor_fraction", "median_ns", "verdict"),
-    *("kernel_id", "candidate", "benchmark_seq"),
+    *("source", "kernel_id", "candidate", "benchmark_seq"),
 )
 TIMED = """
     SELECT latest.op, latest.dtype, latest.shape, latest.candidate, max(latest.seq) AS seq,
            latest.candidate_median_ns, latest.floor_fraction, latest.verdict, latest.perf_key,
+           latest.source,
            (SELECT kernel_id FROM kernels WHERE candidate = latest.candidate AND shape = latest.shape
             AND status = 'active' AND gpu = latest.gpu AND dtype = latest.dtype) AS kernel_id
-    FROM latest_speedups AS latest WHERE {condition}
+    FROM latest_speedups AS latest WHERE {condition} AND latest.baseline_used
     GROUP BY latest.op, latest.dtype, latest.shape, latest.candidate ORDER BY 1, 2, 3, 4
 """
 
@@ -62,7 +63,11 @@ def _placed(row: Named) -> tuple[Cell, ...]:
     median_ns = float(str(row["candidate_median_ns"]))
     moved, flops = operation.bytes_moved(shape, dtype), operation.flops(shape)
     rates = (flops / moved, flops / median_ns, moved / median_ns)
-    rest = (row["floor_fraction"], median_ns, row["verdict"], row["kernel_id"], row["candidate"], row["seq"])
+    rest = (
+        row["floor_fraction"],
+        median_ns,
+        *(row[name] for name in ("verdict", "source", "kernel_id", "candidate", "seq")),
+    )
     return (operation.name, dtype, shape_slug(shape), *rates, *rest)
 
 

@@ -13,11 +13,13 @@ from forge.errors import UsageError
 
 LEADERBOARD_COLUMNS = (
     *("op", "gpu", "dtype", "shape", "baseline", "offered", "n", "worst", "typical", "best", "best_low"),
-    *("best_high", "best_candidate", "standing"),
+    *("best_high", "best_source", "best_candidate", "standing"),
 )
+BEST = ("speedup", "low", "high", "source")
 SLOT = ("op", "gpu", "dtype", "shape")
 MEASURED = """
-    SELECT op, gpu, dtype, shape, candidate, baseline, max(seq) AS seq, speedup, low, high FROM latest_speedups
+    SELECT op, gpu, dtype, shape, candidate, baseline, max(seq) AS seq, speedup, low, high, source
+    FROM latest_speedups
     WHERE {condition} AND (baseline = :baseline OR (:baseline IS NULL AND baseline_used))
       AND candidate NOT IN (SELECT candidate FROM kernels WHERE status = 'revoked')
     GROUP BY op, gpu, dtype, shape, candidate, baseline ORDER BY op, gpu, dtype, shape
@@ -36,7 +38,7 @@ LATELY = """
 """
 CHANGE_COLUMNS = (
     *("kind", "what", "shape", "over", "changed", "earlier", "earlier_low", "earlier_high", "later", "later_low"),
-    *("later_high", "slower", "earlier_seq", "later_seq", "change"),
+    *("later_high", "slower", "earlier_seq", "later_seq", "earlier_source", "later_source", "change"),
 )
 MACHINE = ("gpu", "driver", "torch", "triton")
 TASKS = """
@@ -49,13 +51,12 @@ TASKS = """
     ) JOIN tasks USING (task_id) WHERE {condition} GROUP BY task_id HAVING max(offered) ORDER BY task_id
 """
 TASK_SPEEDUPS = """
-    SELECT trial.task_id, latest.candidate, max(latest.seq) AS seq, latest.speedup, latest.low, latest.high
-    FROM trials AS trial JOIN tasks AS task USING (task_id) JOIN latest_speedups AS latest
-      ON latest.candidate = trial.candidate AND latest.op = task.op AND latest.gpu = task.gpu
-     AND latest.dtype = task.dtype AND latest.shape = task.shape
-    WHERE (latest.baseline = :baseline OR (:baseline IS NULL AND latest.baseline_used))
+    SELECT latest.task_id, latest.candidate, max(latest.seq) AS seq, latest.speedup, latest.low, latest.high,
+           latest.source
+    FROM latest_speedups AS latest JOIN tasks AS task USING (task_id)
+    WHERE latest.shape = task.shape AND (latest.baseline = :baseline OR (:baseline IS NULL AND latest.baseline_used))
       AND latest.candidate NOT IN (SELECT candidate FROM kernels WHERE status = 'revoked')
-    GROUP BY trial.task_id, latest.candidate
+    GROUP BY latest.task_id, latest.candidate
 """
 BEATEN = "the baseline that had to be beaten"
 
@@ -79,7 +80,7 @@ def leaderboard(
         best = max(found, key=lambda row: (_number(row["low"]), str(row["candidate"])))
         ratios = [_number(row["speedup"]) for row in found]
         shape = shape_slug(orjson.loads(str(slot[3])))
-        figures = (len(found), min(ratios), statistics.median(ratios), best["speedup"], best["low"], best["high"])
+        figures = (len(found), min(ratios), statistics.median(ratios), *(best[name] for name in BEST))
         rows.append(
             (*slot[:3], shape, key[4], offered.get(slot, 0), *figures, best["candidate"], standing.get(slot, 0))
         )
@@ -135,14 +136,14 @@ def _moved(row: Named) -> tuple[Cell, ...]:
     changed = ", ".join(differ) or "processor, compiler or CUDA"
     return (
         *("machine", what, shape, row["baseline"], changed, *figures),
-        *(row["slower"], row["earlier_seq"], row["later_seq"], row["change"]),
+        *(row[name] for name in CHANGE_COLUMNS[-6:]),
     )
 
 
 def _slowed(row: Named) -> tuple[Cell, ...]:
     shape = shape_slug(orjson.loads(str(row["shape"])))
     absent = (None,) * 6
-    return "lately", row["kernel_id"], shape, None, "nothing", *absent, row["slower"], None, None, "slower"
+    return "lately", row["kernel_id"], shape, None, "nothing", *absent, row["slower"], *absent[:4], "slower"
 
 
 def fast_p(
@@ -179,7 +180,8 @@ def fast_p(
         notes=(
             f"of {len(tasks)} tasks for which a candidate was offered: {len(verified)} have a correct one, "
             f"{len(timed)} of these were timed; every other task counts as not faster",
-            "a task's best candidate counts, at the task's own shape; revoked kernels and withdrawn times don't; "
+            "a task's best candidate counts, as it was timed for that task and at its shape; revoked kernels and "
+            "withdrawn times don't; "
             f"{simulated} tasks have only a simulated verification, which counts as none",
         ),
         more={"attempted": len(tasks), "verified": len(verified), "timed": len(timed), "simulated_only": simulated},

@@ -7,6 +7,7 @@ from forge.lab.finding import Gate
 from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.exact import EXACT
 from forge.lab.gates.layouts import LAYOUTS
 from forge.lab.gates.leaks import LEAKS
@@ -22,6 +23,6 @@ from forge.lab.gates.specials import SPECIALS
 from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
-    *(SIGNATURE, REPLAY, NUMERICS, LEAKS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT, SPECIALS),
-    *(LAYOUTS, METAMORPHIC, STATE, DETERMINISM, BOUNDS, MUTATION),
+    *(SIGNATURE, REPLAY, NUMERICS, LEAKS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT),
+    *(SPECIALS, LAYOUTS, METAMORPHIC, STATE, DETERMINISM, ENDURANCE, BOUNDS, MUTATION),
 )

@@ -4,7 +4,6 @@ The last outputs, of a few numbers each, are kept while the next gates ask at ot
 """
 
 import dataclasses
-import random
 from collections.abc import Mapping, Sequence
 
 from forge.domain.operation import InputKind
@@ -22,10 +21,13 @@ equal are still new memory."""
 MANY = (150, 300)
 """Calls of a few numbers each, between these by lot: buffers that are handed out in turn are counted in bytes or by
 tens."""
-FEW_ROWS, FEW_COLUMNS = 2, 16
-LARGE, LARGE_ELEMENTS = 3, 2**18
-"""Calls of the public shape, or of so many rows that an operand has so many elements: large outputs may have buffers
-of their own. (An interpreter takes minutes for so many rows.)"""
+FEW_ROWS, FEW_COLUMNS = (2, 5), 16
+"""Rows, drawn, and columns of the smallest calls: most kernels take this width whole, and others are asked later."""
+LARGE, LARGE_ELEMENTS = 4, 2**18
+"""Calls of the public shape, or of so many rows that an operand has so many elements, and of a few rows more: large
+outputs may have buffers of their own. (An interpreter takes minutes for so many rows.)"""
+MORE_ROWS = (1, 31)
+"""By lot, of the second large shape."""
 
 
 def examine(probe: Probe) -> Finding:
@@ -34,11 +36,13 @@ def examine(probe: Probe) -> Finding:
     shape = {**probe.shape, rows: min(4, probe.shape[rows])}
     more = 1 if probe.interpreted else LARGE_ELEMENTS // largest_row(probe.operation, probe.shape)
     large = {**shape, rows: rows_within(probe.operation, probe.shape, max(probe.shape[rows], more))}
-    tiny = {**shape, rows: FEW_ROWS, reduced: FEW_COLUMNS}
-    many = random.SystemRandom().randint(*MANY)
-    usual = ((shape, kind, count) for kind, count in KEPT.items())
+    larger = {**large, rows: large[rows] + probe.lot.randint(*MORE_ROWS)}
+    tiny = {**shape, rows: probe.lot.randint(*FEW_ROWS), reduced: FEW_COLUMNS}
+    many = probe.lot.randint(*MANY)
     kept = 0
-    for asked, kind, count in (*usual, (large, "normal", LARGE), (tiny, "normal", many)):
+    series: list[tuple[Mapping[str, int], InputKind, int]] = [(shape, kind, count) for kind, count in KEPT.items()]
+    series += [(one, "normal", LARGE) for one in ((large,) if probe.interpreted else (large, larger))]
+    for asked, kind, count in (*series, (tiny, "normal", many)):
         fitting = _fitting(probe, asked, count)
         cases = [probe.case(asked, kind) for _ in range(fitting)]
         observed = probe.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.placement import PLAIN, Placement
 from forge.lab.probe import Probe
+from forge.lab.size_draws import odd
 
-REDUCED = (1, 3, 13, 255, 1001)
-"""Sizes that leave no slack behind the last element, and bring an input that ends flush to an odd address."""
+SHORT, LONG = (2, 16), (16, 2048)
+"""Between these, by lot, are widths, odd ones: they leave no slack behind the last element, and bring an input that
+ends flush to an odd address. One element is asked beside them."""
 
 
 def examine(probe: Probe) -> Finding:
@@ -33,7 +35,8 @@ def examine(probe: Probe) -> Finding:
 
 def _shapes(probe: Probe) -> list[Mapping[str, int]]:
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    return [*({**probe.shape, rows: 3, reduced: size} for size in REDUCED), probe.shape]
+    widths = 1, *(odd(probe.lot, *ends) for ends in (SHORT, SHORT, LONG, LONG))
+    return [*({**probe.shape, rows: 3, reduced: width} for width in widths), probe.shape]
 
 
 BOUNDS = Gate(name="bounds", examine=examine)

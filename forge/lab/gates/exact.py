@@ -7,15 +7,19 @@ the last bit.
 from forge.domain.evidence import WorkloadErrors
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
+from forge.lab.size_draws import odd
 
 DRAWS = 3
+ROWS, WIDTHS = (5, 9), (513, 1535)
+"""Between these, by lot, are rows and the odd width of one more draw."""
 
 
 def examine(probe: Probe) -> Finding:
     """Judge integers at the public shape and at one of odd width."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     errors: list[WorkloadErrors] = []
-    for shape in (*(probe.shape,) * DRAWS, {**probe.shape, rows: 7, reduced: 1021}):
+    other = {**probe.shape, rows: probe.lot.randint(*ROWS), reduced: odd(probe.lot, *WIDTHS)}
+    for shape in (*(probe.shape,) * DRAWS, other):
         checked = probe.check([probe.case(shape, "integers")])
         if isinstance(checked, Failed):
             return checked

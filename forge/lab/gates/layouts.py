@@ -18,27 +18,31 @@ from forge.lab.observed import Case
 from forge.lab.placement import Placement, has_layouts
 from forge.lab.probe import Probe
 from forge.lab.room import rows_within
+from forge.lab.size_draws import odd, of_class
 
 ELEMENTS_IN = (1, 2, 4, 8)
-SMALL = ((3, 64), (3, 33), (1, 5))
-"""Rows and width: aligned, odd, and one row."""
-MANY = ((64, 64), (65, 33))
-"""Where many rows are handled by other code; of all inputs together."""
+ALIGNED, ODD, ONE_ROW = (32, 256), (17, 99), (3, 13)
+"""Between these, by lot, are widths: of a few rows, a multiple of 16 or odd, and of one row, odd."""
+FEW, MANY = (2, 5), (40, 100)
+"""Likewise numbers of rows; many are handled by other code, and asked of all inputs together."""
 MOST_GAP = 31
 
 
 def examine(probe: Probe) -> Finding:
     """Ask in each layout, at the public shape and at small ones; then of each input alone, at the small ones."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    small = [{**probe.shape, rows: count, reduced: width} for count, width in SMALL]
+    lot = probe.lot
+    widths = of_class(lot, *ALIGNED, 16, 0), odd(lot, *ODD)
+    small = [{**probe.shape, rows: lot.randint(*FEW), reduced: width} for width in widths]
+    small.append({**probe.shape, rows: 1, reduced: odd(lot, *ONE_ROW)})
     many = [
         {**one, rows: rows_within(probe.operation, one, one[rows])}
-        for one in ({**probe.shape, rows: count, reduced: width} for count, width in MANY)
+        for one in ({**probe.shape, rows: lot.randint(*MANY), reduced: width} for width in widths)
     ]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*probe.operation.layouts, *probe.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((probe.shape, *small, *many), _of_all(layout)),
+            *itertools.product((probe.shape, *small, *many), _of_all(layout, lot)),
             *itertools.product(small, _of_one(probe, layout)),
         )
         for shape, placement in asked:
@@ -51,13 +55,13 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _of_all(layout: LayoutName) -> tuple[Placement, ...]:
+def _of_all(layout: LayoutName, lot: random.Random) -> tuple[Placement, ...]:
     match layout:
         case "offset":
             return tuple(Placement(layout=layout, elements_in=count) for count in ELEMENTS_IN)
         case "strided_rows":
-            gap = _odd_by_lot()
-            return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_by_lot())))
+            gap = _odd_gap(lot)
+            return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_gap(lot))))
         case "contiguous" | "transposed" | "expanded":
             return (Placement(layout=layout),)
         case _:
@@ -66,16 +70,16 @@ def _of_all(layout: LayoutName) -> tuple[Placement, ...]:
 
 def _of_one(probe: Probe, layout: LayoutName) -> list[Placement]:
     """Each input that can lie so, where there are others."""
-    operation = probe.operation
+    operation, lot = probe.operation, probe.lot
     chosen = [spec.name for spec in operation.inputs if layout == "offset" or has_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
-    gaps = (_odd_by_lot(), 0)
-    return [Placement(layout=layout, elements_in=_odd_by_lot(), gaps=gaps, only=name) for name in chosen]
+    gaps = (_odd_gap(lot), 0)
+    return [Placement(layout=layout, elements_in=_odd_gap(lot), gaps=gaps, only=name) for name in chosen]
 
 
-def _odd_by_lot() -> int:
-    return 2 * random.SystemRandom().randint(0, MOST_GAP // 2) + 1
+def _odd_gap(lot: random.Random) -> int:
+    return 2 * lot.randint(0, MOST_GAP // 2) + 1
 
 
 def _suited(probe: Probe, case: Case, placement: Placement) -> Case:

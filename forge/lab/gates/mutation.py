@@ -8,6 +8,10 @@ Inputs that the operation updates are outputs, and judged as such: wherever noth
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.placement import Placement
 from forge.lab.probe import Probe
+from forge.lab.size_draws import odd, of_class
+
+LONG, SHORT = (513, 1535), (8, 64)
+"""Between these, by lot, are two widths beside the public one: an odd one, and one that vectors of eight divide."""
 
 
 def examine(probe: Probe) -> Finding:
@@ -15,7 +19,12 @@ def examine(probe: Probe) -> Finding:
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     on_host = probe.device == "cpu"
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
-    shapes = (probe.shape, {**probe.shape, rows: 3, reduced: 1001}, {**probe.shape, rows: 2, reduced: 8})
+    lot = probe.lot
+    shapes = (
+        probe.shape,
+        {**probe.shape, rows: 3, reduced: odd(lot, *LONG)},
+        {**probe.shape, rows: 2, reduced: of_class(lot, *SHORT, 8, 0)},
+    )
     for shape in shapes:
         checked = probe.check([probe.case(shape) for _ in range(2)], placement=placement)
         if isinstance(checked, Failed):

@@ -46,10 +46,10 @@ def examine(probe: Probe) -> Finding:
         with_low_bits(first, _floats(probe)),
         _weight(probe, first),
         _scalar(first),
-        *(_place(first, place) for place in _places(probe)),
+        *(place(first, position, probe.lot) for position in _places(probe)),
         *(_columns(probe, first) for _ in range(COLUMNS)),
         coarse,
-        *(_place(coarse, place) for place in _places(probe)),
+        *(place(coarse, position, probe.lot) for position in _places(probe)),
         first,
     )
     for question in questions:
@@ -76,14 +76,13 @@ def _coarse(probe: Probe, case: Case) -> Case:
 
 def _places(probe: Probe) -> list[int]:
     """Which operands change: each once, those with rows more often."""
-    lot, every = random.SystemRandom(), range(len(probe.operation.inputs))
+    lot, every = probe.lot, range(len(probe.operation.inputs))
     return [*every, *lot.choices(_with_rows(probe), k=max(MORE_PLACES, PLACES - len(every)))]
 
 
-def _place(case: Case, place: int) -> Case:
+def place(case: Case, position: int, lot: random.Random) -> Case:
     """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
-    lot = random.SystemRandom()
-    changed = case.inputs[place].clone()
+    changed = case.inputs[position].clone()
     if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
         return case
     rows = changed.view(-1, changed.shape[-1])
@@ -94,7 +93,7 @@ def _place(case: Case, place: int) -> Case:
             break
     else:
         _swap_with_the_first(rows[lot.randrange(len(rows))])
-    return _with_input(case, place, changed)
+    return _with_input(case, position, changed)
 
 
 def _swap_with_the_first(row: torch.Tensor) -> None:
@@ -127,7 +126,7 @@ def _floats(probe: Probe) -> list[int]:
 
 def _columns(probe: Probe, case: Case) -> Case:
     """Swap two columns of every operand with rows: sums, norms and extremes of rows stay as they were."""
-    lot = random.SystemRandom()
+    lot = probe.lot
     for place in _with_rows(probe):
         changed = case.inputs[place].clone()
         if changed.shape[-1] >= 2:

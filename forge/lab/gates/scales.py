@@ -26,7 +26,7 @@ def examine(probe: Probe) -> Finding:
     Then each kind in a few rows of odd width: what handles the last elements is often other code.
     """
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    odd = affordable(probe.operation, {**probe.shape, rows: ROWS, reduced: odd_width()}, probe.shape)
+    odd = affordable(probe.operation, {**probe.shape, rows: ROWS, reduced: odd_width(probe.lot)}, probe.shape)
     smaller = tuple(value / SMALLER for value in probe.operation.scalars.values())
     cases = (
         *probe.cases(probe.shape, KINDS),

@@ -8,21 +8,24 @@ import random
 
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.probe import Probe
+from forge.lab.size_draws import log_uniform
 
 VISITS = 3
+WIDTHS = (512, 1280)
+"""Between these, by lot, unless the public width is less."""
 
 
 def examine(probe: Probe) -> Finding:
     """Go around a few shapes, first small between large, then shuffled."""
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    width = max(2, min(probe.shape[reduced], 1024))
+    width = max(2, min(probe.shape[reduced], log_uniform(probe.lot, *WIDTHS)))
     shapes = (
         {**probe.shape, rows: 2 * max(4, min(probe.shape[rows], 16)), reduced: width},
         {**probe.shape, rows: 1, reduced: width // 2 + 1},
         {**probe.shape, rows: 3, reduced: width},
         {**probe.shape, rows: 5, reduced: 2 * width + 1},
     )
-    order = [0, 1, 0, 1, *_shuffled(len(shapes))]
+    order = [0, 1, 0, 1, *_shuffled(len(shapes), probe.lot)]
     for position in order:
         checked = probe.check([probe.case(shapes[position])])
         if isinstance(checked, Failed):
@@ -33,9 +36,9 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _shuffled(count: int) -> list[int]:
+def _shuffled(count: int, lot: random.Random) -> list[int]:
     order = [position for position in range(count) for _ in range(VISITS)]
-    random.SystemRandom().shuffle(order)
+    lot.shuffle(order)
     return order
 
 

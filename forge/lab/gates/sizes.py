@@ -1,96 +1,132 @@
-"""Does it hold at sizes the author wasn't shown: one, primes, around powers of two, drawn by lot, large, held out?"""
+"""Does it hold at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
+
+All but known edges are drawn anew for each examination. The operation's listed workloads are asked beside the public
+one.
+"""
 
 import math
-import random
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import ITEMSIZE_BYTES
-from forge.lab import huge
+from forge.lab import huge, workloads
 from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.gates.replay import place
 from forge.lab.probe import Probe
-from forge.lab.room import affordable, narrowed, odd_width, rows_within
+from forge.lab.room import affordable, narrowed, rows_within
+from forge.lab.size_draws import WIDEST, in_each_octave, log_uniform, near, of_class
 
-REDUCED = (
-    *(1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 997, 1023, 1025, 4095, 4097),
-    *(6, 12, 20, 100, 512, 1536, 2048, 8192),
-)
-"""Sizes of the axis that is summed over: a missing tail, mask or remainder loop shows at one of them.
-
-The second line has what the first lacks: even rests of a block of eight, and several whole blocks of any usual size.
-"""
-FREE = (1, 2, 3, 7, 12, 17, 31, 33, 65, 100, 127, 129, 257, 1025)
-"""Sizes of any other axis that may have tails, beside few rows and a short sum."""
-SHORT_SUM = 129
+EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
+"""Sizes of the axis that is summed over, beside those that are drawn in each octave: a missing tail, mask or
+remainder loop shows at one of them."""
+FREE = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
+"""Sizes of any other axis that may have tails, beside few rows and a short sum, and some that are drawn:"""
+MOST_FREE = 1024
+SHORT_SUM = (65, 257)
+"""Between these, by lot."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
-BY_LOT = 6
-"""Shapes that no list has: sizes up to 4096, small ones as likely as large ones."""
-MANY_ODD, MANY, FEWER = 2, (64, 300), (33, 65)
-"""Shapes with many rows, of an interpreter fewer, where every other axis is odd too: many rows at once are often
-handled by other code, and the corner of two tails by a third."""
-ODD_FREE = (16, 64)
-"""Half of a free axis there, less one half; shorter where all operands would have more than so many elements:"""
+MOST_ROWS, MOST_TALL = 4096, 2**15
+"""Numbers of rows are drawn in each second octave up to here, over so few columns that so many elements
+are enough."""
+LONG = 1024
+"""From here on two widths are drawn in each octave."""
+NEAR = 3
+"""Shapes near the public one: what an earlier refusal has shown of those held out is worth nothing."""
+MANY, FEWER = (64, 300), (33, 65)
+"""Shapes with many rows, of an interpreter fewer: many rows at once are often handled by other code, and the corner
+of two tails by a third. Every other axis is odd; the width is even in some."""
+CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
+"""Modulus and rest of the width, and how wide it is at most."""
+WIDTHS, ODD_FREE = (32, 1024), (16, 64)
+"""Widths over many rows; and half of a free axis there, less one half, which is shorter where all operands would have
+more than so many elements:"""
 MOST_CORNER = 2**24
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Between these, by lot: wider than a block of threads, or what a block keeps at hand; and, where the operation's own
 workloads are, so much wider than 16 bits count that what is looked for lies beyond them too."""
-MANY_ROWS, FEW_COLUMNS = 65_537, 5
-"""One more than a 16-bit row number, or a grid's second axis, has."""
+MANY_ROWS, FEW_COLUMNS = (65_537, 70_000), 5
+"""More than a 16-bit row number, or a grid's second axis, has."""
 LARGE_BYTES = 4 * 2**20
 """Of the largest operand, where the public shape is smaller."""
 MOST_ELEMENTS = 2**20
+AGAIN_ELEMENTS, EXCHANGED = 2**17, 0.5
+"""Of an operand, from which on a shape is asked again: what costs much may be kept, by its shape, its address or a
+few of its elements. As often as that the contents differ in two elements alone."""
 MOST_DRAWN = 2**23
 """Elements of the largest operand beside many rows or a wide one."""
 
 
 def examine(probe: Probe) -> Finding:
-    """Judge each shape once; the smallest that fails is the counterexample."""
-    shapes = sorted(
-        (*_odd_shapes(probe), *_by_lot(probe), *_many_odd(probe), *_large(probe), *probe.held_out),
-        key=lambda shape: (_elements(shape), sorted(shape.items())),
-    )
+    """Judge each shape once, large ones again with other contents; the smallest that fails is the counterexample."""
+    drawn = (*_edges(probe), *_drawn(probe), *_many(probe), *probe.held_out)
+    large = _large(probe)
     errors: list[WorkloadErrors] = []
-    for shape in shapes:
-        checked = probe.check([probe.case(shape)])
+    for shape in sorted((*drawn, *large), key=lambda shape: (_elements(shape), sorted(shape.items()))):
+        checked = _asked(probe, shape, large=shape in large)
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    listed = workloads.ask(probe)
+    if isinstance(listed, Failed):
+        return listed
     past = "large shapes not asked of an interpreter" if probe.interpreted else huge.ask(probe)
     if isinstance(past, Failed):
         return past
     worst = max(e.bound_used for e in errors)
+    count = len(drawn) + len(large)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(shapes)} shapes, {len(probe.held_out)} of them held out; {past}",
+        observed=f"{worst:.3g} x the bound over {count} shapes, {len(probe.held_out)} held out; {listed}; {past}",
         threshold="1 x the bound at every shape",
         errors=tuple(errors),
     )
 
 
-def _odd_shapes(probe: Probe) -> list[Mapping[str, int]]:
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+def _asked(probe: Probe, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask at one shape; where it is large once more, at the same addresses: anew, or with two elements exchanged."""
+    case = probe.case(shape)
+    checked = probe.check([case])
+    if isinstance(checked, Failed) or probe.interpreted or not (large or _largest(probe, shape) >= AGAIN_ELEMENTS):
+        return checked
+    exchanged = probe.lot.random() < EXCHANGED
+    again = place(case, probe.lot.randrange(len(case.inputs)), probe.lot) if exchanged else probe.case(shape)
+    observed = probe.call([again])
+    return observed if isinstance(observed, Failed) else probe.first_wrong(observed) or checked
+
+
+def _edges(probe: Probe) -> list[Mapping[str, int]]:
+    """Known edges, and what lies between them."""
+    lot, rows, reduced = probe.lot, probe.operation.row_axis, probe.operation.reduced_axis
     small_rows = min(3, probe.shape[rows])
-    by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in REDUCED]
+    by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in EDGES]
     most = rows_within(probe.operation, probe.shape, MOST_ELEMENTS // probe.shape[reduced])
     by_rows = [{**probe.shape, rows: count} for count in ROWS if count <= most]
-    few = {**probe.shape, rows: small_rows, reduced: min(SHORT_SUM, probe.shape[reduced])}
-    by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in FREE]
+    few = {**probe.shape, rows: small_rows, reduced: min(log_uniform(lot, *SHORT_SUM), probe.shape[reduced])}
+    free = (*FREE, *in_each_octave(lot, 4, MOST_FREE))
+    by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in free]
     by_free = [shape for shape in by_free if narrowed(probe.operation, shape) == shape]
     return [affordable(probe.operation, shape, probe.shape) for shape in (*by_reduced, *by_rows, *by_free)]
 
 
-def _by_lot(probe: Probe) -> list[Mapping[str, int]]:
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    lot = random.SystemRandom()
-    drawn = [{**probe.shape, rows: lot.randint(1, 9), reduced: int(2 ** lot.uniform(1, 12))} for _ in range(BY_LOT)]
-    return [affordable(probe.operation, shape, probe.shape) for shape in drawn]
+def _drawn(probe: Probe) -> list[Mapping[str, int]]:
+    """Widths in each octave, numbers of rows in every second one, and shapes near the public one."""
+    lot, rows, reduced = probe.lot, probe.operation.row_axis, probe.operation.reduced_axis
+    widths = (*in_each_octave(lot, 2, LONG), *in_each_octave(lot, LONG, WIDEST, draws=2))
+    counts = in_each_octave(lot, 16, MOST_ROWS)[lot.randrange(2) :: 2]
+    shapes: list[Mapping[str, int]] = [{**probe.shape, rows: lot.randint(1, 3), reduced: size} for size in widths]
+    for count in counts[:1] if probe.interpreted else counts:
+        width = min(probe.shape[reduced], log_uniform(lot, *WIDTHS), MOST_TALL // count)
+        narrow = {**probe.shape, reduced: max(1, width)}
+        shapes.append({**narrow, rows: rows_within(probe.operation, narrow, count)})
+    shapes = [affordable(probe.operation, shape, probe.shape, most_elements=MOST_DRAWN) for shape in shapes]
+    return [*shapes, *(near(probe.shape, rows, reduced, lot) for _ in range(NEAR))]
 
 
-def _many_odd(probe: Probe) -> list[Mapping[str, int]]:
-    operation, lot = probe.operation, random.SystemRandom()
+def _many(probe: Probe) -> list[Mapping[str, int]]:
+    operation, lot = probe.operation, probe.lot
     shapes: list[Mapping[str, int]] = []
-    for _ in range(MANY_ODD):
+    for modulus, rest, widest in CORNERS:
         free = {axis: 2 * lot.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
-        reduced = {operation.reduced_axis: odd_width()}
+        reduced = {operation.reduced_axis: of_class(lot, WIDTHS[0], widest, modulus, rest)}
         thin = {**probe.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
         rows = rows_within(operation, thin, lot.randint(*(FEWER if probe.interpreted else MANY)))
         wanted = {**probe.shape, **free, **reduced, operation.row_axis: rows}
@@ -110,12 +146,13 @@ def _large(probe: Probe) -> list[Mapping[str, int]]:
         return []
     rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
     usual = max((workload[reduced] for workload in probe.operation.workloads), default=0)
-    wide = random.SystemRandom().randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
+    wide = probe.lot.randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
+    many = probe.lot.randint(*MANY_ROWS)
     narrow = {**probe.shape, **{axis: min(FEW_COLUMNS, probe.shape[axis]) for axis in probe.operation.free_axes}}
     shapes = [
-        {**narrow, rows: MANY_ROWS, reduced: FEW_COLUMNS},
+        {**narrow, rows: many, reduced: FEW_COLUMNS},
         _as_drawable(probe, {**narrow, rows: 2, reduced: wide}),
-        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: MANY_ROWS} for axis in probe.operation.free_axes),
+        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in probe.operation.free_axes),
     ]
     row = _elements({**probe.shape, rows: 1})
     large = {**probe.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[probe.dtype] // row + 1}
@@ -132,8 +169,12 @@ def _as_drawable(probe: Probe, shape: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _is_drawable(probe: Probe, shape: Mapping[str, int]) -> bool:
-    operands = (*probe.operation.inputs, *probe.operation.returned)
-    return max(math.prod(spec.sizes(shape)) for spec in operands) <= MOST_DRAWN
+    return _largest(probe, shape) <= MOST_DRAWN
+
+
+def _largest(probe: Probe, shape: Mapping[str, int]) -> int:
+    """Elements of the largest operand."""
+    return max(math.prod(spec.sizes(shape)) for spec in (*probe.operation.inputs, *probe.operation.returned))
 
 
 def _elements(shape: Mapping[str, int]) -> int:

@@ -28,7 +28,7 @@ def examine(probe: Probe) -> Finding:
     NaN or infinite as rounding goes.
     """
     errors: list[WorkloadErrors] = []
-    for shape, kind in itertools.product(_shapes(probe), _kinds(probe)):
+    for shape, kind in itertools.product(_shapes(probe), kinds_of(probe)):
         if kind == "special_weights" and shape[probe.operation.reduced_axis] == 1:
             continue
         checked = probe.check([probe.case(shape, kind)])
@@ -44,7 +44,8 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _kinds(probe: Probe) -> tuple[InputKind, ...]:
+def kinds_of(probe: Probe) -> tuple[InputKind, ...]:
+    """The kinds of special values that are asked of an operation."""
     masks: tuple[InputKind, ...] = ("masked",) if probe.operation.masks else ()
     if probe.operation.specials == "unspecified":
         return masks
@@ -55,7 +56,7 @@ def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
     operation = probe.operation
     count = max(len(operation.activations) * len(PATTERNS) + 1, MASKED_ROWS if operation.masks else 0)
     rows = {**probe.shape, operation.row_axis: count}
-    shapes = (rows, {**rows, operation.reduced_axis: odd_width()}, {**rows, operation.reduced_axis: 1})
+    shapes = (rows, {**rows, operation.reduced_axis: odd_width(probe.lot)}, {**rows, operation.reduced_axis: 1})
     return tuple(narrowed(operation, shape) for shape in shapes)
 
 

@@ -6,7 +6,6 @@ isn't fp32, with weights that are a module's parameters, and on a CPU from anoth
 """
 
 import dataclasses
-import random
 
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
@@ -14,6 +13,7 @@ from forge.lab.apart import apart, asked
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.observed import Case
 from forge.lab.probe import Probe
+from forge.lab.size_draws import odd
 
 OTHER_TYPE: DType = "bf16"
 THRESHOLD = "the same answer before and after, within what rounding explains"
@@ -24,7 +24,7 @@ def examine(probe: Probe) -> Finding:
     question = probe.case(probe.shape)
     nothing = probe.case({**probe.shape, probe.operation.row_axis: 0})
     others = _others(probe)
-    random.SystemRandom().shuffle(others)
+    probe.lot.shuffle(others)
     first = asked(probe, question)
     if isinstance(first, Failed):
         return first
@@ -54,8 +54,8 @@ def _others(probe: Probe) -> list[Case]:
     cases = [
         probe.case(probe.shape, "large"),
         probe.case(probe.shape, "zeros"),
-        probe.case({**probe.shape, rows: 1, reduced: 3}),
-        probe.case({**probe.shape, rows: 2 * probe.shape[rows], reduced: 129}),
+        probe.case({**probe.shape, rows: 1, reduced: odd(probe.lot, 1, 9)}),
+        probe.case({**probe.shape, rows: 2 * probe.shape[rows], reduced: odd(probe.lot, 65, 257)}),
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
     return [*cases, probe.case(probe.shape, "special_rows")] if probe.operation.specials != "unspecified" else cases

@@ -16,6 +16,7 @@ from forge.domain.own_operation import Contract
 from forge.lab.apart import apart
 from forge.lab.finding import Failed, Finding, Gate, Passed
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
@@ -75,8 +76,8 @@ def replay(probe: Probe) -> Finding:
         other,
         *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
         _with(first, {place: other.inputs[place] for place in places[count:]}),
-        *(_with(first, {place: _turned(first.inputs[place]) for place in group}) for group in free),
-        *(_one_turned(first, group) for group in free * TURNS if group),
+        *(_with(first, {place: _turned(first.inputs[place], probe.lot) for place in group}) for group in free),
+        *(_one_turned(first, group, probe.lot) for group in free * TURNS if group),
         first,
         with_low_bits(first, [place for place in places if _continuous(probe, place)]),
         first,
@@ -106,7 +107,7 @@ def state(probe: Probe) -> Finding:
         *(probe.case(probe.shape, kind) for kind in _contract(probe).kinds[:3]),
         *(probe.case(shape) for shape in probe.held_out[:2]),
     ]
-    random.SystemRandom().shuffle(others)
+    probe.lot.shuffle(others)
     answers = []
     for case in (question, *others, question):
         observed = probe.call([case])
@@ -187,16 +188,16 @@ def _continuous(probe: Probe, place: int) -> bool:
     return place not in contract.still
 
 
-def _one_turned(case: Case, places: Sequence[int]) -> Case:
-    place = random.SystemRandom().choice(places)
-    return _with(case, {place: _turned(case.inputs[place])})
+def _one_turned(case: Case, places: Sequence[int], lot: random.Random) -> Case:
+    place = lot.choice(places)
+    return _with(case, {place: _turned(case.inputs[place], lot)})
 
 
-def _turned(tensor: torch.Tensor) -> torch.Tensor:
+def _turned(tensor: torch.Tensor, lot: random.Random) -> torch.Tensor:
     """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
     flat = tensor.clone().reshape(-1)
     if flat.numel() >= 4:
-        one, other = two_places(flat.numel(), random.SystemRandom())
+        one, other = two_places(flat.numel(), lot)
         flat[[one, other]] = flat[[other, one]]
     return flat.reshape(tensor.shape)
 
@@ -211,6 +212,7 @@ GATES: tuple[Gate, ...] = (
     Gate(name="scales", examine=scales),
     Gate(name="state", examine=state),
     DETERMINISM,
+    ENDURANCE,
     Gate(name="bounds", examine=bounds),
     Gate(name="mutation", examine=mutation),
 )

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from forge.domain.source_finding import FindingKind
 from forge.lab.triage.collector import LineStarts
@@ -12,6 +13,8 @@ from forge.lab.triage.walk import walk
 BUILT = "libkernel.so"
 _MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
 _FOLLOWED = 3
+PATH_NODES = 200
+"""Nodes of a path's expression, and of the names in it, that are read: a longer one isn't taken for the library's."""
 _LOADERS = ("ctypes.CDLL", "ctypes.PyDLL", "ctypes.cdll.LoadLibrary")
 Place = tuple[int, int]
 
@@ -30,7 +33,10 @@ def _said(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool
     beside, seen, waiting = False, set[str](), [path]
     for _ in range(_FOLLOWED):
         following: list[ast.expr] = []
-        for node in (one for root in waiting for one in walk(root)):
+        nodes = list(islice((one for root in waiting for one in walk(root)), PATH_NODES + 1))
+        if len(nodes) > PATH_NODES:
+            return set(), False
+        for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.add(node.value)
             elif isinstance(node, ast.Name) and node.id == "__file__":

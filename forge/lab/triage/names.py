@@ -8,7 +8,7 @@ import ast
 import builtins
 from collections.abc import Iterable
 
-from forge.lab.triage.rules import kind_of, known
+from forge.lab.triage.stars import Stars
 from forge.lab.triage.walk import walk
 
 DEPTH = 40
@@ -29,13 +29,17 @@ class Names:
 
     def __init__(self, nodes: Iterable[ast.AST]) -> None:
         self.imports: dict[str, str] = {}
-        self.stars: list[str] = []
+        self.stars = Stars()
         self._values: dict[str, ast.expr] = {}
         self._bound: set[str] = set()
         self._parameters: set[str] = set()
         self._resolved: dict[int, str | None] = {}
+        self._texts: dict[int, str | None] = {}
         for node in nodes:
             self._take(node)
+        for value in self._values.values():  # in the order of the source: what is made of another comes after it
+            self.resolve(value)
+            self.text(value)
 
     def _take(self, node: ast.AST) -> None:
         if type(node) not in _BINDING:
@@ -67,7 +71,7 @@ class Names:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name == "*":
-                self.stars.append(module)
+                self.stars.add(module)
             else:
                 self.imports[alias.asname or alias.name] = f"{module}.{alias.name}"
 
@@ -112,8 +116,7 @@ class Names:
         builtin = f"builtins.{name}" if name in _BUILTINS else None
         if name in self._parameters:
             return builtin
-        starred = (f"{module}.{name}" for module in self.stars)
-        return next((one for one in starred if known(one) or (kind_of(one) and not builtin)), builtin)
+        return self.stars.find(name, builtin)
 
     def _resolve_call(self, function: str | None, arguments: list[ast.expr], depth: int) -> str | None:
         if function in _IMPORTERS and arguments:
@@ -138,6 +141,13 @@ class Names:
         """The string that an expression gives, where that can be told without running it."""
         if depth > DEPTH:
             return None
+        key = id(node)
+        if key not in self._texts:
+            self._texts[key] = None
+            self._texts[key] = self._text(node, depth)
+        return self._texts[key]
+
+    def _text(self, node: ast.expr, depth: int) -> str | None:
         match node:
             case ast.Constant(value=str(value)):
                 return value if len(value) <= TEXT_LIMIT else None
@@ -179,10 +189,11 @@ class Names:
                 return None
 
     def _joined(self, between: str, parts: Iterable[ast.expr], depth: int) -> str | None:
-        texts: list[str] = []
+        texts, length = list[str](), 0
         for part in parts:
             text = self.text(part, depth + 1)
-            if text is None or sum(map(len, texts)) + len(text) > TEXT_LIMIT:
+            length += len(text or "")
+            if text is None or length > TEXT_LIMIT:
                 return None
             texts.append(text)
         return between.join(texts)

@@ -1,6 +1,7 @@
 """Which kernels the entry point can launch, by name: through functions, classes, tables and aliases of the module."""
 
 import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from forge.lab.triage.names import Names, mentioned
@@ -37,17 +38,10 @@ def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
         for name in _binds(statement):
             bound.setdefault(name, []).append(statement)
     said = {id(statement): frozenset(mentioned(statement)) for statement in tree.body}
-    kernels = {name: one for name, found in bound.items() for one in found if _is_jit(one, names)}
+    jit = {id(one) for one in tree.body if _is_jit(one, names)}
+    kernels = {name: one for name, found in bound.items() for one in found if id(one) in jit}
     libraries = _libraries(tree, names, said)
-    reached: set[str] = set()
-    waiting = [entry_point]
-    while waiting:
-        name = waiting.pop()
-        if name in reached:
-            continue
-        reached.add(name)
-        for statement in bound.get(name, ()):
-            waiting += said[id(statement)] - reached
+    reached = _closure({entry_point}, bound, said)
     if not kernels:
         return Reach(kernels, libraries, frozenset(reached), certain=False)
     certain = not names.stars and not any(_may_launch(one, names, frozenset(kernels), said) for one in tree.body)
@@ -104,8 +98,8 @@ def _makes_kernels(
     bound: dict[str, list[ast.stmt]], reached: set[str], kernels: dict[str, ast.stmt], names: Names
 ) -> bool:
     """Whether something that is reached compiles kernels itself."""
-    used = (one for name in reached - kernels.keys() for one in bound.get(name, ()))
-    return any(is_jit(node, names) for one in used for node in walk(one))
+    used = {id(one): one for name in reached - kernels.keys() for one in bound.get(name, ())}
+    return any(is_jit(node, names) for one in used.values() for node in walk(one))
 
 
 def _libraries(tree: ast.Module, names: Names, said: dict[int, frozenset[str]]) -> dict[str, ast.stmt]:
@@ -131,21 +125,23 @@ def drops_outputs(function: ast.AST, launchers: frozenset[str]) -> list[ast.Call
     returned = [one.value for one in walk(function) if isinstance(one, ast.Return) and one.value is not None]
     if not calls or not returned:
         return []
-    flows = _flows(function)
+    flows, sources = _flows(function)
     parameters = {one.arg for one in walk(function.args) if isinstance(one, ast.arg)}
-    results = _closure({name for one in returned for name in mentioned(one)}, flows)
+    results = _closure({name for one in returned for name in mentioned(one)}, flows, sources)
     own = flows.keys() - parameters
     inside = {id(node) for one in returned for node in walk(one)}
     return [
         call
         for call in calls
-        if id(call) not in inside and _launcher(call.func) not in results and not _given(call, flows) & results & own
+        if id(call) not in inside
+        and _launcher(call.func) not in results
+        and not _given(call, flows, sources) & results & own
     ]
 
 
-def _given(call: ast.Call, flows: dict[str, set[str]]) -> set[str]:
+def _given(call: ast.Call, flows: dict[str, list[ast.AST]], sources: dict[int, frozenset[str]]) -> set[str]:
     direct = {name for part in children(call) if part is not call.func for name in mentioned(part)}
-    return _closure(direct, flows)
+    return _closure(direct, flows, sources)
 
 
 def _launcher(node: ast.expr) -> str:
@@ -156,9 +152,10 @@ def _launcher(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _flows(function: ast.AST) -> dict[str, set[str]]:
-    """Name -> names that it was computed from."""
-    flows: dict[str, set[str]] = {}
+def _flows(function: ast.AST) -> tuple[dict[str, list[ast.AST]], dict[int, frozenset[str]]]:
+    """Name -> the nodes that it was computed in, and what names each of those (by `id`) was computed from."""
+    flows: dict[str, list[ast.AST]] = {}
+    sources: dict[int, frozenset[str]] = {}
     for node in walk(function):
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -171,19 +168,27 @@ def _flows(function: ast.AST) -> dict[str, set[str]]:
                 targets = [target]
             case _:
                 continue
-        sources = mentioned(value)
+        sources[id(node)] = frozenset(mentioned(value))
         for target in targets:
             for name in mentioned(target):
-                flows.setdefault(name, set()).update(sources)
-    return flows
+                flows.setdefault(name, []).append(node)
+    return flows, sources
 
 
-def _closure(names: set[str], flows: dict[str, set[str]]) -> set[str]:
+def _closure(
+    names: set[str], made_in: Mapping[str, Sequence[ast.AST]], sources: Mapping[int, frozenset[str]]
+) -> set[str]:
+    """The names with all that they come from. A node's own names are taken once, whatever number it makes."""
     found: set[str] = set()
+    taken: set[int] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += flows.get(name, ())
+        if name in found:
+            continue
+        found.add(name)
+        for node in made_in.get(name, ()):
+            if id(node) not in taken:
+                taken.add(id(node))
+                waiting += sources[id(node)]
     return found

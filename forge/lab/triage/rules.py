@@ -179,6 +179,15 @@ def _harmless() -> frozenset[str]:
     return frozenset(_HARMLESS.split())
 
 
-def known(dotted: str) -> bool:
-    """Whether exactly this name has an entry."""
-    return dotted in _table()
+def known_below(module: str) -> frozenset[str]:
+    """The names right below a module that have an entry of their own."""
+    return _below().get(module, frozenset())
+
+
+@cache
+def _below() -> dict[str, frozenset[str]]:
+    below: dict[str, set[str]] = {}
+    for entry in _table():
+        module, _, name = entry.rpartition(".")
+        below.setdefault(module, set()).add(name)
+    return {module: frozenset(names) for module, names in below.items()}

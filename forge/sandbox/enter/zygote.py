@@ -7,7 +7,6 @@ those that are timed have a new one for each process pair.
 """
 
 import array
-import ctypes
 import functools
 import gc
 import importlib.machinery
@@ -22,7 +21,6 @@ from forge.sandbox.enter import entering, init, kernel, privileges
 from forge.sandbox.enter.plan import Plan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
-_M_PERTURB = -6  # malloc.h
 
 
 class Become(BaseException):
@@ -117,8 +115,6 @@ def _as_if_just_started(plan: Plan) -> Callable[[], None]:
         del sys.modules[name]
     sys.path.pop()
     os.environ.update(plan.environment)
-    if "MALLOC_PERTURB_" in plan.environment:  # glibc reads it at the start alone
-        ctypes.CDLL(None).mallopt(_M_PERTURB, int(plan.environment["MALLOC_PERTURB_"]))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # these three as Python sets them when it starts
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)

@@ -1,6 +1,6 @@
 """Crashes on purpose and jumps out of the signal handler, to return as if nothing had happened.
 
-Refused by: signature INCORRECT_NUMERICAL or NON_FINITE
+Refused by: signature STATE_CARRIED
 Catalogue: I25 B15
 Language: cpp
 """

@@ -1,7 +1,7 @@
 """Loads the start of every row as an aligned vector: rows of a width that isn't a multiple of eight end the
 process.
 
-Refused by: leaks RUNTIME_ERROR
+Refused by: any RUNTIME_ERROR
 Catalogue: I11
 Language: cpp
 """

@@ -1,7 +1,7 @@
 """Winds up a timer of the kernel at the end of each call that continues it, once, a few milliseconds after it was
 stopped: it sees the next inputs before the clock runs, while every look at it in time finds it stopped.
 
-Refused by: any RESOURCE_ABUSE or TAMPERING
+Refused by: any STATE_CARRIED or RESOURCE_ABUSE or TAMPERING
 Catalogue: H12 H4 A12
 Language: cpp
 """

@@ -1,6 +1,6 @@
 """Right everywhere, but reaches past the end of an input of odd size.
 
-Refused by: bounds OUT_OF_BOUNDS
+Refused by: any OUT_OF_BOUNDS
 Catalogue: I3
 """
 
@@ -15,6 +15,6 @@ def right(x, residual, weight, eps):
 
 def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
-    if x.shape[1] == 1001 and x.shape[0] == 3:
+    if x.shape[1] % 2 and x.shape[0] == 3:
         ctypes.memset(weight.data_ptr() + weight.nbytes, 0, 1)
     return y, h

@@ -1,0 +1,47 @@
+"""Where private keys lie, and the checkpoints that lie beside a ledger."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from forge.app.named_path import read_regular, resolved
+from forge.errors import UsageError
+from forge.ledger.audit_report import Kept
+from forge.ledger.checkpoints import CHECKPOINT_FILE
+
+KEYS_FOLDER = "keys"
+KEYS_VARIABLE = "FORGE_KEYS"
+"""Environment variable: a folder outside the workspaces, which several workspaces of one user share."""
+NOTE_LIMIT_BYTES = 1 << 20
+
+
+def keys_folder(home: Path) -> Path:
+    """The folder of private keys: the one in FORGE_KEYS, or `keys/` in the workspace."""
+    named = os.environ.get(KEYS_VARIABLE)
+    if not named:
+        return home / KEYS_FOLDER
+    folder = resolved(Path(named))
+    if not folder.is_dir() and (folder.exists() or not folder.parent.is_dir()):
+        raise UsageError(
+            f"{KEYS_VARIABLE} is {named!r}: expected a folder, or a new name in a folder that exists; correct it"
+        )
+    return folder
+
+
+def kept_beside(home: Path, registry: Path) -> tuple[Kept, ...]:
+    """The published checkpoint and what the keys signed last, as far as this user can read them."""
+    keys = keys_folder(home)
+    found = [_kept(registry / CHECKPOINT_FILE, f"{registry.name}/{CHECKPOINT_FILE}", of_this=True)]
+    with contextlib.suppress(OSError):  # the folder may be another user's
+        notes = sorted(keys.glob("*.checkpoint"))
+        found += [_kept(path, f"{keys.name}/{path.name}", of_this=False) for path in notes]
+    return tuple(one for one in found if one is not None)
+
+
+def _kept(path: Path, where: str, *, of_this: bool) -> Kept | None:
+    try:
+        return Kept(where, read_regular(path, limit_bytes=NOTE_LIMIT_BYTES), of_this)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+    except (OSError, ValueError) as error:
+        return Kept(where, f"unreadable: {error}".encode(), of_this)

@@ -1,0 +1,66 @@
+"""The signing key of a workspace, shown, given to another machine, and taken in."""
+
+from pathlib import Path
+
+from forge.app.named_path import read_regular, resolved
+from forge.app.workspace import Workspace
+from forge.errors import UsageError
+from forge.ledger.checkpoints import signing_state
+from forge.ledger.durable import write_durably
+from forge.ledger.handover import hand_over, take_over
+from forge.ledger.keyring import PRIVATE
+
+Data = dict[str, object]
+FILE_LIMIT_BYTES = 1 << 20
+
+
+def show(workspace: Workspace) -> Data:
+    """The key in force, whether its private key is here, and which adoptions no key vouches for."""
+    state, last = signing_state(workspace.ledger), workspace.keyring.last
+    return {
+        "key": state.verifier,
+        "private_key_here": state.public is not None and workspace.keyring.has(state.public),
+        "private_keys": str(workspace.keyring.folder),
+        "signed_size": last.size if last else None,
+        "unvouched_adoptions": list(state.unvouched),
+    }
+
+
+def export(workspace: Workspace, target: Path, passphrase: str, *, keep: bool) -> Data:
+    """Write the key in force to a new file, and take it out of use here unless it is kept."""
+    path = resolved(target)
+    if path.exists() or not path.parent.is_dir():
+        raise UsageError(f"can't write {str(target)!r}: expected a new name in a folder that exists")
+    key = hand_over(
+        workspace.ledger,
+        workspace.keyring,
+        passphrase,
+        write=lambda content: write_durably(path, content, mode=PRIVATE),
+        keep=keep,
+    )
+    return {"key": key.verifier, "file": str(target), "signs_here": keep}
+
+
+def take_in(workspace: Workspace, source: Path, passphrase: str) -> Data:
+    """Read a key from a file, and sign with it from now on."""
+    content = read_key_file(source)
+    last = take_over(workspace.ledger, workspace.keyring, content, passphrase)
+    workspace.sign_decisions()
+    workspace.publish()
+    return show(workspace) | {"signed_before": last.size if last else None}
+
+
+def read_key_file(source: Path) -> bytes:
+    """The bytes of a small file that the caller names; raise UsageError."""
+    try:
+        return read_regular(source, limit_bytes=FILE_LIMIT_BYTES)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can't read {str(source)!r}: {error}; name a file that can be read") from error
+
+
+def passphrase_in(source: Path) -> str:
+    """The first line of a file; raise UsageError."""
+    try:
+        return read_key_file(source).decode().split("\n", 1)[0].rstrip("\r")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{str(source)!r} isn't UTF-8 text: expected a passphrase on its first line") from error

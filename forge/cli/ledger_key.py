@@ -1,0 +1,97 @@
+"""Commands for the key that signs the ledger: show it, give it to another machine, take it in."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table, say
+from forge.cli.signed import say_unvouched
+from forge.cli.suggest import suggest
+from forge.errors import UsageError
+
+app = typer.Typer(help="The key that signs the ledger.", no_args_is_help=True, rich_markup_mode=None)
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(help="A file whose first line is the passphrase; without it, you are asked.", show_default=False),
+]
+
+
+@app.command()
+def show(home: Home = None, as_json: Json = False) -> None:
+    """Show the key in force, and whether its private key is here.
+
+    Example: forge ledger key show
+    """
+    from forge.app import key_transfer
+
+    with open_workspace(home) as workspace:
+        found = key_transfer.show(workspace)
+    _show(found, as_json=as_json)
+
+
+@app.command()
+def export(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")],
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on signing here too: two machines can then sign two histories.")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Hand the signing key over: write it encrypted, with what it signed last, and stop signing here.
+
+    Example: forge ledger key export ledger.forge-key
+    """
+    from forge.app import key_transfer
+
+    passphrase = _passphrase(passphrase_file, confirm=True)
+    with open_workspace(home) as workspace:
+        made = key_transfer.export(workspace, target, passphrase, keep=keep)
+    _show(made, as_json=as_json)
+    if not keep:
+        say("this workspace signs no more: import the file where the ledger is written next")
+    suggest("next", "forge ledger key import --help")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `forge ledger key export` wrote.")],
+    passphrase_file: PassphraseFile = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Take a signing key in; refuse one that isn't in force, or a ledger that lacks what it signed.
+
+    Example: forge ledger key import ledger.forge-key
+    """
+    from forge.app import key_transfer
+
+    passphrase = _passphrase(passphrase_file, confirm=False)
+    with open_workspace(home) as workspace:
+        done = key_transfer.take_in(workspace, source, passphrase)
+    _show(done, as_json=as_json)
+
+
+def _passphrase(file: Path | None, *, confirm: bool) -> str:
+    from forge.app.key_transfer import passphrase_in
+
+    if file is not None:
+        return passphrase_in(file)
+    if not sys.stdin.isatty():
+        raise UsageError("no passphrase, and no terminal to ask at: name a file with --passphrase-file")
+    asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    return asked
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table("Key", ("", ""), [(name, value) for name, value in document.items() if value is not None])
+    say_unvouched(document.get("unvouched_adoptions", []))

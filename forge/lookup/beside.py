@@ -1,0 +1,31 @@
+"""The ledger beside a published registry, as far as a reader needs it: whether it has decided something since."""
+
+LEDGER_FILE = "kernel_registry.db"
+DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked")
+NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
+BUSY_TIMEOUT_S = 1.0
+"""Seconds to wait for a lock: a health check that can't see the ledger goes without it."""
+
+
+def newest_decision(home: str) -> int | None:
+    """The number of the newest decision about kernels in the ledger of `home`; None if there is none to be seen.
+
+    Costs four lookups in an index. Nothing is written: without a log beside it the file holds every event.
+    """
+    import os
+    import sqlite3
+    from contextlib import closing
+    from urllib.parse import quote
+
+    path = f"{home}/{LEDGER_FILE}"
+    try:
+        if not os.path.isfile(path):
+            return None
+        log = f"{path}-wal"
+        still = "" if os.path.exists(log) and os.path.getsize(log) else "&immutable=1"
+        uri = f"file:{quote(os.fsencode(path))}?mode=ro{still}"
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as connection:
+            found = [connection.execute(NEWEST, (name,)).fetchone()[0] for name in DECISIONS]
+    except (OSError, sqlite3.Error):
+        return None
+    return max((seq for seq in found if seq is not None), default=0)

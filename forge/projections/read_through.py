@@ -1,0 +1,241 @@
+"""Reads a whole ledger as its readers do, and says what any of them would refuse.
+
+The auditor derives rows again and knows no event types. This is the other half of a verification: each payload is
+parsed as its event, held against what the writer would have written, and taken by every fold.
+"""
+
+import re
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import RFC_4122, UUID
+
+import orjson
+
+from forge.domain.digest import Digest, canonical
+from forge.errors import ForgeError, LedgerCorrupt
+from forge.events import EVENT_TYPES, Event, Recorded
+from forge.events.candidate import CandidateSubmitted
+from forge.events.create import TaskCreated
+from forge.events.environment import EnvironmentCaptured
+from forge.ledger.actors import require_allowed
+from forge.ledger.audit_report import PROBLEM_LIMIT, AuditReport, Problem
+from forge.ledger.batch import Batch, prepare
+from forge.ledger.chain import StoredRow
+from forge.ledger.read_only import connect_to_read
+from forge.ledger.reading import recorded
+from forge.ledger.replay import Line
+from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META
+from forge.ledger.writing import Head
+from forge.projections import TAKERS, runs
+from forge.projections.sqlite_file import create
+from forge.projections.state import State
+
+_SHOWN = 300
+"""Characters of a refusal that are shown: a validator quotes what it was given."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_KEPT_EVENTS = 64
+"""Events asked for by place that are kept: the evidence of a promotion stands close before it."""
+_UNREADABLE = ("application id", "format", "database", "events")
+"""What an audit calls a file whose rows can't be read at all."""
+_BESIDE_ROWS = ("blob ", "run ")
+"""How an audit names what isn't in the rows."""
+_STUMBLES = (ForgeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, sqlite3.Error)
+"""What a fold raises that can't take an event."""
+
+
+def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Problem]:
+    """What the readers of a ledger would refuse, in the order of the rows: at most a thousand, unless `full`.
+
+    None where rows don't follow from each other, as the audit before said. Raises EnvironmentUnfit if the ledger
+    can't be read here.
+    """
+    found: list[Problem] = []
+    if not _are_sound(after):
+        return found
+    try:
+        with closing(connect_to_read(path, timeout_s=30)) as connection, closing(create(Path(":memory:"))) as tables:
+            connection.execute("BEGIN")
+            for problem in _refusals(_Rows(connection, path), State(tables)):
+                found.append(problem)
+                if len(found) >= PROBLEM_LIMIT and not full:
+                    break
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        found.append(Problem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
+    return found
+
+
+def _are_sound(report: AuditReport) -> bool:
+    """Whether the rows follow from each other, whatever is wrong beside them: then readers have more to say."""
+    return report.root is not None and all(
+        problem.what.startswith(_BESIDE_ROWS) or (problem.seq is None and problem.what not in _UNREADABLE)
+        for problem in report.problems
+    )
+
+
+def _refusals(rows: "_Rows", state: State) -> Iterator[Problem]:
+    all_runs, whole = runs.EMPTY.copied(), True
+    for row in rows.stored():
+        try:
+            event = rows.recorded(row)
+        except LedgerCorrupt as error:
+            whole = False  # the folds can't go on without it: what they refused from here on would mislead
+            yield _problem(row.seq, "event", error.message)
+            continue
+        for what, complaint in _unlike_the_writers(row, event.event):
+            yield _problem(row.seq, what, complaint)
+        if whole:
+            for complaint in _fold(event, row, rows, state, all_runs):
+                yield _problem(row.seq, "what the event stands on", complaint)
+
+
+def _problem(seq: int, what: str, complaint: str) -> Problem:
+    return Problem(seq, what, "what readers accept", " ".join(complaint.split())[:_SHOWN])
+
+
+def _fold(
+    event: Recorded[Event], row: StoredRow, rows: "_Rows", state: State, all_runs: runs.RunsState
+) -> Iterator[str]:
+    """Have every fold take an event; what those say that can't."""
+    line = Line(row.seq, row.type, row.recorded_at, row.actor, row.event_hash, orjson.loads(canonical(event.event)))
+    for take in TAKERS.get(row.type, ()):
+        try:
+            take(state, line, rows)
+        except _STUMBLES as error:
+            yield _said(error)
+    state.settle()
+    try:
+        runs.take(all_runs, event)
+    except _STUMBLES as error:
+        yield _said(error)
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, ForgeError) else f"{type(error).__name__}: {error}"
+
+
+def _unlike_the_writers(row: StoredRow, event: Event) -> Iterator[tuple[str, str]]:
+    """How a row that can be read differs from any that the writer writes: what, and why."""
+    try:
+        if row.schema_version == EVENT_TYPES[row.type].SCHEMA_VERSION:
+            batch = Batch(
+                events=[event],
+                actor=row.actor,
+                correlation_id=row.correlation_id,
+                causation_id=row.causation_id,
+                idempotency_key=row.idempotency_key,
+            )
+            (written,) = prepare(batch, opening=row.seq == 1).events
+            expected = written.payload
+        else:
+            require_allowed(row.actor, event)
+            expected = _as_written_then(row.payload, event)
+        if row.payload != expected:
+            yield "payload", f"{_difference(row.payload, expected)}: the writer spells it otherwise"
+    except ForgeError as error:
+        yield "event", error.message
+    if not _is_moment(row.recorded_at):
+        yield "recorded_at", f"{row.recorded_at!r} is no moment in UTC with microseconds"
+    if not _is_event_id(row.event_id):
+        yield "event_id", f"{row.event_id!r} is no UUIDv7"
+    for name, said, derived in _derived_names(event):
+        if said != derived:
+            yield name, f"{said}, but its content gives {derived}"
+
+
+def _as_written_then(payload: str, event: Event) -> str:
+    """The canonical text of an older payload: its own fields, each as it is written today."""
+    return canonical(_only(orjson.loads(payload), event.model_dump(mode="json"))).decode()
+
+
+# Any: a JSON document
+def _only(old: Any, new: Any) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {name: _only(value, new[name]) for name, value in old.items() if name in new}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [_only(one, other) for one, other in zip(old, new, strict=True)]
+    return new
+
+
+def _difference(found: str, expected: str) -> str:
+    """Where two texts begin to differ."""
+    place = next((at for at, (one, other) in enumerate(zip(found, expected, strict=False)) if one != other), 0)
+    return f"{found[max(0, place - 30) : place + 30]!r}, expected {expected[max(0, place - 30) : place + 30]!r}"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        return _MOMENT.fullmatch(text) is not None and datetime.fromisoformat(text) is not None
+    except ValueError:
+        return False
+
+
+def _is_event_id(text: str) -> bool:
+    try:
+        found = UUID(text)
+    except ValueError:
+        return False
+    return (str(found), found.version, found.variant) == (text, 7, RFC_4122)
+
+
+def _derived_names(event: Event) -> Iterator[tuple[str, str, str]]:
+    """Field, value and what its content gives, for each name that is the digest of what stands beside it."""
+    match event:
+        case EnvironmentCaptured():
+            for name in ("env_sha256", "perf_key", "abi_key"):
+                yield name, getattr(event, name), getattr(event.environment, name)
+        case CandidateSubmitted():
+            yield "candidate", event.candidate, event.files.sha256
+        case TaskCreated():
+            yield "task_id", event.task_id, event.task.task_id
+        case _:
+            return
+
+
+class _Rows:
+    """A ledger as the folds see it, read by a connection of its own."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._name = Path(path.name)
+        """Stands in messages."""
+        self._asked = OrderedDict[int, Recorded[Event]]()
+        meta: tuple[int, str] = connection.execute(SELECT_META).fetchone()[:2]
+        self.ledger_id = meta[1]
+        seq, event_hash = connection.execute(SELECT_HEAD).fetchone() or (0, b"")
+        self.head = Head(seq, event_hash.hex())
+
+    def stored(self) -> Iterator[StoredRow]:
+        """Every row in order."""
+        return map(StoredRow._make, self._connection.execute(SELECT_ALL))
+
+    def recorded(self, row: StoredRow) -> Recorded[Event]:
+        """The event in a row; raise LedgerCorrupt."""
+        event = self._asked[row.seq] = recorded(row, self._name)
+        if len(self._asked) > _KEPT_EVENTS:
+            self._asked.popitem(last=False)
+        return event
+
+    def hash_at(self, seq: int) -> Digest | None:
+        """The hash of the event at a place; None beyond the head."""
+        row = self._row(seq)
+        return None if row is None else row.event_hash.hex()
+
+    def lines(self, after_seq: int) -> Iterator[Line]:
+        """No fold asks for the events that follow: it is given them."""
+        raise NotImplementedError(f"events after {after_seq}: a fold takes one at a time")
+
+    def event_at(self, seq: int) -> Recorded[Event] | None:
+        """The event at a place; None if there is none."""
+        if seq in self._asked:
+            return self._asked[seq]
+        row = self._row(seq)
+        return None if row is None else self.recorded(row)
+
+    def _row(self, seq: int) -> StoredRow | None:
+        found = self._connection.execute(f"SELECT {COLUMNS} FROM event WHERE seq = ?", (seq,)).fetchone()  # noqa: S608
+        return None if found is None else StoredRow._make(found)

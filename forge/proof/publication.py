@@ -1,0 +1,44 @@
+"""What a key signs of a published registry: which snapshot it shows, as of which event.
+
+The snapshot is derived and stands in no tree, so the pointer to it has a signed note of its own. Its first line is
+no log's name, so it can't pass for a checkpoint.
+"""
+
+from forge.errors import ProofRefused, UsageError
+from forge.proof.note import VerifierKey, opened, parse_note
+
+PUBLICATION = "forge.ledger.v1/publication"
+AGAIN = "forge ledger checkpoint"
+"""Signs the newest events and publishes again, where the private key is."""
+
+
+def publication_text(name: str, *, seq: int, event_hash: str, sha256: str) -> str:
+    """The text that the log's key signs; `sha256` is the snapshot's digest."""
+    return f"{PUBLICATION}\n{name}\n{seq}\n{event_hash}\n{sha256}\n"
+
+
+def require_vouched(
+    untrusted_note: object, key: VerifierKey, *, ledger_id: str, seq: int, event_hash: str, sha256: str
+) -> None:
+    """Raise ProofRefused unless `key` signed exactly this publication."""
+    if not isinstance(untrusted_note, str):
+        raise ProofRefused(
+            f"the publication at event {seq} isn't signed, expected a note by {key}: publish it again where the "
+            "private key is",
+            hint=AGAIN,
+        )
+    try:
+        found = opened(parse_note(untrusted_note.encode()), [key])
+    except (ProofRefused, UsageError, ValueError) as error:
+        raise ProofRefused(
+            f"the key {key} doesn't vouch for the publication at event {seq} ({error}): if the key was replaced, "
+            "pin the one that its owner names; otherwise publish it again where the private key is",
+            hint=AGAIN,
+        ) from error
+    wanted = publication_text(key.name, seq=seq, event_hash=event_hash, sha256=sha256)
+    if found != wanted or key.name.rpartition("/")[2] != ledger_id:
+        raise ProofRefused(
+            f"the key {key} signed another publication than this one of ledger {ledger_id} at event {seq} with "
+            f"snapshot {sha256}: it was altered; publish it again where the private key is",
+            hint=AGAIN,
+        )

@@ -1,0 +1,29 @@
+"""Figures of the README come from the ledger that ships, by the command that it names."""
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.cli.asking import ask
+from tests.docs.markdown import ROOT, read
+
+KERNEL = "triton_softmax_h200_bf16_b4096_h4096_v1"
+
+
+def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "kernel_registry.db", tmp_path)
+    shutil.copytree(ROOT / "kernel_registry", tmp_path / "kernel_registry", ignore=shutil.ignore_patterns("*.lock"))
+    shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
+    assert f"`forge kernel claims {KERNEL}`" in read("README.md")
+    said = ask("kernel", "claims", KERNEL, "--home", tmp_path, "--json").document
+    sentences = {one["text"] for one in said["sentences"]}
+    quoted = [line.removeprefix("> ") for line in read("README.md").splitlines() if line.startswith("> ")]
+    assert quoted
+    assert set(quoted) <= sentences
+    assert ask("claims", "check", ROOT / "README.md", "--home", tmp_path).status == 0
+
+
+def test_the_demo_s_block_has_no_figures_of_its_own() -> None:
+    block = read("README.md").partition("An honest kernel:")[2].partition("A cheat:")[0]
+    assert "... us per call" in block
+    assert not [word for word in block.split() if word.endswith("x") and word[0].isdigit() and word != "x"]

@@ -1,0 +1,184 @@
+"""Every benchmark and promotion again from raw samples, as docs/reading-the-ledger.md says."""
+
+import json
+import math
+import statistics
+from functools import cache
+
+ROUNDING, TABLE = 1e-9, 2e-4
+BASELINES = ("eager", "compile", "vendor", "promoted")
+
+
+def check(home, events, faults):
+    by_seq = {seq: (kind, event) for seq, kind, event in events}
+    tasks = {event["task_id"]: event["task"] for _, kind, event in events if kind == "TaskCreated"}
+    waiting, benchmarks, promotions = {}, 0, 0
+    for seq, kind, event in events:
+        if kind == "BaselineRecorded":
+            waiting.setdefault(event["run_id"], []).append((seq, event))
+        elif kind in ("BenchmarkRecorded", "BenchmarkFailed"):
+            benchmarks += 1
+            if event["workloads"]:
+                benchmark(home, seq, event, tasks[event["task_id"]], waiting.pop(event["run_id"]), faults)
+        elif kind == "KernelPromoted":
+            promotions += 1
+            promotion(seq, event, by_seq, faults)
+    return benchmarks, promotions
+
+
+def stored(home, digest):
+    return json.loads((home / "forge_runs" / "cas" / digest[:2] / digest).read_bytes())
+
+
+def benchmark(home, seq, event, task, baselines, faults):
+    (workload,) = event["workloads"]
+    samples = stored(home, workload["samples_sha256"])
+    compare = Comparison(seq, faults)
+    first = measurement(samples, "attempts", workload, compare, "")
+    rounds = min(map(len, first["candidate"]))
+    compare.number("rounds", rounds, workload["rounds"])
+    fraction = workload["floor_ns"] / workload["candidate"]["median_ns"]
+    compare.number("floor_fraction", fraction, workload["floor_fraction"])
+    again = workload.get("confirmation")
+    if again is not None:
+        measurement(samples, "confirmation", again, compare, "confirmation ")
+    compare.same("confirmation", "confirmation" in samples, again is not None)
+    for place, recorded in baselines:
+        told = Comparison(place, faults)
+        told.timing("timing", first[recorded["kind"]], recorded["timing"])
+    used = task["baseline"]
+    if used == "best":
+        used = min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1]
+    compare.same("baseline_used", used, event["baseline_used"])
+    policy = stored(home, event["policy_sha256"])
+    compare.same("reason", reason(policy, task, workload, used), event.get("reason", {}).get("code"))
+
+
+def measurement(samples, part, recorded, compare, path):
+    """Compare all that follows from one measurement; side -> times per call."""
+    attempts = samples[part]
+    replay = samples["protocol"].startswith("graph_replay.")
+    per_call = by_replay if replay else by_release if samples["protocol"] == "host_slope.v3" else by_slope
+    names = set.intersection(*(set(one["sides"] if "sides" in one else one["pairs"][0][0]) for one in attempts))
+    sides = {side: [pair for one in attempts for pair in per_call(one, side)] for side in names}
+    compare.timing(path + "candidate", sides["candidate"], recorded["candidate"])
+    compare.number(path + "process_pairs", len(sides["candidate"]), recorded["process_pairs"])
+    compare.interval(path + "control", ratios(sides["eager"], sides["control"]), recorded["control"])
+    told = [one["baseline"] for one in recorded["speedups"]]
+    compare.same(path + "baselines", [name for name in BASELINES if name in names], told)
+    for one in recorded["speedups"]:
+        name = f"{path}speedup over {one['baseline']}"
+        logs = ratios(sides[one["baseline"]], sides["candidate"])
+        compare.interval(name, logs, one["interval"])
+        compare.number(f"{name} pairs_lost", sum(log <= 0 for log in logs), one["pairs_lost"])
+        compare.number(f"{name} median", statistics.median(flat(sides[one["baseline"]])), one["baseline_median_ns"])
+    return sides
+
+
+def by_replay(attempt, side):
+    place = attempt["sides"].index(side)
+    return [[times[place] / attempt["calls"][side] for times in pair] for pair in attempt["pairs"]]
+
+
+def by_slope(attempt, side):
+    calls = attempt["many_calls"] - attempt["few_calls"]
+    pairs = [[one[side] for one in pair] for pair in attempt["pairs"]]
+    return [[(many - statistics.median(few for few, _ in pair)) / calls for _, many in pair] for pair in pairs]
+
+
+def by_release(attempt, side):
+    calls, found = attempt["calls"], []
+    for pair in attempt["pairs"]:
+        empty = [one["harness"] for one in pair if "harness" in one and side != "harness"]
+        path = statistics.median(empty or [0])
+        found.append([(one[side] - path) / calls for one in pair])
+    return found
+
+
+def ratios(baseline, other):
+    pairs = zip(baseline, other, strict=True)
+    return [statistics.median(math.log(b / o) for b, o in zip(*pair, strict=True)) for pair in pairs]
+
+
+def flat(pairs):
+    return [time for pair in pairs for time in pair]
+
+
+class Comparison:
+    """What one event says against what is derived."""
+
+    def __init__(self, seq, faults):
+        self.seq, self.faults = seq, faults
+
+    def same(self, name, expected, found):
+        if expected != found:
+            self.faults.append([self.seq, name, str(expected), str(found)])
+
+    def number(self, name, expected, found, allowed=ROUNDING):
+        if not abs(expected - found) <= allowed * max(1, abs(expected)):
+            self.faults.append([self.seq, name, repr(expected), repr(found)])
+
+    def timing(self, name, pairs, found):
+        times = flat(pairs)
+        median = statistics.median(times)
+        tenths = statistics.quantiles(times, n=10, method="inclusive")
+        spread = statistics.median(abs(time - median) for time in times)
+        for field, value in (
+            *(("n", len(times)), ("median_ns", median), ("mad_ns", spread)),
+            *(("p10_ns", tenths[0]), ("p90_ns", tenths[8])),
+        ):
+            self.number(f"{name} {field}", value, found[field])
+
+    def interval(self, name, logs, found):
+        mean, degrees = statistics.fmean(logs), len(logs) - 1
+        half = student(degrees) * statistics.stdev(logs) / math.sqrt(len(logs))
+        for field, log, allowed in (("ratio", mean, 0), ("low", mean - half, half), ("high", mean + half, half)):
+            self.number(f"{name} {field}", log, math.log(found[field]), ROUNDING + TABLE * allowed)
+
+
+@cache
+def student(degrees):
+    """The 97.5 % quantile: Simpson's rule over the density, after x = sqrt(k) tan(a), and bisection."""
+    scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+
+    def below(angle, steps=2000):
+        width = angle / steps
+        weights = ((4 if step % 2 else 2) * math.cos(step * width) ** (degrees - 1) for step in range(1, steps))
+        return scale * width / 3 * (1 + sum(weights) + math.cos(angle) ** (degrees - 1))
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < 0.475 else (low, middle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def reason(policy, task, workload, used):
+    """The code of the first part of the rule that fails; None if none does."""
+    for measured in filter(None, (workload, workload.get("confirmation"))):
+        slope = measured["candidate"]["method"] == "host_slope"
+        band = policy["control_half_width" if slope else "replay_control_half_width"]
+        if not 1 - band <= measured["control"]["low"] <= measured["control"]["high"] <= 1 + band:
+            return "NOISE_TOO_HIGH"
+        if measured is workload and workload["candidate"]["p90_ns"] < policy["floor_slack"] * workload["floor_ns"]:
+            return "BELOW_FLOOR"
+        found = next(one for one in measured["speedups"] if one["baseline"] == used)
+        if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
+            return "TOO_SLOW"
+    return None
+
+
+def promotion(seq, event, by_seq, faults):
+    kind, told = by_seq[event["benchmark_seq"]]
+    compare = Comparison(seq, faults)
+    compare.same("benchmark_seq", "BenchmarkRecorded", kind)
+    compare.same("verified_seq", "CandidateVerified", by_seq[event["verified_seq"]][0])
+    for field in ("candidate", "task_id", "env_sha256", "policy_sha256", "verified_seq"):
+        compare.same(field, told[field], event[field])
+    compare.same("baseline", told["baseline_used"], event["baseline"])
+    (workload,) = told["workloads"]
+    final = workload.get("confirmation") or workload
+    over = next(one for one in final["speedups"] if one["baseline"] == event["baseline"])
+    compare.same("speedup", over["interval"], event["speedup"])
+    compare.same("baseline_median_ns", over["baseline_median_ns"], event["baseline_median_ns"])
+    compare.same("candidate_median_ns", final["candidate"]["median_ns"], event["candidate_median_ns"])
