@@ -23,16 +23,22 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 _STATUS = "/proc/thread-self/status"
 """Which signals are blocked, ignored and caught, and the umask, by the kernel: code in C changes them unseen."""
 _TOLD = (b"Umask:", b"SigBlk:", b"SigIgn:", b"SigCgt:")
+_GPU = "/dev/nvidiactl"
+_CAUGHT_BY_LLVM = 0x41804A07
+"""Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from
+Triton's first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
 
 
-def _told_by_the_kernel() -> tuple[bytes, ...]:
+def _told_by_the_kernel() -> tuple[tuple[bytes, int], ...]:
+    left_out = {b"SigIgn:", b"SigCgt:"} if os.path.exists(_GPU) else set[bytes]()
     try:
         with open(_STATUS, "rb") as status:
-            return tuple(line for line in status if line.startswith(_TOLD))
+            told = [line.split() for line in status if line.startswith(_TOLD)]
     except OSError:
         before = os.umask(0o77)
         os.umask(before)
-        return (str(before).encode(),)
+        return ((b"Umask:", before),)
+    return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in told)
 
 
 def _environment() -> tuple[bytes, ...]:
