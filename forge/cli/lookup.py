@@ -81,8 +81,8 @@ def _show(answer: dict[str, object]) -> None:
     if isinstance(evidence, dict):
         interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
         shape = ",".join(f"{axis}={size}" for axis, size in evidence["shape"].items())
-        header = ("measured at", "octaves away", "median ns", "speedup, 95 % interval", "over", "benchmark event")
+        header = ("measured at", "octaves away", "median ns", "speedup, 95 % interval", "over", "timed by", "benchmark event")
         told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
-        emit_table("", header, [(*told, evidence["benchmark_seq"])])
+        emit_table("", header, [(*told, evidence["method"], evidence["benchmark_seq"])])
     if rejected:
         emit_table("", ("passed over", "why"), rejected)

@@ -1,7 +1,7 @@
 """Runs beside hostile code. What belongs to the process, not to torch, and stays as it is for whoever called.
 
-What importing a module changes as well (filters of warnings, where modules are found, the environment) is compared
-only where no module was imported meanwhile.
+What importing a module changes as well (filters of warnings, where modules are found, the environment, and with
+torch.compile the recursion limit) is compared only where no module was imported meanwhile.
 """
 
 import ctypes
@@ -71,7 +71,6 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,
     "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold(), gc.get_debug()),
-    "the recursion limit": sys.getrecursionlimit,
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
@@ -87,5 +86,6 @@ BESIDE_IMPORTS: Mapping[str, Callable[[], object]] = {
     ),
     "where modules are found": lambda: (*sys.path, *map(id, sys.meta_path), *map(id, sys.path_hooks)),
     "the environment": _environment,
+    "the recursion limit": sys.getrecursionlimit,
 }
 """What an import may change, and no call that imports nothing."""

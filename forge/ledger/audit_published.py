@@ -115,6 +115,7 @@ class Published:
             "speedup": final["interval"]["ratio"],
             "median_ns": measured["candidate"]["median_ns"],
             "samples_sha256": workload["samples_sha256"],
+            "method": measured["candidate"]["method"],
             "shape": workload["shape"],
         }
 

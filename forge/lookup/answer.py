@@ -75,6 +75,8 @@ class Evidence(Frozen):
     low: float
     high: float
     """The speedup's two-sided 95 % interval."""
+    method: str
+    """`launch_plan`: events on the GPU around replays. `host_slope`: the host's clock; on a processor weaker evidence."""
     measured_at: str
     """When the benchmark was recorded, in UTC."""
     samples_sha256: str
@@ -111,7 +113,7 @@ class Evidence(Frozen):
 
 MEASURED = (
     "abi_key", "baseline", "baseline_median_ns", "benchmark_seq", "env_sha256", "high", "low", "measured_at",
-    "median_ns", "perf_key", "promoted_seq", "samples_sha256", "shape", "speedup", "verified_seq",
+    "median_ns", "method", "perf_key", "promoted_seq", "samples_sha256", "shape", "speedup", "verified_seq",
 )  # fmt: skip
 """The fields of evidence that don't depend on what was asked."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from forge.lookup.question import Question
     from forge.proof.note import VerifierKey
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BETWEEN = len(b",\n")
 """Stands between two kernels of a snapshot."""
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)

@@ -113,9 +113,9 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
         raise ValueError(f"kernel {entry['kernel_id']!r} has measured {numbers!r}: expected positive numbers")
     if not axes or not all(map(is_text, axes)) or not all(map(is_size, sizes)):
         raise ValueError(f"kernel {entry['kernel_id']!r} was measured at {shape!r}: expected a shape")
-    if not is_text(untrusted["baseline"]) or not is_digest(untrusted["samples_sha256"]):
-        raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline or samples")
-    own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "samples_sha256")}
+    if not is_text(untrusted["baseline"]) or not is_text(untrusted["method"]) or not is_digest(untrusted["samples_sha256"]):
+        raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline, method or samples")
+    own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "method", "samples_sha256")}
     fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}
     measured = MappingProxyType({name: fields[name] for name in MEASURED})
     return axes, Point(sizes, Evidence(measured, 0.0))

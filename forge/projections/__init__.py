@@ -12,7 +12,7 @@ from forge.projections import claims, experiment_lines, history, recent, registr
 from forge.projections.fold import Source
 from forge.projections.state import State
 
-PROJECTOR_VERSION = 3
+PROJECTOR_VERSION = 4
 """Of the folds' meaning; another number means: rebuild."""
 
 Take = Callable[[State, Line, Source], None]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from forge.domain.digest import Digest
 from forge.domain.evidence import Speedup, WorkloadTiming
+from forge.domain.policy import TimingAuthority
 from forge.domain.tensors import Shape
 from forge.events import Recorded
 from forge.events.benchmark import BenchmarkRecorded
@@ -26,6 +27,11 @@ class MeasuredPoint:
     def candidate_median_ns(self) -> float:
         """The kernel's own time."""
         return (self.workload.confirmation or self.workload).candidate.median_ns
+
+    @property
+    def method(self) -> TimingAuthority:
+        """Whose clock told the kernel's time."""
+        return (self.workload.confirmation or self.workload).candidate.method
 
     @property
     def shape(self) -> Shape:

@@ -18,7 +18,7 @@ from forge.domain.tensors import Shape
 from forge.projections.fold import Position
 from forge.projections.kernel import Kernel, MeasuredPoint
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the snapshot and the pointer; `forge.lookup` reads exactly this one."""
 POINTER = "current.json"
 BETWEEN = b",\n"
@@ -129,4 +129,5 @@ def _point(point: MeasuredPoint) -> dict[str, object]:
         "low": interval.low,
         "high": interval.high,
         "samples_sha256": point.workload.samples_sha256,
+        "method": point.method,
     }

@@ -81,6 +81,7 @@ LIES = [
     {"points": [{**POINT, "shape": {"batch": True, "hidden_size": 4096}}]},
     {"points": [{**POINT, "baseline": None}]},
     {"points": [{**POINT, "samples_sha256": ""}]},
+    {"points": [{**POINT, "method": None}]},
 ]
 
 
@@ -147,15 +148,15 @@ def test_a_wrong_count_and_a_kernel_in_anothers_slot_are_refused(tmp_path, parts
         b"{}",
         b"\n",
         b"[" * 100_000 + b"\n",
-        b'{"schema_version":2,"gpus":[],"slots":3,"kernels":[\n\n]}',
-        b'{"schema_version":2,"gpus":{},"slots":{"rmsnorm":[]},"kernels":[\n\n]}',
-        b'{"schema_version":"2","gpus":{},"slots":{},"kernels":[\n\n]}',
+        b'{"schema_version":3,"gpus":[],"slots":3,"kernels":[\n\n]}',
+        b'{"schema_version":3,"gpus":{},"slots":{"rmsnorm":[]},"kernels":[\n\n]}',
+        b'{"schema_version":"3","gpus":{},"slots":{},"kernels":[\n\n]}',
         b'{"schema_version":true,"gpus":{},"slots":{},"kernels":[\n\n]}',
-        b'{"schema_version":2,"gpus":{},"slots":{},"kernels":[\n{}\n]}',
+        b'{"schema_version":3,"gpus":{},"slots":{},"kernels":[\n{}\n]}',
         b"\xff\xfe\n",
-        b'{"schema_version":2,"gpus":{"h200":["x"]},"slots":{},"kernels":[\n\n]}',
-        b'{"schema_version":2,"gpus":{"h200":"\\ud800"},"slots":{},"kernels":[\n\n]}',
-        b'{"schema_version":2,"gpus":{},"slots":{"\\ud800":{"h200":{"bf16":[1,2]}}},"kernels":[\n{}\n]}',
+        b'{"schema_version":3,"gpus":{"h200":["x"]},"slots":{},"kernels":[\n\n]}',
+        b'{"schema_version":3,"gpus":{"h200":"\\ud800"},"slots":{},"kernels":[\n\n]}',
+        b'{"schema_version":3,"gpus":{},"slots":{"\\ud800":{"h200":{"bf16":[1,2]}}},"kernels":[\n{}\n]}',
     ],
     ids=range(13),
 )

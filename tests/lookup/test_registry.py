@@ -68,10 +68,10 @@ def test_a_damaged_publication_does_not_open(history, tmp_path, damage):
         Registry.open(tmp_path)
 
 
-@pytest.mark.parametrize(("schema", "next_step"), [(1, "publish the registry again"), (3, "upgrade Forge")])
+@pytest.mark.parametrize(("schema", "next_step"), [(1, "publish the registry again"), (4, "upgrade Forge")])
 @pytest.mark.parametrize("older", ["pointer", "snapshot"])
 def test_a_snapshot_of_another_schema_is_refused_with_what_to_do(tmp_path, schema, next_step, older):
-    in_snapshot, in_pointer = (schema, 2) if older == "snapshot" else (2, schema)
+    in_snapshot, in_pointer = (schema, 3) if older == "snapshot" else (3, schema)
     content = b'{"gpus":{},"schema_version":%d,"slots":{},"kernels":[\n\n]}' % in_snapshot
     name = f"lookup-{sha256(content)[:12]}.json"
     ledger = {"ledger_id": "l", "seq": 1, "event_hash": "h"}

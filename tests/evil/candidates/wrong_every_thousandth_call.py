@@ -1,6 +1,6 @@
 """Answers each thousandth call with zeros.
 
-Refused by: endurance INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: C6 I8
 """
 
