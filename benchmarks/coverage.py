@@ -16,8 +16,8 @@ from pathlib import Path
 from forge.app.workspace import Workspace
 from forge.domain.policy import CONTROL_KIND
 from forge.events import BenchmarkFailed, BenchmarkRecorded
-from forge.lab.guests import CONTROL
-from forge.lab.statistics import COVERED, interval, pair_ratios
+from forge.lab.timing.cpu_processes import CONTROL
+from forge.lab.timing.statistics import COVERED, interval, pair_ratios
 from forge.pipeline.samples import Samples, parse_samples
 
 TYPES = ("BenchmarkRecorded", "BenchmarkFailed")

@@ -28,9 +28,9 @@ import orjson
 from contenders import BATCH, Contender
 from figures import Figure, goal, limit, shown, spread
 
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.chain import StoredRow, envelope, event_hash
-from forge.ledger.signing import SigningKey, checkpoint_text, signed_note
+from forge.ledger.signatures.signing import SigningKey, checkpoint_text, signed_note
 from forge.ledger.store import Ledger
 from forge.proof.note import opened, parse_key, parse_note
 from forge.proof.tree import included

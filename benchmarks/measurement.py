@@ -28,9 +28,9 @@ from replaying import Bench, bench, job_for, own_calls
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit, ForgeError
 from forge.executor.turns import lock_of, turn
-from forge.lab.probe import Probe
-from forge.lab.statistics import interval, pair_ratios
-from forge.lab.trusted import prepare
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.trusted import prepare
+from forge.lab.timing.statistics import interval, pair_ratios
 from forge.platforms.nvml import sample
 
 HERE = Path(__file__).resolve().parent

@@ -4,7 +4,7 @@ import json
 import sys
 
 from forge.domain.policy import Policy
-from forge.lab.score import score
+from forge.lab.admission.score import score
 from forge.operations import OPERATIONS
 from forge.operations.scores import SCORES_FILE
 

@@ -1,7 +1,7 @@
 """One shape's operand sets, and fresh processes to time on them: what measurement.py measures with.
 
-The windows are those of forge/lab/replays.py, asked of guests by the same session; only which processes are paired,
-and how often, is decided here.
+The windows are those of forge/lab/timing/graph_replay.py, asked of guests by the same session. Only which processes
+are paired, and how often, is decided here.
 """
 
 import json
@@ -21,18 +21,18 @@ from forge.domain.device import Device
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
 from forge.executor.local import isolation
-from forge.lab.artifact import staged_files
-from forge.lab.device_guests import sets_in_turn
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.trusted import KEPT_AT, trusted_program
 from forge.lab.finding import Failed
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.lab.job import Job
+from forge.lab.launch_plan.examine import examine_plan
+from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.lab.observed import Case
-from forge.lab.plan.examine import examine_plan
-from forge.lab.plan.launcher import kept_plan, launched
-from forge.lab.probe import Probe
-from forge.lab.replays import WARM_UP_WINDOWS
-from forge.lab.subject import loaded
-from forge.lab.trusted import KEPT_AT, trusted_program
+from forge.lab.timing.gpu_processes import sets_in_turn
+from forge.lab.timing.graph_replay import WARM_UP_WINDOWS
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms.cuda import gpu_facts
@@ -63,7 +63,7 @@ class Bench:
     """All windows so far."""
 
     def window_ns(self, side: Probe, *, roll: int = 0) -> int:
-        """One window, as forge/lab/replays.py asks for it."""
+        """One window, as forge/lab/timing/graph_replay.py asks for it."""
         timed = side.time(0, Window(roll=roll), self.cases)
         if isinstance(timed, Failed):
             raise EnvironmentUnfit(f"a window failed: {timed.reason.message}; {timed.log[-800:]}")

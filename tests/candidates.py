@@ -14,7 +14,7 @@ from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.sandbox import zygote
-from forge.sandbox.probe import probe
+from forge.sandbox.capabilities import probe
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHAPE = {"batch": 4, "hidden_size": 256}

@@ -3,8 +3,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from forge.sandbox.capabilities import probe
 from forge.sandbox.isolation import Isolation
-from forge.sandbox.probe import probe
 
 # Before torch is first imported, as in the workspace: idle workers sleep instead of taking a guest's processor.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -19,8 +19,12 @@ from forge.app.policy_file import POLICY_FILE
 from forge.app.workspace import LEDGER_FILE, RUNS_FOLDER, Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
-from forge.ledger.audit import audit
-from forge.ledger.copies import (
+from forge.ledger.audit.history import audit
+from forge.ledger.durable import PART_PREFIX, write_durably
+from forge.ledger.failures import storage_errors
+from forge.ledger.runs.directory import OPEN_PREFIX
+from forge.ledger.signatures.keyring import FOLDER, PRIVATE, SignedHead
+from forge.ledger.transfer.copies import (
     Progress,
     copy_blobs,
     copy_database,
@@ -30,10 +34,6 @@ from forge.ledger.copies import (
     run_folder,
     runs_in,
 )
-from forge.ledger.durable import PART_PREFIX, write_durably
-from forge.ledger.failures import storage_errors
-from forge.ledger.keyring import FOLDER, PRIVATE, SignedHead
-from forge.ledger.runs import OPEN_PREFIX
 
 MANIFEST = "backup.json"
 Data = dict[str, object]

@@ -11,7 +11,7 @@ from forge.app.lesson import accepted_lessons
 from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace
 from forge.events import PlanAccepted, PromptRendered
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.directory import RunDirectory
 from forge.pipeline import plan, prompt
 from forge.pipeline.budget import DEFAULT_TOKENS
 from forge.pipeline.skills import Skill

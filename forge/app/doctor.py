@@ -9,13 +9,13 @@ from forge import __version__
 from forge.app.device import chosen_device
 from forge.domain.device import Device
 from forge.executor.local import isolation
-from forge.lab.toolkit import has_toolkit
+from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import devices
 from forge.platforms.nvml import sample
-from forge.sandbox.ladder import ladder
+from forge.sandbox.isolation_report import ladder
 
 SQLITE_FIXED = (3, 51, 3)
 """From here on SQLite can't corrupt a write-ahead log when a checkpoint meets its reset (sqlite.org/wal.html)."""

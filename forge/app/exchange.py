@@ -5,11 +5,11 @@ from pathlib import Path
 import orjson
 
 from forge.app.workspace import SIGNER, Workspace
-from forge.ledger.exporting import Progress
-from forge.ledger.exporting import export as write
-from forge.ledger.importing import imports
-from forge.ledger.importing import take_in as read
 from forge.ledger.statements import SELECT_FOREIGN_OF_TYPE
+from forge.ledger.transfer.export import Progress
+from forge.ledger.transfer.export import export as write
+from forge.ledger.transfer.import_bundle import imports
+from forge.ledger.transfer.import_bundle import take_in as read
 from forge.proof.files import key_of
 
 Data = dict[str, object]

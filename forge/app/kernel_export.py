@@ -13,14 +13,14 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from forge.app.kernels import find_kernel
-from forge.app.recorded import artifact_of
+from forge.app.phase_inputs import artifact_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import LedgerCorrupt, UsageError
 from forge.events import KernelPromoted, Recorded
-from forge.ledger.copies import make_durable
 from forge.ledger.durable import PART_PREFIX, fsync_folder, write_durably
 from forge.ledger.failures import storage_errors
+from forge.ledger.transfer.copies import make_durable
 
 ENTRY_FILE, README_FILE = "registry_entry.json", "README.txt"
 WITHDRAWN = ("revoked", "evidence_invalid")

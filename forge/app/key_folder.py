@@ -4,10 +4,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from forge.app.named_path import read_regular, resolved
+from forge.app.user_paths import read_regular, resolved
 from forge.errors import UsageError
-from forge.ledger.audit_report import Kept
-from forge.ledger.checkpoints import CHECKPOINT_FILE
+from forge.ledger.audit.report import Kept
+from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 
 KEYS_FOLDER = "keys"
 KEYS_VARIABLE = "FORGE_KEYS"

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from forge.app.named_path import read_regular, resolved
+from forge.app.user_paths import read_regular, resolved
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
-from forge.ledger.checkpoints import signing_state
 from forge.ledger.durable import write_durably
-from forge.ledger.handover import hand_over, take_over
-from forge.ledger.keyring import PRIVATE
+from forge.ledger.signatures.checkpoints import signing_state
+from forge.ledger.signatures.handover import hand_over, take_over
+from forge.ledger.signatures.keyring import PRIVATE
 
 Data = dict[str, object]
 FILE_LIMIT_BYTES = 1 << 20

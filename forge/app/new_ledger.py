@@ -8,8 +8,8 @@ from pathlib import Path
 
 from forge import __version__
 from forge.ledger.failures import NO_LEDGER, storage_errors
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import SEED_BYTES, log_name
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import SEED_BYTES, log_name
 from forge.ledger.store import Ledger
 
 

@@ -5,9 +5,10 @@ from typing import assert_never
 
 from forge.app import repeated
 from forge.app.briefs import prepare
+from forge.app.conflicts import in_turn
 from forge.app.device import required_ceilings
 from forge.app.experiment import offered_kernel
-from forge.app.recorded import (
+from forge.app.phase_inputs import (
     artifact_of,
     captured_environment,
     earlier_judgement,
@@ -20,7 +21,6 @@ from forge.app.recorded import (
     rival,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
-from forge.app.turns import in_turn
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.domain.digest import sha256

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.named_path import read_regular
+from forge.app.user_paths import read_regular
 from forge.domain.misfit import misfit
 from forge.domain.policy import CONTROL_KIND, Policy
 from forge.errors import UsageError

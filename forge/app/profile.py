@@ -5,7 +5,7 @@ from typing import get_args
 
 import orjson
 
-from forge.app.recorded import artifact_of, captured_environment, evidence_of, require_loadable
+from forge.app.phase_inputs import artifact_of, captured_environment, evidence_of, require_loadable
 from forge.app.runs import GATE, what_comes_next
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName

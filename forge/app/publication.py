@@ -12,7 +12,7 @@ import orjson
 from forge.errors import StorageFailed
 from forge.events import CheckpointPublished, KernelPromoted
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
+from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
 from forge.ledger.store import Ledger
 from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
 from forge.projections.fold import Position

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.benchmark_answer import timed
 from forge.app.key_folder import kept_beside
 from forge.app.run_files import recorded_digests
 from forge.app.runs import next_of
-from forge.app.timed import timed
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, find_home
 from forge.domain.own_operation import BATCH, is_own
 from forge.domain.tensors import parse_dtype, parse_shape
@@ -28,8 +28,8 @@ from forge.events import (
     VerificationErrored,
 )
 from forge.languages import find_language
-from forge.ledger.audit import audit
-from forge.ledger.runs import check
+from forge.ledger.audit.history import audit
+from forge.ledger.runs.directory import check
 from forge.lookup import Policy, Registry
 from forge.lookup.answer import Kernel
 from forge.lookup.beside import newest_decision

@@ -10,8 +10,8 @@ from forge.app.runs import ENDS, take_up
 from forge.app.workspace import Workspace
 from forge.errors import StorageFailed
 from forge.events import RunAborted, RunSealed, RunStarted
-from forge.ledger.debris import sweep, unknown_runs
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.cleanup import sweep, unknown_runs
+from forge.ledger.runs.directory import RunDirectory
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forge.app.named_path import read_regular
 from forge.app.tasks import Opened, open_run
+from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.task import Task

@@ -13,24 +13,24 @@ from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
 from forge.app.key_folder import KEYS_FOLDER, keys_folder
-from forge.app.named_path import read_regular
 from forge.app.policy_file import POLICY_FILE, load_policy
 from forge.app.recovery import RECOVERY
+from forge.app.user_paths import read_regular
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, asking, new_id, now
 from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored
-from forge.ledger.audit import audit
-from forge.ledger.audit_report import AuditReport
-from forge.ledger.checkpoints import adopt, signing_state
-from forge.ledger.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
+from forge.ledger.audit.history import audit
+from forge.ledger.audit.report import AuditReport
 from forge.ledger.create import built_aside
 from forge.ledger.durable import make_folder, write_durably
 from forge.ledger.failures import storage_errors
-from forge.ledger.keyring import FOLDER, PRIVATE, Keyring
-from forge.ledger.runs import OPEN_PREFIX, make_read_only
-from forge.ledger.signing import SEED_BYTES
+from forge.ledger.runs.directory import OPEN_PREFIX, make_read_only
+from forge.ledger.signatures.checkpoints import adopt, signing_state
+from forge.ledger.signatures.keyring import FOLDER, PRIVATE, Keyring
+from forge.ledger.signatures.signing import SEED_BYTES
 from forge.ledger.store import Ledger
+from forge.ledger.transfer.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
 
 EPOCH_BYTES = 6
 PART_LIMIT_BYTES = 1 << 20

@@ -8,7 +8,7 @@ import orjson
 
 from forge.domain.digest import Digest, canonical
 from forge.ledger.blobs import BlobStore
-from forge.ledger.runs import CANDIDATE, RunDirectory
+from forge.ledger.runs.directory import CANDIDATE, RunDirectory
 from forge.pipeline.plan import listed
 from forge.projections.runs import RunState
 

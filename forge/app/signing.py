@@ -3,13 +3,14 @@
 import os
 from pathlib import Path
 
-from forge.app.named_path import resolved
+from forge.app.user_paths import resolved
 from forge.app.workspace import Workspace
 from forge.errors import UnknownName, UsageError
 from forge.events import KernelPromoted, KernelRevoked
 from forge.events.ledger import CheckpointPublished
 from forge.ledger.chain import StoredRow
-from forge.ledger.checkpoints import (
+from forge.ledger.durable import write_durably
+from forge.ledger.signatures.checkpoints import (
     CHECKPOINT_FILE,
     VERIFIER_FILE,
     adopt,
@@ -18,9 +19,8 @@ from forge.ledger.checkpoints import (
     rotate,
     signing_state,
 )
-from forge.ledger.durable import write_durably
-from forge.ledger.proving import Signed, prove
-from forge.ledger.signing import SEED_BYTES
+from forge.ledger.signatures.proofs import Signed, prove
+from forge.ledger.signatures.signing import SEED_BYTES
 
 Data = dict[str, object]
 PUBLIC = 0o644

@@ -10,8 +10,8 @@ from forge.domain.evidence import Admission
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
-from forge.lab.admission import admit
-from forge.ledger.runs import run_id as make_run_id
+from forge.lab.admission.mutants import admit
+from forge.ledger.runs.directory import run_id as make_run_id
 from forge.pipeline.create import Request, create
 
 

@@ -14,28 +14,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from forge import __version__
+from forge.app.conflicts import in_turn, say_what_stands
 from forge.app.device import chosen_device
 from forge.app.key_folder import keys_folder
-from forge.app.named_path import resolved
 from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.app.run_files import put_back, recorded_digests
-from forge.app.turns import in_turn, say_what_stands
 from forge.app.user import user_name
+from forge.app.user_paths import resolved
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
 from forge.errors import StorageFailed, UsageError, WorkspaceNotFound
 from forge.events import EnvironmentCaptured, Event, RunSealed
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checkpoints import DECISIVE, issue, require_not_shorter, sign_text, signing_state
+from forge.ledger.crash_marker import Presence
 from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
-from forge.ledger.keyring import Keyring
-from forge.ledger.presence import Presence
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.directory import RunDirectory
+from forge.ledger.signatures.checkpoints import DECISIVE, issue, require_not_shorter, sign_text, signing_state
+from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome

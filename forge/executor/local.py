@@ -12,21 +12,21 @@ from forge.domain.evidence import Isolation
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit
 from forge.executor.turns import lock_of, turn
-from forge.lab.calibrate import calibrate as measure_ceilings
+from forge.lab.device.health import require_health
 from forge.lab.examine import Examination, examine
 from forge.lab.finding import Failed
-from forge.lab.guests import own_claims
-from forge.lab.health import require_health
 from forge.lab.job import Job, Progress, Rival, processors
-from forge.lab.plan.launcher import kept_plan
+from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
 from forge.lab.profile.operators import count_operators
 from forge.lab.reference.binding import answered
-from forge.lab.replays import Replays, measure_replays
-from forge.lab.roofline import cpu_ceilings, floor_ns
-from forge.lab.timing import Attempt, measure
-from forge.sandbox.probe import probe
+from forge.lab.timing.calibrate import calibrate as measure_ceilings
+from forge.lab.timing.cpu_processes import own_claims
+from forge.lab.timing.graph_replay import Replays, measure_replays
+from forge.lab.timing.roofline import cpu_ceilings, floor_ns
+from forge.lab.timing.slope import Attempt, measure
+from forge.sandbox.capabilities import probe
 from forge.sandbox.reply import ArtifactFile
 
 LAB_PACKAGES = ("torch", "numpy", "hypothesis")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from forge.domain.operation import Operation
 from forge.domain.policy import MeasuredBaseline
-from forge.lab.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.calls.trusted import COMPILING, KEPT_AT, trusted_program
 from forge.lab.job import Job
-from forge.lab.trusted import COMPILING, KEPT_AT, trusted_program
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
 from forge.sandbox.folders import HeldFolder

@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab import artifact, sanitizer, threads, trusted
-from forge.lab.finding import Failed, Finding, Gate, Passed, result
-from forge.lab.gates import GATES
+from forge.lab import sanitizer
+from forge.lab.calls import artifact, trusted
+from forge.lab.calls.load import loaded, staged
+from forge.lab.counterexample.shrink import shrink
+from forge.lab.finding import Failed, Finding, Passed, result
+from forge.lab.gates import GATES, threads
+from forge.lab.gates.gate import Gate
+from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
-from forge.lab.own_tests import examine_own_tests
-from forge.lab.plan.examine import examine_plan
+from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.reference import gates as reference_gates
-from forge.lab.shrink import shrink
-from forge.lab.sources import examine_sources
-from forge.lab.subject import loaded, staged
+from forge.lab.sources.screen import examine_sources
 from forge.sandbox.build import Built
 from forge.sandbox.reply import ArtifactFile
 

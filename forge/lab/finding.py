@@ -1,6 +1,5 @@
-"""What a gate can come back with."""
+"""What a gate returns: it passed, or it failed for a reason."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ from forge.domain.verdict import Reason
 
 if TYPE_CHECKING:
     from forge.lab.observed import Case
-    from forge.lab.probe import Probe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +33,6 @@ class Failed:
 
 
 Finding = Passed | Failed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gate:
-    """One question put to a loaded candidate."""
-
-    name: str
-    examine: "Callable[[Probe], Finding]"
 
 
 def result(gate_name: str, finding: Finding) -> GateResult:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from forge.errors import EnvironmentUnfit, LedgerCorrupt, StorageFailed, WorkspaceNotFound
-from forge.ledger.read_only import connect_to_read
+from forge.ledger.audit.read_only import connect_to_read
 
 BUSY_TIMEOUT_S = 30.0
 """Backstop only: writers queue on the lock file."""

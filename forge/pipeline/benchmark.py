@@ -18,9 +18,9 @@ from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, Be
 from forge.executor.local import LocalExecutor
 from forge.lab.finding import Failed
 from forge.lab.job import Progress, Rival
-from forge.lab.replays import Replays
-from forge.lab.statistics import summarise
-from forge.lab.timing import Attempt
+from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.slope import Attempt
+from forge.lab.timing.statistics import summarise
 from forge.pipeline.job import Evidence, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.rule import baseline_used, decide

@@ -22,7 +22,7 @@ from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
-from forge.lab.twins import normalised_sha256
+from forge.lab.sources.fingerprint import normalised_sha256
 from forge.pipeline.outcome import Outcome
 
 SHOWN = 200

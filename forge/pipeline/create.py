@@ -14,8 +14,8 @@ from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
-from forge.lab.size_draws import near
-from forge.lab.subject import ARENA_BYTES
+from forge.lab.calls.load import ARENA_BYTES
+from forge.lab.inputs.random_sizes import near
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.pipeline.outcome import Outcome
@@ -32,7 +32,7 @@ NOTE_LIMIT = 200
 
 
 Admit = Callable[[Operation, Mapping[str, int], DType, Policy], Admission]
-"""Tries a task on known answers; see forge/lab/admission.py."""
+"""Tries a task on known answers; see forge/lab/admission/mutants.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,6 +208,6 @@ def _held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> Held
 
 
 def _input_generator_source() -> str:
-    from forge.lab import inputs
+    from forge.lab.inputs import draw
 
-    return inspect.getsource(inputs)
+    return inspect.getsource(draw)

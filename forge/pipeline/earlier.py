@@ -7,7 +7,7 @@ from typing import Literal
 from forge.domain.digest import Digest
 from forge.domain.verdict import ReasonCode
 from forge.events import CandidateRejected, CandidateSubmitted, CandidateVerified, Event, Recorded
-from forge.lab.twins import gates_sha256
+from forge.lab.judge_version import gates_sha256
 from forge.pipeline.job import Evidence, simulated
 from forge.pipeline.outcome import Outcome
 

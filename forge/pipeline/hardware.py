@@ -1,7 +1,7 @@
 """What a brief says about a processor: the figures of the table that bear on one element type."""
 
 from forge.domain.tensors import DType
-from forge.lab.toolkit import gpu_code
+from forge.lab.device.toolkit import gpu_code
 from forge.platforms import Processor
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from forge.domain.tensors import DTYPES, TORCH_NAMES, ElementType
 from forge.errors import UnknownName, UsageError
-from forge.lab.long_tokens import too_long
 from forge.lab.reference.describe import Declared
+from forge.lab.sources.long_tokens import too_long
 
 DECLARED: tuple[ElementType, ...] = (*DTYPES, "int32", "int64")
 """What a declared operand may be made of; floats are of the task's type whatever is said."""

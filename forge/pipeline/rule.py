@@ -10,7 +10,7 @@ from forge.domain.evidence import Confirmation, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
-from forge.lab.statistics import within_band
+from forge.lab.timing.statistics import within_band
 
 Measured = WorkloadTiming | Confirmation
 

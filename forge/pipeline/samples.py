@@ -13,9 +13,9 @@ from forge.domain.device import DeviceState
 from forge.domain.digest import canonical
 from forge.domain.policy import TimingAuthority
 from forge.errors import BlobCorrupt
-from forge.lab.guests import HARNESS
-from forge.lab.replays import Replays
-from forge.lab.timing import Attempt
+from forge.lab.timing.cpu_processes import HARNESS
+from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.slope import Attempt
 
 SLOPE, REPLAY = "host_slope.v3", "graph_replay.v3"
 """Names of the protocols. Earlier ones are still read, and joined with nothing.

@@ -7,9 +7,9 @@ from forge.domain.digest import Digest
 from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import Shape
-from forge.lab.guests import CANDIDATE, CONTROL, HARNESS
-from forge.lab.replays import Replays
-from forge.lab.statistics import interval, pair_ratios, summarise
+from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, HARNESS
+from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.statistics import interval, pair_ratios, summarise
 from forge.pipeline.samples import Samples
 
 _MEASURED: tuple[BaselineKind, ...] = ("eager", "compile", "vendor", "promoted")

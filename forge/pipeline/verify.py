@@ -9,7 +9,7 @@ from forge.events import CandidateRejected, CandidateVerified, Event, Verificati
 from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
 from forge.lab.job import Progress
-from forge.lab.twins import gates_sha256
+from forge.lab.judge_version import gates_sha256
 from forge.pipeline.job import Evidence, job_of, listed, pack_artifact, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 

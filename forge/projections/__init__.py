@@ -8,7 +8,7 @@ nowhere. To add one: a module with `TYPES` and `take`, its tables, and its line 
 from collections.abc import Callable
 
 from forge.ledger.replay import Line
-from forge.projections import claims, experiment_lines, history, recent, registry, run_lines, trail
+from forge.projections import candidate_events, claims, experiment_lines, history, recent_times, registry, run_lines
 from forge.projections.fold import Source
 from forge.projections.state import State
 
@@ -23,8 +23,8 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (run_lines.TYPES, run_lines.take),
     (experiment_lines.TYPES, experiment_lines.take),
     (registry.TYPES, registry.take),
-    (trail.TYPES, trail.take),
-    (recent.TYPES, recent.take),
+    (candidate_events.TYPES, candidate_events.take),
+    (recent_times.TYPES, recent_times.take),
 )
 """Which events a fold reads, and how it takes one."""
 

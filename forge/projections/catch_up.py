@@ -16,7 +16,7 @@ from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
 from forge.ledger.failures import StorageErrors, storage_errors
 from forge.ledger.replay import Line
-from forge.projections import PROJECTOR_VERSION, TAKERS, latest, recent
+from forge.projections import PROJECTOR_VERSION, TAKERS, latest_speedups, recent_times
 from forge.projections.audit_views import VIEWS
 from forge.projections.fold import Head, Position, Source
 from forge.projections.schema import SCHEMA_VERSION, tables
@@ -139,8 +139,8 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
             connection.execute("COMMIT")
             add_indexes(connection)
             connection.execute("BEGIN")
-            recent.derive(connection, None)
-            latest.derive(connection, None)
+            recent_times.derive(connection, None)
+            latest_speedups.derive(connection, None)
             connection.execute("COMMIT")
             finish(connection, VIEWS)
         finally:
@@ -183,8 +183,8 @@ def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: C
         state.settle()
     state.flush()
     if after is not None:
-        recent.derive(connection, state.remeasured)
-        latest.derive(connection, state.remeasured)
+        recent_times.derive(connection, state.remeasured)
+        latest_speedups.derive(connection, state.remeasured)
     event_hash = last.event_hash.hex() if last else event_hash or head.event_hash
     if (seq, event_hash) != (head.seq, head.event_hash):
         raise LedgerCorrupt(

@@ -23,10 +23,10 @@ from forge.events.candidate import CandidateSubmitted
 from forge.events.create import TaskCreated
 from forge.events.environment import EnvironmentCaptured
 from forge.ledger.actors import require_allowed
-from forge.ledger.audit_report import PROBLEM_LIMIT, AuditReport, Problem
+from forge.ledger.audit.read_only import connect_to_read
+from forge.ledger.audit.report import PROBLEM_LIMIT, AuditReport, Problem
 from forge.ledger.batch import Batch, prepare
 from forge.ledger.chain import StoredRow
-from forge.ledger.read_only import connect_to_read
 from forge.ledger.reading import recorded
 from forge.ledger.replay import Line
 from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META

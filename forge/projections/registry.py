@@ -16,9 +16,9 @@ from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
 from forge.events.verify import CandidateVerified
 from forge.ledger.replay import Line
 from forge.projections import leaderboard, snapshot
-from forge.projections.entry import entry
 from forge.projections.fold import Source, holds
 from forge.projections.kernel import KERNEL_FILE, Kernel
+from forge.projections.registry_entry import entry
 from forge.projections.rows import kernel_row
 from forge.projections.standing import Standing
 from forge.projections.state import Cell, Row, State

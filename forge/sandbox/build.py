@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from forge.domain.verdict import Reason
-from forge.sandbox.errand import run_errand
 from forge.sandbox.limits import Limits
+from forge.sandbox.one_shot import run_errand
 from forge.sandbox.reply import ArtifactFile, Refused, parse_artifact
 from forge.sandbox.stage import BUILD, Stage
 

@@ -3,15 +3,15 @@
 import dataclasses
 from pathlib import Path
 
+from forge.app.phase_inputs import evidence_of
 from forge.app.phases import submit
-from forge.app.recorded import evidence_of
 from forge.app.runs import GATE
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified, Event
-from forge.lab.timing import Attempt
+from forge.lab.timing.slope import Attempt
 from forge.pipeline import benchmark
 from forge.pipeline.job import Evidence
 from forge.pipeline.samples import Samples

@@ -13,7 +13,7 @@ import pytest
 
 from forge.app.recovery import FOLDER_GONE, RECOVERY, recover
 from forge.app.workspace import Workspace
-from forge.ledger.presence import Presence, presence_path
+from forge.ledger.crash_marker import Presence, presence_path
 from tests.app.prepared import rejected_run
 from tests.app.test_crash import count
 from tests.cli.asking import ask, history, ledger_stands

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.experiment import offered_kernel
-from forge.app.recorded import artifact_of, earlier_samples, evidence_of, require_loadable, rival
+from forge.app.phase_inputs import artifact_of, earlier_samples, evidence_of, require_loadable, rival
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical

@@ -8,7 +8,7 @@ from forge.app import phases
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from forge.errors import IdempotencyConflict
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.directory import RunDirectory
 from forge.pipeline.outcome import Outcome
 from tests.app.prepared import benchmarked_run, gathered, submitted, verified
 from tests.cli.asking import HONEST, ask, copied, files, ledger_stands

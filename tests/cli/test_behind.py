@@ -10,7 +10,7 @@ import pytest
 
 from forge.app.workspace import Workspace
 from forge.events import KernelRevoked
-from forge.ledger import checkpoints
+from forge.ledger.signatures import checkpoints
 from forge.lookup import Registry
 from tests.app.prepared import benchmarked_run
 from tests.cli.asking import SHAPE, Answer, ask

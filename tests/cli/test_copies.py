@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.workspace import Workspace
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from tests.app.prepared import benchmarked_run
 from tests.candidates import EXAMPLES
 from tests.cli.asking import SHAPE, Answer, ask, create_task, files, history, ledger_stands

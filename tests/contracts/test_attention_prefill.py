@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from forge.domain.policy import Policy
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.lab.judge import judge
 from forge.operations import find_operation
 

@@ -11,7 +11,7 @@ from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import Task
 from forge.errors import EnvironmentUnfit, UnknownName
-from forge.lab.artifact import build_artifact
+from forge.lab.calls.artifact import build_artifact
 from forge.lab.examine import examine
 from forge.languages import LANGUAGES, Language, find_language
 from forge.operations import find_operation

@@ -10,9 +10,8 @@ from forge.domain.operation import Expectation, InputKind, Operation
 from forge.domain.policy import Policy
 from forge.domain.relation import Additive, RowsIndependent, Scaled
 from forge.domain.tensors import DTYPES, ITEMSIZE_BYTES, Chance, DType, Parts
-from forge.lab import calling
-from forge.lab.inputs import draw, torch_dtype
-from forge.lab.judge import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_specials
+from forge.lab.inputs.draw import draw, torch_dtype
+from forge.lab.judge import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_specials, reference_call
 from forge.operations import OPERATIONS, find_operation, reference_source, tolerance_digest, vendor_source
 
 KINDS = tuple(kind for kind in get_args(InputKind) if kind not in SPECIAL_KINDS)
@@ -33,7 +32,7 @@ def rows_of(operation: Operation) -> int:
 
 
 def outputs_of(operation: Operation, inputs: Tensors, scalars: tuple[float, ...]) -> Tensors:
-    return calling.outputs_of(operation, operation.reference, inputs, scalars)
+    return reference_call.outputs_of(operation, operation.reference, inputs, scalars)
 
 
 def all_within(
@@ -86,7 +85,7 @@ def test_reference_and_variants_are_exact_on_integers_where_the_operation_says_s
     for seed, (rows, reduced) in enumerate(SIZES):
         inputs = draw(operation, shape_of(operation, rows, reduced), dtype, "integers", seed=seed)
         for function in (operation.reference, *operation.variants.values()):
-            outputs = calling.outputs_of(operation, function, inputs, scalars)
+            outputs = reference_call.outputs_of(operation, function, inputs, scalars)
             assert all_within(operation, outputs, inputs, dtype, integers=True)
 
 
@@ -100,7 +99,7 @@ def test_reference_and_variants_agree_on_specials(name: str, dtype: DType, kind:
     inputs = draw(operation, shape_of(operation, 40, 64), dtype, kind, seed=1)
     expectations, baselines = operation.oracle(*inputs, *scalars), outputs_of(operation, inputs, scalars)
     for function in (operation.reference, *operation.variants.values()):
-        outputs = calling.outputs_of(operation, function, inputs, scalars)
+        outputs = reference_call.outputs_of(operation, function, inputs, scalars)
         for spec, got, expected, baseline in zip(operation.outputs, outputs, expectations, baselines, strict=True):
             own = spec.rounded_to(dtype)
             if not isinstance(expected, Expectation):
@@ -307,7 +306,7 @@ def test_the_reference_runs_as_a_module_of_its_own(name: str) -> None:
     assert callable(function)
     inputs = draw(operation, shape_of(operation, 3, 65), "fp32", "normal", seed=8)
     scalars = tuple(operation.scalars.values())
-    alone = calling.outputs_of(operation, function, inputs, scalars)
+    alone = reference_call.outputs_of(operation, function, inputs, scalars)
     assert all(bool((a == b).all()) for a, b in zip(alone, outputs_of(operation, inputs, scalars), strict=True))
 
 

@@ -7,15 +7,15 @@ import pytest
 
 from forge.domain.plan import Argument, Copy, KernelLaunch, LaunchPlan, Memset, NoPlan, NoPlanKind, Place
 from forge.domain.verdict import Rejected
-from forge.lab import artifact
+from forge.lab.calls import artifact
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.examine import examine
 from forge.lab.finding import Failed, Passed
 from forge.lab.job import Job
-from forge.lab.plan.capture import capture
-from forge.lab.plan.examine import examine_plan
-from forge.lab.plan.launcher import kept_plan, launched
-from forge.lab.probe import Probe
-from forge.lab.subject import loaded, staged
+from forge.lab.launch_plan.capture import capture
+from forge.lab.launch_plan.examine import examine_plan
+from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.sandbox.build import Built
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES, job_for, left_over_children

@@ -8,7 +8,7 @@ import pytest
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab.examine import Examination, examine
 from forge.lab.job import Job
-from forge.lab.plan.launcher import kept_plan
+from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.reference.binding import answered
 from forge.lab.reference.infer import Inferred
 from forge.languages import find_language

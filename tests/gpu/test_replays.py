@@ -10,12 +10,12 @@ import pytest
 
 from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
-from forge.lab.calibrate import calibrate
 from forge.lab.finding import Failed
-from forge.lab.guests import CANDIDATE
 from forge.lab.job import Job
 from forge.lab.reference.binding import answered
-from forge.lab.replays import Replays, measure_replays
+from forge.lab.timing.calibrate import calibrate
+from forge.lab.timing.cpu_processes import CANDIDATE
+from forge.lab.timing.graph_replay import Replays, measure_replays
 from forge.operations import find_operation
 from forge.platforms.cuda import devices
 from forge.sandbox.plans import Captured

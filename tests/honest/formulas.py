@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from forge.domain.tensors import DType
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.operations import find_operation
 

@@ -8,9 +8,8 @@ import pytest
 
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted
-from forge.lab import threads
 from forge.lab.examine import Examination, examine
-from forge.lab.gates import GATES
+from forge.lab.gates import GATES, threads
 from forge.lab.job import Job
 from tests.candidates import EXAMPLES, SHAPE, job_for
 

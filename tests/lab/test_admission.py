@@ -10,8 +10,8 @@ import pytest
 
 from forge.domain.policy import Policy
 from forge.errors import WeakTask
-from forge.lab.admission import admit
-from forge.lab.score import score
+from forge.lab.admission.mutants import admit
+from forge.lab.admission.score import score
 from forge.operations import OPERATIONS
 from forge.operations.scores import mutant_scores
 from forge.pipeline.create import create

@@ -8,8 +8,8 @@ import pytest
 
 from forge.domain.candidate import Metadata
 from forge.errors import EnvironmentUnfit
-from forge.lab import toolkit
-from forge.lab.artifact import TEXT_SHARE, build_artifact, staged_files
+from forge.lab.calls.artifact import TEXT_SHARE, build_artifact, staged_files
+from forge.lab.device import toolkit
 from forge.sandbox.build import Built
 from forge.sandbox.cubin import Cubin, read_cubin
 from forge.sandbox.reply import Refused

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.device import HARMLESS, SLOWDOWN_REASONS, Device, DeviceState, SlowdownReason
-from forge.lab import blocks
-from forge.lab.blocks import ROUNDS, Blocks, descendants, disturbances
+from forge.lab.timing import blocks
+from forge.lab.timing.blocks import ROUNDS, Blocks, descendants, disturbances
 
 DEVICE = Device(index=0, uuid="GPU-0f8a", node="/dev/nvidia0")
 # As nvidia-smi shows an H200 at work.

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from forge.lab.guests import HARNESS
-from forge.lab.timing import calm
+from forge.lab.timing.cpu_processes import HARNESS
+from forge.lab.timing.slope import calm
 
 PATH_NS, WORK_NS = 50_000, 5_000_000
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from forge.domain.policy import Policy
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.finding import Failed
-from forge.lab.guests import HARNESS, GuestSet, open_guests
 from forge.lab.job import Job
-from forge.lab.probe import Probe
-from forge.lab.subject import loaded, staged
-from forge.lab.timing import SHOWN_FOR_EACH, Planned, _Pair, _plan, _plan_cycles, hard_kinds, questions
+from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
+from forge.lab.timing.slope import SHOWN_FOR_EACH, Planned, _Pair, _plan, _plan_cycles, hard_kinds, questions
 from tests.candidates import job_for
 
 pytestmark = pytest.mark.usefixtures("walls")

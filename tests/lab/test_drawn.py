@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from forge.domain.candidate import Metadata
 from forge.domain.operation import Drawn
 from forge.domain.policy import Policy
-from forge.lab.artifact import staged_files
-from forge.lab.distribution import DRAWS, FALSE_ALARM, LARGEST_CHANCE, examine_distribution
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.finding import Failed
-from forge.lab.inputs import draw
+from forge.lab.gates.distribution import DRAWS, FALSE_ALARM, LARGEST_CHANCE, examine_distribution
+from forge.lab.inputs.draw import draw
 from forge.lab.judge import chance_of, judge
-from forge.lab.probe import Probe
-from forge.lab.subject import loaded, staged
 from forge.operations import reference_source
 from forge.operations.sampling import SAMPLING, VARIANTS, oracle, sampling
 from tests.candidates import job_for

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 import torch
 
-from forge.lab.each import each
+from forge.lab.parallel import each
 
 THREADS = 3
 

@@ -7,7 +7,7 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.admission import admit
+from forge.lab.admission.mutants import admit
 from forge.lab.examine import examine
 from forge.lab.job import Job
 from forge.languages import find_language

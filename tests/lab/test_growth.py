@@ -12,9 +12,9 @@ from types import FrameType
 import pytest
 
 from forge.domain.candidate import Metadata
-from forge.lab import long_tokens
 from forge.lab.finding import Failed, Passed
-from forge.lab.sources import Screening, examine_sources
+from forge.lab.sources import long_tokens
+from forge.lab.sources.screen import Screening, examine_sources
 from forge.lab.triage import library
 
 SIZE = 400

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from forge.lab.health import Faulty, Healthy, Hung, expected, watch
+from forge.lab.device.health import Faulty, Healthy, Hung, expected, watch
 
 
 def probe(code: str) -> list[str]:

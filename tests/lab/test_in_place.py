@@ -13,16 +13,16 @@ import torch
 from forge.domain.candidate import Metadata
 from forge.domain.tensors import LayoutName
 from forge.errors import UsageError
-from forge.lab.artifact import staged_files
-from forge.lab.calling import outputs_of
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Passed
 from forge.lab.gates import GATES
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.lab.job import Job
 from forge.lab.judge import judge
-from forge.lab.placement import Placement
-from forge.lab.probe import Probe
-from forge.lab.subject import loaded, staged
+from forge.lab.judge.reference_call import outputs_of
 from forge.operations import OPERATIONS, find_operation, reference_source
 from forge.pipeline.create import create
 from tests.candidates import job_for

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from forge.domain.operation import InputKind
 from forge.domain.tensors import DTYPES, DType
-from forge.lab.inputs import draw, torch_dtype
-from forge.lab.special_rows import PATTERNS
+from forge.lab.inputs.draw import draw, torch_dtype
+from forge.lab.inputs.special_rows import PATTERNS
 from forge.operations import OPERATIONS, find_operation
 
 KINDS: tuple[InputKind, ...] = get_args(InputKind)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from forge.domain.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
-from forge.lab.inputs import torch_dtype
+from forge.lab.inputs.draw import torch_dtype
 from forge.lab.judge import SMALLEST_SIZE, Judged, judge, judge_specials, plainly_within, spread
 from forge.lab.judge.elementwise import allowed
 

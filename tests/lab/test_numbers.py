@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.tensors import Counts, Indices, Parts, Slots, TensorSpec
-from forge.lab.inputs import draw
-from forge.lab.numbers import draw_numbers
+from forge.lab.inputs.draw import draw
+from forge.lab.inputs.integers import draw_numbers
 from forge.operations import find_operation
 
 

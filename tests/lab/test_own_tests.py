@@ -6,7 +6,7 @@ import math
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forge.lab.own_tests import CLAIM_KEYS, parse_claims
+from forge.lab.gates.own_tests import CLAIM_KEYS, parse_claims
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.tensors import Counts, Parts, Slots
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.operations import find_operation
 
 SEEDS = st.integers(0, 2**48 - 1)

@@ -5,7 +5,7 @@ import random
 import torch
 
 from forge.lab.gates.replay import place
-from forge.lab.inputs import draw
+from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 from forge.operations import find_operation
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from forge.lab.calling import outputs_of
-from forge.lab.inputs import draw
-from forge.lab.plan.capture import bounds
+from forge.lab.inputs.draw import draw
+from forge.lab.judge.reference_call import outputs_of
+from forge.lab.launch_plan.capture import bounds
 from forge.operations import OPERATIONS, find_operation
 from tests.candidates import job_for
 

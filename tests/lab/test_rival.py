@@ -6,10 +6,10 @@ import pytest
 
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
-from forge.lab.artifact import build_artifact
-from forge.lab.guests import PROMOTED, GuestSet, open_guests
+from forge.lab.calls.artifact import build_artifact
 from forge.lab.job import Job, Rival
 from forge.lab.reference.binding import answered
+from forge.lab.timing.cpu_processes import PROMOTED, GuestSet, open_guests
 from forge.sandbox.build import Built
 from tests.candidates import EXAMPLES, job_for
 from tests.lab.reference.references import AS_SOLVED, POLICY

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.device import Ceilings
-from forge.lab.roofline import cpu_ceilings, floor_ns
+from forge.lab.timing.roofline import cpu_ceilings, floor_ns
 
 RECORDED = Path(__file__).parent / "recorded" / "ceilings.h200.json"
 """What calibration printed on an H200."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from forge.lab.huge import rows_drawn, rows_stand_for_all
-from forge.lab.room import MOST_ASKED, MOST_DRAWN, affordable, largest_row, narrowed, rows_within
+from forge.lab.gates.large_offsets import rows_drawn, rows_stand_for_all
+from forge.lab.inputs.shape_budget import MOST_ASKED, MOST_DRAWN, affordable, largest_row, narrowed, rows_within
 from forge.operations import OPERATIONS
 
 CACHE = {"tokens": 8, "kv_len": 4096, "kv_heads": 8, "group": 4, "head_dim": 128}

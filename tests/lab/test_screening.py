@@ -7,7 +7,7 @@ import pytest
 
 from forge.domain.task import LanguageName
 from forge.lab.finding import Failed, Passed
-from forge.lab.sources import examine_sources
+from forge.lab.sources.screen import examine_sources
 from forge.languages import LANGUAGES
 from tests.lab.test_triage import ENTRY, PYTHON, ROOT, kinds, metadata
 

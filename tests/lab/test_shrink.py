@@ -99,7 +99,7 @@ def test_a_guest_that_is_lost_while_shrinking_leaves_the_verdict_and_the_first_c
     assert examined.gates[-1].name == "signature"
     assert first.shape == WIDE
     assert first.shrunk_from is None
-    assert "forge.lab.inputs" in first.snippet
+    assert "forge.lab.inputs.draw" in first.snippet
 
 
 @pytest.mark.usefixtures("walls")

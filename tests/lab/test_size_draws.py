@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from forge.lab.size_draws import CLASSES, WIDEST, in_each_octave, log_uniform, near, odd, of_class
+from forge.lab.inputs.random_sizes import CLASSES, WIDEST, in_each_octave, log_uniform, near, odd, of_class
 
 SEEDS = 400
 OCTAVES = [2**power for power in range(1, WIDEST.bit_length() - 1)]

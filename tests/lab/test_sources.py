@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from forge.domain.candidate import Metadata
 from forge.domain.task import LanguageName
 from forge.lab.finding import Failed, Passed
-from forge.lab.sources import examine_sources, parse_kernel, source_text
+from forge.lab.sources.screen import examine_sources, parse_kernel, source_text
 
 LANGUAGES: tuple[LanguageName, ...] = ("cpp", "triton", "torch")
 DEF = "\ndef f():\n    pass\n"

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
-from forge.lab.twins import gates_sha256, normalised_sha256
+from forge.lab.judge_version import gates_sha256
+from forge.lab.sources.fingerprint import normalised_sha256
 
 KERNEL = '''"""A docstring."""
 import torch

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from forge.ledger.audit_envelope import COLUMNS
+from forge.ledger.audit.envelope import COLUMNS
 
 Edit = Callable[[int, str, str], str]
 """Place, type and payload -> the payload that stands there from now on."""

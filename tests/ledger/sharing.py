@@ -8,12 +8,12 @@ from pathlib import Path
 from forge.domain.digest import sha256
 from forge.events.prompt import PromptRendered
 from forge.ledger.blobs import BlobStore
-from forge.ledger.checking import Checked
-from forge.ledger.exporting import Exported, export
-from forge.ledger.importing import take_in
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import log_name
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import log_name
 from forge.ledger.store import Ledger
+from forge.ledger.transfer.check_bundle import Checked
+from forge.ledger.transfer.export import Exported, export
+from forge.ledger.transfer.import_bundle import take_in
 from forge.proof.note import VerifierKey
 
 from .making import new_id, now, open_ledger

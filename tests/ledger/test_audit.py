@@ -16,12 +16,12 @@ from forge.domain.candidate import Candidate, CandidateFile
 from forge.domain.digest import canonical
 from forge.errors import WorkspaceNotFound
 from forge.events.run import RunSealed
-from forge.ledger.audit import audit
-from forge.ledger.audit_named import required_blobs
-from forge.ledger.audit_report import AuditReport
+from forge.ledger.audit.history import audit
+from forge.ledger.audit.referenced_blobs import required_blobs
+from forge.ledger.audit.report import AuditReport
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow, event_hash
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.directory import RunDirectory
 from forge.ledger.store import Ledger
 
 from .making import create, duplicated, examples, fill, new_id, now, open_ledger
@@ -220,7 +220,7 @@ DIGESTS = st.sampled_from(["a" * 64, "b" * 64, "no digest"])
     )
 )
 def test_a_payload_that_names_a_digest_is_always_read(document: dict[str, object]) -> None:
-    from forge.ledger.audit_evidence import Evidence, _digest_fields
+    from forge.ledger.audit.evidence import Evidence, _digest_fields
 
     if list(_digest_fields(document)):
         assert Evidence(Path("nowhere")).asks(b"Other", canonical(document))
@@ -248,7 +248,7 @@ JSON_TEXTS = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(text=JSON_TEXTS)
 def test_the_quick_look_at_a_payload_accepts_nothing_that_the_thorough_one_refuses(text: str) -> None:
-    from forge.ledger.audit_payload import canonical_text, quick_document
+    from forge.ledger.audit.payload import canonical_text, quick_document
 
     try:
         payload = text.encode()
@@ -267,7 +267,7 @@ ENVELOPE_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 def test_the_quick_look_at_an_envelope_never_differs_from_the_thorough_one(
     text: str, other: str | None, number: int
 ) -> None:
-    from forge.ledger.audit_envelope import COLUMNS, derived_hash, quick_hash
+    from forge.ledger.audit.envelope import COLUMNS, derived_hash, quick_hash
 
     digest, said = bytes(range(32)), text.encode()
     cause = None if other is None else other.encode()
@@ -282,7 +282,7 @@ def test_the_quick_look_at_an_envelope_never_differs_from_the_thorough_one(
 
 @pytest.mark.parametrize("column", range(14))
 def test_a_row_with_a_value_of_another_kind_gets_a_closer_look(column: int) -> None:
-    from forge.ledger.audit_envelope import quick_hash
+    from forge.ledger.audit.envelope import quick_hash
 
     row: list[object] = [1, b"i", b"s:1", 1, b"T", 1, b"at", b"a", b"c", b"e", b"k", b"{}", bytes(32), bytes(32), b""]
     assert quick_hash(tuple(row)) is not None
@@ -304,7 +304,7 @@ def test_a_stream_version_out_of_step_is_named_even_when_every_hash_fits(unguard
     number=st.floats(allow_nan=False, allow_infinity=False),
 )
 def test_the_audit_renders_what_the_writer_rendered(text: str, number: float) -> None:
-    from forge.ledger import audit_payload as auditing
+    from forge.ledger.audit import payload as auditing
 
     written = canonical({"k": text, "n": number, "l": [None, True, -1], "d": {"b": 1, "a": ""}}).decode()
     parsed = json.loads(written, parse_float=auditing._Number, parse_int=auditing._Number)
@@ -369,10 +369,10 @@ def test_the_chains_of_two_ledgers_cannot_be_spliced(filled: Path, tmp_path: Pat
 
 def test_the_audit_imports_neither_the_writer_nor_its_libraries() -> None:
     code = (
-        "import sys, forge.ledger.audit as a; "
+        "import sys, forge.ledger.audit.history as a; "
         "bad = {'sqlmodel', 'sqlalchemy', 'pydantic', 'orjson', 'alembic', 'forge.ledger.store',"
         " 'forge.ledger.chain', 'forge.ledger.schema', 'forge.domain.digest', 'forge.ledger.tree',"
-        " 'forge.ledger.merkle', 'forge.ledger.signing'} & set(sys.modules); "
+        " 'forge.ledger.merkle', 'forge.ledger.signatures.signing'} & set(sys.modules); "
         "assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

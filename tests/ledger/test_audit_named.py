@@ -11,8 +11,15 @@ import pytest
 from pydantic import BaseModel
 
 from forge.events import EVENT_TYPES
-from forge.ledger.audit import audit
-from forge.ledger.audit_named import BLOB_FIELDS, OWN_FIELDS, PIECE_FIELDS, listed_blobs, required_blobs, values_at
+from forge.ledger.audit.history import audit
+from forge.ledger.audit.referenced_blobs import (
+    BLOB_FIELDS,
+    OWN_FIELDS,
+    PIECE_FIELDS,
+    listed_blobs,
+    required_blobs,
+    values_at,
+)
 from forge.ledger.blobs import BlobStore
 
 from .making import GOLDEN, examples, open_ledger

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.ledger.audit_outline import Outlines
-from forge.ledger.audit_payload import canonical_text, quick_document
+from forge.ledger.audit.outline import Outlines
+from forge.ledger.audit.payload import canonical_text, quick_document
 
 TRICKY = st.text(':,{}[]" \\0a5-e.\n\x00é\x7f', max_size=3)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TRICKY

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from forge.ledger.audit_tree import Frontier, StoredNodes
+from forge.ledger.audit.tree import Frontier, StoredNodes
 
 LEAVES = [hashlib.sha256(b"%d" % number).digest() for number in range(600)]
 SIZES = (*range(1, 70), 255, 256, 257, 272, 273, 511, 512, 513, 600)

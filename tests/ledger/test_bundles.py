@@ -15,11 +15,11 @@ import pytest
 from forge.domain.digest import canonical
 from forge.errors import BundleRefused, ForgeError, LedgerForked, UsageError
 from forge.events.promote import KernelRevoked
-from forge.ledger.audit import audit
-from forge.ledger.bundle import FIRST_LINE, BundleHeader, UntrustedBundle
-from forge.ledger.checkpoints import adopt, rotate
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import SigningKey, checkpoint_text, log_name, signed_note
+from forge.ledger.audit.history import audit
+from forge.ledger.signatures.checkpoints import adopt, rotate
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import SigningKey, checkpoint_text, log_name, signed_note
+from forge.ledger.transfer.bundle import FIRST_LINE, BundleHeader, UntrustedBundle
 from forge.proof.note import parse_key
 
 from .making import LEDGER_ID, fill, open_ledger

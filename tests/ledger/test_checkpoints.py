@@ -12,10 +12,17 @@ import pytest
 
 from forge.errors import CheckpointRefused, UsageError
 from forge.events.ledger import CheckpointPublished
-from forge.ledger.audit import audit
-from forge.ledger.checkpoints import adopt, issue, newest_checkpoint, require_not_shorter, rotate, signing_state
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import SigningKey, checkpoint_text, log_name, rotation_text, signed_note
+from forge.ledger.audit.history import audit
+from forge.ledger.signatures.checkpoints import (
+    adopt,
+    issue,
+    newest_checkpoint,
+    require_not_shorter,
+    rotate,
+    signing_state,
+)
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import SigningKey, checkpoint_text, log_name, rotation_text, signed_note
 from forge.ledger.store import Ledger
 from forge.proof.note import opened, parse_checkpoint, parse_key, parse_note
 
@@ -310,9 +317,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from forge.domain.digest import sha256
 from forge.events.candidate import CandidateDuplicated
-from forge.ledger.checkpoints import issue
+from forge.ledger.signatures.checkpoints import issue
 from forge.ledger.ids import uuid7
-from forge.ledger.keyring import Keyring
+from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.store import Ledger
 
 path, keys, name, who = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge.errors import ConcurrencyConflict, IdempotencyConflict
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.lock import lock_path
 
 from .making import duplicated, fill, open_ledger, stream_of

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from forge.errors import CheckpointRefused, UsageError
-from forge.ledger.audit import audit
-from forge.ledger.checkpoints import adopt, issue, rotate
-from forge.ledger.handover import hand_over, sealed, take_over, unsealed
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import SigningKey
+from forge.ledger.audit.history import audit
+from forge.ledger.signatures.checkpoints import adopt, issue, rotate
+from forge.ledger.signatures.handover import hand_over, sealed, take_over, unsealed
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import SigningKey
 
 from .making import duplicated, fill, open_ledger
 from .test_checkpoints import ADA, NAME, SEEDS, keyring, path

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from forge.domain.digest import canonical
-from forge.ledger.audit import audit
-from forge.ledger.audit_differences import differences
-from forge.ledger.audit_report import AuditReport
-from forge.ledger.audit_samples import Ratio, Taken, workload
-from forge.ledger.audit_student import t_975
+from forge.ledger.audit.differences import differences
+from forge.ledger.audit.history import audit
+from forge.ledger.audit.report import AuditReport
+from forge.ledger.audit.samples import Ratio, Taken, workload
+from forge.ledger.audit.student_t import t_975
 from forge.pipeline.samples import parse_samples
 from tests.ledger.forging import forge
 

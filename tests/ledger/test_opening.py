@@ -268,7 +268,7 @@ def test_every_setting_is_in_force(path: Path) -> None:
 
 
 def test_the_audit_pins_the_same_schema_as_the_writer() -> None:
-    from forge.ledger.audit_file import FORMATS
+    from forge.ledger.audit.file import FORMATS
 
     assert {version: digest for version, (digest, _) in FORMATS.items()} == OLDER_SCHEMAS | {
         USER_VERSION: SCHEMA_SHA256

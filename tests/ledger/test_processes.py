@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 
 from .making import fill, open_ledger
 

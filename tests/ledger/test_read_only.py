@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.ledger.copies import copy_database
 from forge.ledger.store import Ledger
+from forge.ledger.transfer.copies import copy_database
 from tests.unwritable import obey_modes, unwritable
 
 from .making import fill, open_ledger
@@ -19,7 +19,7 @@ READ = """
 import sys
 from pathlib import Path
 from forge.errors import ForgeError
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from tests.ledger.making import open_ledger
 
 path = Path(sys.argv[1])

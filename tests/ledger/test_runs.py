@@ -13,7 +13,7 @@ import pytest
 from forge.domain.digest import sha256
 from forge.errors import IntegrityError, RunNotFound
 from forge.ledger.blobs import BlobStore
-from forge.ledger.runs import RunDirectory, RunProblem, check, open_runs, run_id
+from forge.ledger.runs.directory import RunDirectory, RunProblem, check, open_runs, run_id
 
 RUN_ID = "20260301T120000_rmsnorm_h200_0a1b2c"
 FILES = {
@@ -246,7 +246,7 @@ def test_a_manifest_of_another_run_is_not_taken_up(run: RunDirectory, root: Path
 KILLED = """
 import os, sys
 from pathlib import Path
-from forge.ledger.runs import RunDirectory
+from forge.ledger.runs.directory import RunDirectory
 
 class Stop:
     def __init__(self, count):

@@ -24,7 +24,7 @@ from forge.errors import (
 from forge.events.candidate import ClaimRecorded
 from forge.events.ledger import LedgerOpened
 from forge.events.run import RunAborted
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.batch import Batch
 from forge.ledger.chain import genesis_hash
 from forge.ledger.replay import replay

@@ -11,12 +11,12 @@ import pytest
 
 from forge.domain.digest import sha256
 from forge.errors import CheckpointRefused
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.chain import StoredRow, sealed
-from forge.ledger.checkpoints import issue
-from forge.ledger.keyring import Keyring
 from forge.ledger.merkle import complete_root
-from forge.ledger.signing import log_name
+from forge.ledger.signatures.checkpoints import issue
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import log_name
 from forge.ledger.statements import INSERT_EVENT
 from forge.ledger.store import Ledger
 

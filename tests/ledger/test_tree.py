@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forge.errors import ConcurrencyConflict, LedgerCorrupt
 from forge.ledger import opening
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.batch import Batch
 from forge.ledger.schema import USER_VERSION
 from forge.ledger.store import Ledger

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.chain import StoredRow, sealed
 
 from .making import duplicated, fill, new_id, open_ledger

@@ -8,12 +8,12 @@ import pytest
 
 from forge.errors import ActorForbidden
 from forge.events.ledger import LedgerKeyAdopted
-from forge.ledger.audit import audit
-from forge.ledger.audit_report import Kept
-from forge.ledger.audit_signed import DECISIVE as AUDITED
-from forge.ledger.checkpoints import DECISIVE, adopt, issue, rotate, signing_state
-from forge.ledger.keyring import Keyring
-from forge.ledger.signing import SigningKey
+from forge.ledger.audit.history import audit
+from forge.ledger.audit.report import Kept
+from forge.ledger.audit.signatures import DECISIVE as AUDITED
+from forge.ledger.signatures.checkpoints import DECISIVE, adopt, issue, rotate, signing_state
+from forge.ledger.signatures.keyring import Keyring
+from forge.ledger.signatures.signing import SigningKey
 from forge.proof.note import parse_key
 
 from .making import LEDGER_ID, examples, fill, open_ledger

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge.errors import ProofRefused, UsageError
-from forge.ledger.signing import SigningKey, signed_note
+from forge.ledger.signatures.signing import SigningKey, signed_note
 from forge.lookup import Registry
 from forge.proof.publication import publication_text
 from tests.lookup.asking import ASK, publish

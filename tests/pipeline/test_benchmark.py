@@ -6,8 +6,8 @@ import pytest
 
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed
-from forge.lab.replays import Replays
-from forge.lab.timing import Attempt
+from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.slope import Attempt
 from forge.pipeline.benchmark import confirm, confirmation_so_far
 from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
-from forge.lab.replays import Replays
-from forge.lab.timing import Attempt
+from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.slope import Attempt
 from forge.pipeline.samples import REPLAY, SLOPE, Samples, Taken, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from forge.domain.digest import sha256
-from forge.lab.replays import Replays
+from forge.lab.timing.graph_replay import Replays
 from forge.pipeline.samples import Samples
 from forge.pipeline.timings import Measured, workload_timing
 from tests.pipeline.test_samples import STATE

@@ -13,7 +13,7 @@ from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
-from forge.projections import PROJECTOR_VERSION, recent, tables
+from forge.projections import PROJECTOR_VERSION, recent_times, tables
 from forge.projections.catch_up import FILE, catch_up
 from forge.projections.schema import FILE as FILE_OF_TABLES
 from forge.projections.schema import SCHEMA_VERSION
@@ -218,7 +218,7 @@ def expected_times(history: History) -> list[tuple]:
 
 
 def test_so_many_measured_candidates_that_none_is_named_leave_the_same_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(recent, "MOST_NAMED", 3)
+    monkeypatch.setattr(recent_times, "MOST_NAMED", 3)
     history = opened()
     kernels = [Run(history, task(), str(number)).start().submit().verify().benchmark() for number in range(6)]
     for run in kernels:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.ledger.signing import SigningKey, signed_note
+from forge.ledger.signatures.signing import SigningKey, signed_note
 from tests.app.prepared import benchmarked_run
 from tests.cli.asking import QUICK_POLICY, Answer, ask, create_task
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from forge.errors import ProofRefused, UsageError
-from forge.ledger.signing import SigningKey, log_name, parse_signing_key, signed_note, verifier_key
+from forge.ledger.signatures.signing import SigningKey, log_name, parse_signing_key, signed_note, verifier_key
 from forge.proof.note import opened, parse_checkpoint, parse_key, parse_note
 
 EXAMPLE_KEY = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from forge.sandbox.capabilities import attempt
 from forge.sandbox.isolation import Isolation, Level
 from forge.sandbox.launch import Bind, Confinement, Exit, Guest, Limits, masked_paths, runtime_binds, start
-from forge.sandbox.probe import attempt
 
 level: Level = "namespaces"
 """Behind which walls, where a test doesn't say; the fixture `walled` sets it."""

@@ -5,8 +5,8 @@ import sys
 import confined
 import pytest
 
+from forge.sandbox.capabilities import probe
 from forge.sandbox.isolation import LEVELS, OPTIONAL, REQUIRED, at_least, judge
-from forge.sandbox.probe import probe
 
 
 def test_the_probe_reports_every_wall_or_none() -> None:
@@ -43,7 +43,7 @@ def test_an_unknown_level_is_refused() -> None:
 LOOK = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from forge.sandbox.probe import probe
+from forge.sandbox.capabilities import probe
 print(probe().level, *probe().missing, sep="\\n")
 """
 
@@ -70,7 +70,7 @@ def test_without_the_right_to_make_namespaces_the_probe_says_none() -> None:
 import sys
 sys.path.insert(0, sys.argv[1])
 from forge.sandbox.enter import kernel, privileges, seccomp
-from forge.sandbox.probe import probe
+from forge.sandbox.capabilities import probe
 if sys.platform == "linux":
     privileges.forbid_gain()
     seccomp.filter_calls()
@@ -87,7 +87,7 @@ WITHOUT_UNSHARE = """
 import os, struct, sys
 sys.path.insert(0, sys.argv[1])
 from forge.sandbox.enter import kernel, privileges, seccomp
-from forge.sandbox.probe import attempt, probe
+from forge.sandbox.capabilities import attempt, probe
 calls = {"x86_64": 272, "aarch64": 97}
 code = [(0x20, 0, 0, 0), (0x15, 0, 1, calls[os.uname().machine]), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
 privileges.forbid_gain()

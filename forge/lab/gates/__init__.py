@@ -3,12 +3,12 @@
 To add a gate: its file, its line in `GATES`, and its twin in `tests/evil/`.
 """
 
-from forge.lab.finding import Gate
 from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.determinism import DETERMINISM
 from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.exact import EXACT
+from forge.lab.gates.gate import Gate
 from forge.lab.gates.layouts import LAYOUTS
 from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.metamorphic import METAMORPHIC

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from forge.domain.operation import InputKind
 from forge.domain.verdict import Reason
-from forge.lab.apart import equal
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.difference import equal
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.shape_budget import largest_row, rows_within
 from forge.lab.observed import Observed
-from forge.lab.probe import Probe
-from forge.lab.room import largest_row, rows_within
 
 KEPT: dict[InputKind, int] = {"normal": 33, "zeros": 2}
 """How many calls of each kind: more than buffers are usually handed out in turn. Where an operand is zero, the answer

@@ -7,10 +7,11 @@ code can open them again and gains nothing by it, since the bytes are compared a
 
 from collections.abc import Mapping
 
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.placement import PLAIN, Placement
-from forge.lab.probe import Probe
-from forge.lab.size_draws import odd
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import PLAIN, Placement
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import odd
 
 SHORT, LONG = (2, 16), (16, 2048)
 """Between these, by lot, are widths, odd ones: they leave no slack behind the last element, and bring an input that

@@ -3,10 +3,11 @@
 Another order of summation may change the last bits, so a spread within the bound is recorded, not refused.
 """
 
-from forge.lab.apart import apart, equal
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.difference import apart, equal
+from forge.lab.gates.gate import Gate
 from forge.lab.observed import Observed
-from forge.lab.probe import Probe
 
 RUNS = 10
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.observed import Observed
-from forge.lab.probe import Probe
-from forge.lab.size_draws import log_uniform
 
 if TYPE_CHECKING:
     import torch

@@ -5,9 +5,10 @@ the last bit.
 """
 
 from forge.domain.evidence import WorkloadErrors
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Probe
-from forge.lab.size_draws import odd
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import odd
 
 DRAWS = 3
 ROWS, WIDTHS = (5, 9), (513, 1535)

@@ -13,12 +13,13 @@ import random
 from typing import assert_never
 
 from forge.domain.tensors import LayoutName
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import Placement, has_layouts
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import odd, of_class
+from forge.lab.inputs.shape_budget import rows_within
 from forge.lab.observed import Case
-from forge.lab.placement import Placement, has_layouts
-from forge.lab.probe import Probe
-from forge.lab.room import rows_within
-from forge.lab.size_draws import odd, of_class
 
 ELEMENTS_IN = (1, 2, 4, 8)
 ALIGNED, ODD, ONE_ROW = (32, 256), (17, 99), (3, 13)

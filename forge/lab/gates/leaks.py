@@ -6,10 +6,11 @@ The question comes before those at large shapes: memory that they leave free is 
 """
 
 from forge.domain.verdict import Reason
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.shape_budget import affordable
 from forge.lab.observed import Case
-from forge.lab.probe import Probe
-from forge.lab.room import affordable
 
 WINDOWS, MOST_WINDOWS = 3, 12
 """Rows of calls: what is collected only now and then doesn't grow in all of them, a pool not in so many. More than

@@ -14,11 +14,12 @@ from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Slots
 from forge.domain.verdict import Reason
-from forge.lab.apart import asked
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.difference import asked
+from forge.lab.gates.gate import Gate
 from forge.lab.judge import spread
 from forge.lab.observed import Observed
-from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
     import torch

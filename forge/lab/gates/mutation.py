@@ -5,10 +5,11 @@ copies: there they come back after the call and are compared, which sees what re
 Inputs that the operation updates are outputs, and judged as such: wherever nothing was to be written, bit by bit.
 """
 
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.placement import Placement
-from forge.lab.probe import Probe
-from forge.lab.size_draws import odd, of_class
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import Placement
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import odd, of_class
 
 LONG, SHORT = (513, 1535), (8, 64)
 """Between these, by lot, are two widths beside the public one: an odd one, and one that vectors of eight divide."""

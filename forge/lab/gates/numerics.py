@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import Expectation
 from forge.domain.verdict import Reason
-from forge.lab.distribution import examine_distribution, is_drawn
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.distribution import examine_distribution, is_drawn
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.shape_budget import narrowed
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
-from forge.lab.probe import Probe
-from forge.lab.room import narrowed
 
 DRAWS = 3
 MOST_ROWS, FEWEST_ROWS = 64, 16

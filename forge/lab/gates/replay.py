@@ -14,9 +14,10 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
 from forge.lab.observed import Case
-from forge.lab.probe import Probe
 
 if TYPE_CHECKING:
     import torch

@@ -2,10 +2,11 @@
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.shape_budget import affordable, odd_width
 from forge.lab.observed import Case
-from forge.lab.probe import Probe
-from forge.lab.room import affordable, odd_width
 
 KINDS: tuple[InputKind, ...] = (
     *("large", "small", "tiny", "offset_mean", "offset_operands", "outlier_channel", "rows_apart"),

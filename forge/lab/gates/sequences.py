@@ -6,9 +6,10 @@ shape comes at least twice, with another one in between.
 
 import random
 
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Probe
-from forge.lab.size_draws import log_uniform
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import log_uniform
 
 VISITS = 3
 WIDTHS = (512, 1280)

@@ -1,7 +1,8 @@
 """Does one call at the public shape return what the signature says: how many tensors, which form, contiguous?"""
 
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Probe
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
 
 
 def examine(probe: Probe) -> Finding:

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import ITEMSIZE_BYTES
-from forge.lab import huge, workloads
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import large_offsets, listed_workloads
+from forge.lab.gates.gate import Gate
 from forge.lab.gates.replay import place
-from forge.lab.probe import Probe
-from forge.lab.room import affordable, narrowed, rows_within
-from forge.lab.size_draws import WIDEST, in_each_octave, log_uniform, near, of_class
+from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near, of_class
+from forge.lab.inputs.shape_budget import affordable, narrowed, rows_within
 
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
 """Sizes of the axis that is summed over, beside those that are drawn in each octave: a missing tail, mask or
@@ -66,10 +67,10 @@ def examine(probe: Probe) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    listed = workloads.ask(probe)
+    listed = listed_workloads.ask(probe)
     if isinstance(listed, Failed):
         return listed
-    past = "large shapes not asked of an interpreter" if probe.interpreted else huge.ask(probe)
+    past = "large shapes not asked of an interpreter" if probe.interpreted else large_offsets.ask(probe)
     if isinstance(past, Failed):
         return past
     worst = max(e.bound_used for e in errors)

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
-from forge.lab.finding import Failed, Finding, Gate, Passed
-from forge.lab.probe import Probe
-from forge.lab.room import narrowed, odd_width
-from forge.lab.special_rows import PATTERNS
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.shape_budget import narrowed, odd_width
+from forge.lab.inputs.special_rows import PATTERNS
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 MASKED_ROWS = 64

@@ -9,11 +9,12 @@ import dataclasses
 
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
-from forge.lab.apart import apart, asked
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.difference import apart, asked
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.random_sizes import odd
 from forge.lab.observed import Case
-from forge.lab.probe import Probe
-from forge.lab.size_draws import odd
 
 OTHER_TYPE: DType = "bf16"
 THRESHOLD = "the same answer before and after, within what rounding explains"

@@ -5,13 +5,13 @@ import dataclasses
 from forge.domain.digest import Value
 from forge.domain.profile import CodeFacts, Diagnosis, KernelProfile
 from forge.errors import EnvironmentUnfit
+from forge.lab.calls.load import loaded
+from forge.lab.calls.trusted import trusted_program
 from forge.lab.finding import Failed
 from forge.lab.job import Job
-from forge.lab.plan.launcher import LAUNCH, kept_plan, launcher_files
+from forge.lab.launch_plan.launcher import LAUNCH, kept_plan, launcher_files
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.bottleneck import diagnose
-from forge.lab.subject import loaded
-from forge.lab.trusted import trusted_program
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage

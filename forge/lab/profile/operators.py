@@ -10,12 +10,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from forge.domain.profile import OperatorTime
 from forge.errors import EnvironmentUnfit
-from forge.lab.artifact import staged_files
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.finding import Failed
 from forge.lab.job import Job
-from forge.lab.plan.launcher import kept_plan, launched
-from forge.lab.probe import Probe
-from forge.lab.subject import loaded, staged
+from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.sandbox.reply import ArtifactFile, Refused
 
 CALLS = 32

@@ -17,7 +17,8 @@ from forge.domain.own_operation import BATCH, Contract, Generated, Operand, Resu
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.errors import EnvironmentUnfit
-from forge.lab.inputs import torch_dtype
+from forge.lab.calls.load import own_arena_bytes
+from forge.lab.inputs.draw import torch_dtype
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import BESIDE_THE_SUM
@@ -25,7 +26,6 @@ from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.families import draw_family
 from forge.lab.reference.locality import sizes_of
 from forge.lab.reference.rounding import widened
-from forge.lab.subject import own_arena_bytes
 from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, DType
 from forge.errors import ReferenceRefused
 from forge.languages import LANGUAGES
-from forge.sandbox.errand import run_errand
 from forge.sandbox.limits import Limits
 from forge.sandbox.log import harmless
+from forge.sandbox.one_shot import run_errand
 from forge.sandbox.reply import Refused
 from forge.sandbox.stage import DESCRIBE, Program, Stage
 

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.own_operation import Contract
-from forge.lab.apart import apart
-from forge.lab.finding import Failed, Finding, Gate, Passed
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import Placement
+from forge.lab.calls.refusal import forbidden
+from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.difference import apart
 from forge.lab.gates.endurance import ENDURANCE
+from forge.lab.gates.gate import Gate
 from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.gates.state import as_served
 from forge.lab.observed import Case
-from forge.lab.placement import Placement
-from forge.lab.probe import Probe
-from forge.lab.refusal import forbidden
 
 if TYPE_CHECKING:
     import torch

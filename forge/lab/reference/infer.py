@@ -14,6 +14,7 @@ from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Int
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
+from forge.lab.calls.load import own_arena_bytes
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
 from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
@@ -21,7 +22,6 @@ from forge.lab.reference.describe import Question, describe, expected_room, most
 from forge.lab.reference.families import KINDS, family_of
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.trial import tried
-from forge.lab.subject import own_arena_bytes
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
 

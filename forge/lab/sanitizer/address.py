@@ -13,12 +13,12 @@ from pathlib import Path
 
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
-from forge.lab import artifact
+from forge.lab.calls import artifact
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
-from forge.lab.probe import Probe
 from forge.lab.sanitizer.shapes import watched_shapes
-from forge.lab.subject import loaded, staged
 from forge.sandbox.reply import Refused
 
 COMPILER_FLAGS = (

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from forge.domain.verdict import Reason, ReasonCode
 from forge.errors import EnvironmentUnfit
-from forge.lab.artifact import staged_files
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded, staged
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
 from forge.lab.sanitizer.shapes import watched_shapes
-from forge.lab.subject import loaded, staged
 from forge.languages import LANGUAGES
 from forge.operations import reference_source
 from forge.sandbox.reply import ArtifactFile

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from forge.lab.probe import Probe
+from forge.lab.calls.loaded_candidate import Probe
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 ROWS = (1, 3, 8)

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from forge.domain.operation import Expectation
-from forge.lab.artifact import staged_files
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
 from forge.lab.job import Job
 from forge.lab.observed import Case
-from forge.lab.probe import Probe
 from forge.lab.reference.answers import rms
 from forge.lab.reference.binding import answered
 from forge.lab.reference.rounding import MOST_MAGNIFIED, ROUNDINGS_BEFORE, one_rounding_off
-from forge.lab.subject import loaded, staged
 from tests.lab.reference.references import ask, job_for
 
 pytestmark = pytest.mark.usefixtures("walls")

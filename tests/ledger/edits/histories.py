@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable
 
 from forge.domain.digest import canonical
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.chain import StoredRow
-from forge.ledger.signing import SigningKey, checkpoint_text, log_name, signed_note
+from forge.ledger.signatures.signing import SigningKey, checkpoint_text, log_name, signed_note
 from tests.cli.asking import ask
 from tests.ledger.edits.copy import NEW_ID, Copy, Edit, Rows
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from forge.app.exchange import export, take_in
 from forge.app.signing import checkpoint, rotate_key
 from forge.app.workspace import LEDGER_FILE, Workspace
-from forge.ledger.audit import audit
-from forge.ledger.checkpoints import issue
+from forge.ledger.audit.history import audit
 from forge.ledger.schema import USER_VERSION
+from forge.ledger.signatures.checkpoints import issue
 from tests.ledger.making import examples
 from tests.ledger.suites.ledgers import fill
 

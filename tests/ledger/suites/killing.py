@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.batch import Batch
 from forge.ledger.writing import Head
 from tests.ledger.suites import traced

@@ -14,7 +14,7 @@ import pytest
 from forge.app.exchange import export, take_in
 from forge.app.signing import checkpoint
 from forge.app.workspace import LEDGER_FILE, Workspace
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from tests.ledger.suites.ledgers import fill
 from tests.ledger.suites.sizes import LONG
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from forge.errors import ForgeError
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from tests.ledger.suites.ledgers import fill, opened
 from tests.ledger.suites.pages import ENCODING, Pages
 from tests.ledger.suites.sizes import rounds

@@ -23,7 +23,7 @@ from forge.app.recovery import recover
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace
 from forge.errors import IdempotencyConflict
 from forge.events import Recorded
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.lookup import Registry
 from tests.cli.asking import QUICK_POLICY
 from tests.ledger.suites.acts import ACTS, BUNDLES, SHAPE, SLOT, act, silent

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge.errors import LedgerCorrupt
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.ledger.schema import OLDER_SCHEMAS, USER_VERSION
 from tests.ledger.suites.golden import GOLDEN
 from tests.ledger.suites.ledgers import fill, opened

@@ -1,0 +1,154 @@
+"""Recorded evidence, loaded again: what a phase needs to know, from the ledger and the blobs alone."""
+
+import orjson
+
+from forge.app.device import chosen_device
+from forge.app.experiment import offered_kernel
+from forge.app.runs import task_of
+from forge.app.workspace import Workspace
+from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.digest import Digest
+from forge.domain.environment import Environment
+from forge.domain.task import HeldOut
+from forge.errors import EnvironmentUnfit, IntegrityError
+from forge.events import (
+    BenchmarkInvalidated,
+    CandidateRejected,
+    CandidateSubmitted,
+    CandidateVerified,
+    EnvironmentCaptured,
+    KernelPromoted,
+)
+from forge.executor.local import isolation
+from forge.lab.job import Rival
+from forge.lab.launch_plan.launcher import kept_plan
+from forge.languages import find_language
+from forge.pipeline.earlier import Earlier, judged_earlier
+from forge.pipeline.job import Evidence, simulated
+from forge.pipeline.samples import REPLAY, SLOPE, Taken, parse_samples, protocol_of
+from forge.projections.runs import RunState
+from forge.sandbox.reply import ArtifactFile
+
+
+def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidence:
+    """Everything the lab needs to judge the run's candidate, byte for byte as it was submitted."""
+    assert run.submitted is not None
+    task = task_of(run)
+    submitted: CandidateSubmitted = run.submitted.event
+    by_path = {file.path: file.sha256 for file in submitted.files.files}
+    return Evidence(
+        run_id=run.run_id,
+        task=task,
+        held_out=HeldOut.model_validate(orjson.loads(workspace.blobs.get(task.held_out_sha256))),
+        submitted=submitted,
+        files={name: workspace.blobs.get(by_path[name]) for name in REQUIRED_FILES},
+        policy=workspace.policy,
+        environment=workspace.environment(run_id=run.run_id),
+        isolation=isolation(),
+        attempt=attempt,
+        retry_of=run.error.seq if run.error else None,
+        gpu=chosen_device(),
+    )
+
+
+def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[ArtifactFile, ...]:
+    """What was made of a candidate when it was verified: built files, and its launch plan."""
+    if artifact_sha256 is None:
+        return ()
+    listing = orjson.loads(workspace.blobs.get(artifact_sha256))
+    return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
+
+
+def rival(workspace: Workspace, offered: KernelPromoted, evidence: Evidence) -> Rival:
+    """What the lab needs of the kernel on offer, to measure a candidate beside it.
+
+    What was built for another kind of processor isn't loaded here: the lab builds it anew.
+    """
+    artifact = artifact_of(workspace, offered.artifact_sha256)
+    loadable = kept_plan(artifact) is not None or offered.abi_key == evidence.environment.abi_key
+    return Rival(
+        files={file.path: workspace.blobs.get(file.sha256) for file in offered.files},
+        artifact=artifact if loadable else (),
+        entry_point=offered.entry_point,
+    )
+
+
+def require_loadable(
+    run_id: str, evidence: Evidence, artifact: tuple[ArtifactFile, ...], verified_on: Environment
+) -> None:
+    """Raise EnvironmentUnfit where a candidate was built, and judged, for another kind of machine than this one.
+
+    A launch plan's device code is for its GPU, whatever the host is. Without one the built host code is loaded.
+    """
+    if simulated(evidence) or not find_language(evidence.task.language).builds or kept_plan(artifact) is not None:
+        return
+    differing = verified_on.abi_differences(evidence.environment)
+    if differing:
+        raise EnvironmentUnfit(
+            f"run {run_id!r} was built and verified on a machine that differs from this one in "
+            f"{', '.join(differing)}: what was built there may not run here, and what is built here wasn't judged",
+            hint=f"forge run open {evidence.task.task_id}, and submit the candidate to that run on this machine",
+        )
+
+
+def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Taken | None:
+    """The samples of this run's earlier attempts, which a new one adds to.
+
+    None where they were taken on another machine, by another protocol, or beside another kernel than the one on offer
+    now: together they would say nothing of either.
+    """
+    if run.failure is None:
+        return None
+    failure = run.failure.event
+    if not _comparable(workspace, run, environment):
+        return None
+    digest = failure.workloads[0].samples_sha256 if failure.workloads else None
+    if digest is None and failure.report_sha256 is not None:
+        digest = orjson.loads(workspace.blobs.get(failure.report_sha256)).get("samples_sha256")
+    stored = workspace.blobs.get(digest) if digest is not None else None
+    return parse_samples(stored) if stored is not None and protocol_of(stored) in (SLOPE, REPLAY) else None
+
+
+def _comparable(workspace: Workspace, run: RunState, environment: Environment) -> bool:
+    failed, family = run.failure, task_of(run).family
+    assert failed is not None
+    rivals = (offered_kernel(workspace, family), offered_kernel(workspace, family, before_seq=failed.seq))
+    machines = (environment, captured_environment(workspace, failed.event.env_sha256))
+    return rivals[0] == rivals[1] and machines[0].perf_key == machines[1].perf_key
+
+
+def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
+    """Candidates judged for a task, with the first event that did."""
+    judged: dict[str, int] = {}
+    for recorded in workspace.ledger.read(types=("CandidateVerified", "CandidateRejected")):
+        event = recorded.event
+        if isinstance(event, CandidateVerified | CandidateRejected) and event.task_id == task_id:
+            judged.setdefault(event.candidate, recorded.seq)
+    return judged
+
+
+def earlier_judgement(workspace: Workspace, evidence: Evidence) -> Earlier | None:
+    """The judgement that stands for this candidate already."""
+    types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
+    return judged_earlier(evidence, workspace.ledger.read(types=types))
+
+
+def report_of(workspace: Workspace, event: CandidateVerified | CandidateRejected) -> bytes | None:
+    """The report that a judgement names, byte for byte."""
+    return workspace.blobs.get(event.report_sha256) if event.report_sha256 is not None else None
+
+
+def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
+    """Whether a recorded benchmark no longer counts."""
+    return any(
+        isinstance(recorded.event, BenchmarkInvalidated) and recorded.event.benchmark_seq == benchmark_seq
+        for recorded in workspace.ledger.read(types=("BenchmarkInvalidated",))
+    )
+
+
+def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
+    """The machine that an event names."""
+    for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
+        if isinstance(recorded.event, EnvironmentCaptured):
+            return recorded.event.environment
+    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")

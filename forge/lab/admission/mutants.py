@@ -1,0 +1,268 @@
+"""Is a task worth judging by? Its own inputs and bound must refuse known wrong answers and accept known right ones.
+
+In pure torch, on the host, before any candidate exists. Wrong answers are made from right ones (mutants), and the
+operation adds its own; right answers are the same mathematics computed in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from forge.domain.evidence import Admission
+from forge.domain.operation import Expected, Function, InputKind, Operation
+from forge.domain.policy import Policy
+from forge.domain.tensors import DTYPES, Chance, DType, TensorSpec
+from forge.lab.gates.scales import KINDS
+from forge.lab.inputs.draw import draw
+from forge.lab.judge import judge_kind
+from forge.lab.judge.reference_call import outputs_of
+
+if TYPE_CHECKING:
+    import torch
+
+REDUCED_ROWS, REDUCED_WIDTH, REDUCED_FREE = 4, 129, 6
+DRAWN_ROWS = 64
+"""Where a row's answer is one position, which says less than a row of numbers."""
+NARROW = 1
+"""Fewer columns than rows, and none beside the last."""
+PUBLIC_ELEMENTS = 2**17
+"""Rows of the public shape are left out until it has no more elements than that."""
+SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
+"""Significand bits of the next smaller format: fp16's and TF32's, bf16's, fp8 e4m3's."""
+_SEED = 20260101
+_SCALAR_CHANGE = 1000.0
+Outputs = tuple["torch.Tensor", ...]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One draw, with what is right for it."""
+
+    operation: Operation
+    kind: InputKind
+    inputs: Outputs
+    scalars: tuple[float, ...]
+    earlier: Outputs
+    """The right outputs for other values of the same shape."""
+    expected: tuple[Expected, ...]
+    reference: Outputs
+
+
+Answer = Callable[[_Question], Outputs]
+
+
+def admit(operation: Operation, shape: Mapping[str, int], dtype: DType, policy: Policy) -> Admission:
+    """Try every mutant and every honest variant; deterministic."""
+    return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _Held(operation))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The names of the answers that an operation is tried on."""
+
+    mutants: tuple[str, ...]
+    honest: tuple[str, ...]
+
+
+def answers_tried(operation: Operation, dtype: DType) -> Tried:
+    """What `admit` tries, in its order."""
+    mutants, honest = _mutants(operation, dtype), _variants(operation)
+    return Tried(tuple(name for name, _ in mutants), tuple(name for name, _ in honest))
+
+
+class _Held:
+    """An operation as a key: equal when it is the same object."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.operation is self.operation
+
+    def __hash__(self) -> int:
+        return id(self.operation)
+
+
+@cache
+def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Policy, held: _Held) -> Admission:
+    operation = held.operation
+    questions = tuple(_questions(operation, dict(sizes), dtype))
+    mutants = dict(_mutants(operation, dtype))
+    survivors = tuple(name for name, answer in mutants.items() if not _refused(answer, questions, dtype, policy))
+    variants = dict(_variants(operation))
+    refused = tuple(name for name, answer in variants.items() if _refused(answer, questions, dtype, policy))
+    return Admission(
+        mutants=len(mutants),
+        killed=len(mutants) - len(survivors),
+        survivors=survivors,
+        honest=len(variants),
+        refused=refused,
+    )
+
+
+def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> Iterator[_Question]:
+    """Every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
+    rows, width = operation.row_axis, operation.reduced_axis
+    free = dict.fromkeys(operation.free_axes, REDUCED_FREE)
+    drawn = any(isinstance(spec.values, Chance) for spec in operation.inputs)
+    small = {**shape, **free, rows: DRAWN_ROWS if drawn else REDUCED_ROWS, width: REDUCED_WIDTH}
+    scalars = tuple(operation.scalars.values())
+    for number, kind in enumerate(("normal", "uniform", *KINDS)):
+        yield _question(operation, small, dtype, kind, scalars, seed=_SEED + number)
+    if scalars:
+        changed = tuple(0.125 + _SCALAR_CHANGE * value for value in scalars)
+        yield _question(operation, small, dtype, "normal", changed, seed=_SEED - 1)
+    yield _question(operation, {**small, width: NARROW}, dtype, "normal", scalars, seed=_SEED - 3)
+    per_row = max(1, operation.operand_bytes({**shape, rows: 1}, dtype) // 8)
+    public = {**shape, rows: max(1, min(shape[rows], PUBLIC_ELEMENTS // per_row))}
+    yield _question(operation, public, dtype, "normal", scalars, seed=_SEED - 2)
+
+
+def _question(
+    operation: Operation,
+    shape: Mapping[str, int],
+    dtype: DType,
+    kind: InputKind,
+    scalars: tuple[float, ...],
+    *,
+    seed: int,
+) -> _Question:
+    inputs = draw(operation, shape, dtype, kind, seed=seed)
+    others = draw(operation, shape, dtype, kind, seed=seed + 1000)
+    return _Question(
+        operation=operation,
+        kind=kind,
+        inputs=inputs,
+        scalars=scalars,
+        earlier=outputs_of(operation, operation.reference, others, scalars),
+        expected=operation.oracle(*inputs, *scalars),
+        reference=outputs_of(operation, operation.reference, inputs, scalars),
+    )
+
+
+def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, policy: Policy) -> bool:
+    """Whether some question shows an answer to be wrong."""
+    return any(not _right(answer(question), question, dtype, policy) for question in questions)
+
+
+def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) -> bool:
+    return all(
+        judge_kind(
+            got,
+            expected,
+            baseline,
+            kind=question.kind,
+            specials=question.operation.specials,
+            dtype=spec.rounded_to(dtype),
+            policy=policy,
+        ).within
+        for spec, got, expected, baseline in zip(
+            question.operation.outputs, outputs, question.expected, question.reference, strict=True
+        )
+    )
+
+
+def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
+    """Each output in turn is made wrong, the others stay right; then whatever the operation knows to go wrong."""
+    for position, spec in enumerate(operation.outputs):
+        coarse = spec.element_type(dtype) not in DTYPES
+        single = all(spec.at_most.get(axis) == 1 for axis in spec.axes)
+        wrongs = {**_WRONG, **({} if single else _WRONG_IF_MANY), **(_WRONG_IF_COARSE if coarse else _WRONG_IF_FINE)}
+        for name, wrong in wrongs.items():
+            yield f"{spec.name}: {name}", _one_wrong(position, wrong)
+        for place, operand in enumerate(operation.inputs):
+            if _form(operand, dtype) == _form(spec, dtype):
+                yield f"{spec.name}: a copy of {operand.name}", _one_wrong(position, _copy_of(place))
+    yield "one precision lower", lambda question: _lower_precision(operation, question, dtype)
+    for name, function in operation.mutants.items():
+        yield name, _computed(operation, function)
+
+
+def _form(spec: TensorSpec, dtype: DType) -> tuple[object, ...]:
+    """What says whether one operand could be returned for another."""
+    return spec.axes, spec.times, spec.per, spec.at_most, spec.element_type(dtype)
+
+
+def _one_wrong(position: int, wrong: Callable[[_Question, int], torch.Tensor]) -> Answer:
+    def answer(question: _Question) -> Outputs:
+        outputs = question.reference
+        return (*outputs[:position], wrong(question, position), *outputs[position + 1 :])
+
+    return answer
+
+
+def _copy_of(place: int) -> Callable[[_Question, int], torch.Tensor]:
+    return lambda question, _: question.inputs[place]
+
+
+def _computed(operation: Operation, function: Function) -> Answer:
+    return lambda question: outputs_of(operation, function, question.inputs, question.scalars)
+
+
+def _first_row_only(question: _Question, position: int) -> torch.Tensor:
+    kept = question.reference[position].clone()
+    kept[1:] = 0
+    return kept
+
+
+def _last_column_zero(question: _Question, position: int) -> torch.Tensor:
+    kept = question.reference[position].clone()
+    kept[..., -1] = 0
+    return kept
+
+
+_WRONG: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "zeros": lambda question, i: question.reference[i].new_zeros(question.reference[i].shape),
+    "the last call's output": lambda question, i: question.earlier[i],
+    "the sign changed": lambda question, i: _times(question.reference[i], -1.0),
+    "the last column left out": _last_column_zero,
+}
+"""What a wrong answer can look like whatever the operation is."""
+_WRONG_IF_MANY: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
+    "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
+    "the first row only": _first_row_only,
+}
+"""Of an output that isn't one number."""
+_WRONG_IF_FINE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "times 1.01": lambda question, i: _times(question.reference[i], 1.01),
+}
+_WRONG_IF_COARSE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+    "times 1.25": lambda question, i: _times(question.reference[i], 1.25),
+}
+"""Whole numbers and eight bits: a hundredth more is the same number."""
+
+
+def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    return (tensor.double() * factor).to(tensor.dtype)
+
+
+def _lower_precision(operation: Operation, question: _Question, dtype: DType) -> Outputs:
+    """The reference on inputs with fewer significant bits, its outputs rounded to them as well."""
+    bits = SIGNIFICANDS[dtype]
+    inputs = tuple(_rounded(tensor, bits) for tensor in question.inputs)
+    return tuple(_rounded(one, bits) for one in outputs_of(operation, operation.reference, inputs, question.scalars))
+
+
+def _rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
+    import torch
+
+    if not tensor.is_floating_point() or tensor.dtype.itemsize == 1:
+        return tensor
+    significand, exponent = torch.frexp(tensor.double())
+    return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)
+
+
+def _variants(operation: Operation) -> Iterator[tuple[str, Answer]]:
+    yield "the reference", lambda question: question.reference
+    yield (
+        "fp64, rounded once",
+        lambda question: tuple(
+            one.value.to(right.dtype) for one, right in zip(question.expected, question.reference, strict=True)
+        ),
+    )
+    for name, function in operation.variants.items():
+        yield name, _computed(operation, function)

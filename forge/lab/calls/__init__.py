@@ -1,0 +1,1 @@
+"""Calls of a loaded candidate: how it is staged, started, laid out, called, watched, and refused."""

@@ -1,0 +1,105 @@
+"""A candidate's sources made into what its guests load, in a sandbox of its own."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
+from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.device.toolkit import build_environment, gpu_code
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.job import Job
+from forge.lab.sources.screen import source_text
+from forge.sandbox.build import Built, Recipe, build
+from forge.sandbox.cubin import read_cubin
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import ArtifactFile, Refused
+from forge.sandbox.stage import Program, Stage
+
+TEXT_SHARE = 0.2
+"""Share of the policy's `build_limit_s` for text that is compiled alone: 48 of 240 processor seconds.
+The worst that was measured took 11 (cub and thrust, by nvcc); kernel.py that builds with torch's headers took 126."""
+WALL_PER_CPU_S = 4
+"""Seconds that a build may take for each processor second that it may use, for other programs use the machine too."""
+THRESHOLD = "at least one shared object"
+_NOTHING_BUILT = (
+    "the build made no shared object: importing kernel.py is all that a build does, "
+    "so call load_inline at module level, not on first use"
+)
+
+
+def build_artifact(
+    job: Job, *, extra_flags: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
+) -> Built | Refused:
+    """Run the builder on the candidate's sources, with flags of ours after its own, and in variables of ours.
+
+    Raise EnvironmentUnfit where this machine has no compiler for them, or doesn't come to an end with them.
+    """
+    described, on_gpu = job.metadata.build, job.language.name == "cuda"
+    variables = {**(build_environment(job.arch) if on_gpu else {}), **(environment or {})}
+    recipe = Recipe(
+        source=source_text(job.files["kernel.py"].decode(), described.source) if described else None,
+        flags=(*(described.flags if described else ()), *extra_flags),
+        code=gpu_code(job.arch) if on_gpu else "",
+    )
+    # nvcc needs no torch: only what imports kernel.py is worth being forked from a process that has it
+    warm = not (on_gpu and described)
+    stage = Stage(Program(language=job.language, files=job.files, environment=variables, warm=warm), job.isolation)
+    try:
+        limits = _limits(job, shadow=environment is not None)
+        built = build(stage, recipe, limits=limits, threads=job.threads)
+    finally:
+        stage.remove()
+    if isinstance(built, Refused) and built.by_the_clock:
+        raise EnvironmentUnfit(
+            f"the build hadn't ended after {limits.wall_s:g} s, of its {limits.total_cpu_s:g} s of processor time: "
+            "the machine is busy, or the build waits for something",
+            hint="verify again when less runs here, or raise build_limit_s in policy.toml",
+        )
+    return _with_device_code(built, recipe.code) if on_gpu and isinstance(built, Built) else built
+
+
+def _limits(job: Job, *, shadow: bool) -> Limits:
+    """Processor seconds end a build as the candidate's failure; wall time ends it without a verdict."""
+    cpu_s = job.policy.build_limit_s * (TEXT_SHARE if job.metadata.build else 1)
+    return dataclasses.replace(job.limits(WALL_PER_CPU_S * cpu_s, shadow=shadow), total_cpu_s=cpu_s)
+
+
+def _with_device_code(built: Built, code: str) -> Built | Refused:
+    """The shared objects, and those cubins that have kernels; at least one of them is for the target."""
+    kept, archs = [], set()
+    for file in built.files:
+        if not file.name.endswith(".cubin"):
+            kept.append(file)
+            continue
+        try:
+            cubin = read_cubin(file.content)
+        except ValueError as error:
+            return Refused(
+                Reason(code="COMPILE_ERROR", message=f"the build made what can't be read as device code: {error}")
+            )
+        if cubin.kernels:
+            kept.append(file)
+            archs.add(cubin.arch)
+    if kept and code not in archs:
+        made = f"code for {', '.join(sorted(archs))}" if archs else "no kernel"
+        return Refused(Reason(code="COMPILE_ERROR", message=f"the build made {made}: expected kernels for {code}"))
+    return Built(tuple(kept))
+
+
+def finding(built: Built | Refused) -> Finding:
+    """What the build came to, as a gate's finding."""
+    if isinstance(built, Refused):
+        return Failed(reason=built.reason, observed=built.reason.message, threshold=THRESHOLD, log=built.log)
+    if not any(file.name.endswith(".so") for file in built.files):
+        reason = Reason(code="COMPILE_ERROR", message=_NOTHING_BUILT)
+        return Failed(reason=reason, observed="none", threshold=THRESHOLD)
+    names = ", ".join(f"{file.name} ({len(file.content)} bytes)" for file in built.files)
+    return Passed(observed=names, threshold=THRESHOLD)
+
+
+def staged_files(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, bytes]:
+    """The candidate's files with what was built from them, and the contract where a reference file has one."""
+    own = job.operation.own
+    contract = {} if own is None else {CONTRACT_FILE: contract_file(own.contract)}
+    return {**job.files, **{file.name: file.content for file in artifact}, **contract}

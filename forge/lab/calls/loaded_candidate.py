@@ -1,0 +1,373 @@
+"""A loaded candidate and the one way to call it: fresh inputs in, judged outputs out.
+
+Every call is watched the same way, whatever gate makes it: inputs and red zones must be as they were. What is judged
+is what stood there when the clock stopped, since the guest stands still from then on (forge/sandbox/freeze.py).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import Expectation, Expected, InputKind, Operation
+from forge.domain.policy import Policy
+from forge.domain.tensors import ClaimableLayout, DType
+from forge.lab.calls.answers import Answered
+from forge.lab.calls.placement import PLAIN, Placement, output_slots
+from forge.lab.calls.refusal import forbidden, no_answer, other_strides, replayed, wrong_output
+from forge.lab.finding import Failed
+from forge.lab.inputs.draw import draw
+from forge.lab.judge import Judged, judge_kind, plainly_within
+from forge.lab.judge.reference_call import outputs_of
+from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, moved_on
+from forge.lab.parallel import each
+from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
+from forge.sandbox.launch import Exit
+from forge.sandbox.reply import Refused, Returned
+from forge.sandbox.session import IDLE, Session, Window, next_in_chain
+
+if TYPE_CHECKING:
+    import torch
+
+
+FILLING = 0xA5
+"""Byte that C's allocator fills memory with: no usual number, as the whole of a float or an index."""
+UNFILLED_SHARE = 0.25
+"""Share of a verification's releases that find memory as it is."""
+
+
+class Probe:
+    """A session with one loaded function, and the operation it claims to be."""
+
+    def __init__(
+        self,
+        session: Session,
+        arena: Arena,
+        *,
+        operation: Operation,
+        shape: Mapping[str, int],
+        held_out: tuple[Mapping[str, int], ...],
+        dtype: DType,
+        policy: Policy,
+        entry: str,
+        device: Literal["cpu", "cuda"] = "cpu",
+        claimed: tuple[ClaimableLayout, ...] = (),
+        interpreted: bool = False,
+        fills_memory: bool = False,
+    ) -> None:
+        self.operation = operation
+        self.shape = shape
+        self.held_out = held_out
+        self.dtype: DType = dtype
+        self.policy = policy
+        self.entry = entry
+        self.device = device
+        self.claimed = claimed
+        self.interpreted = interpreted
+        self._fills_memory = fills_memory
+        self.unfilled_share = UNFILLED_SHARE
+        self.calls = 0
+        self.seeds = [_seed()]
+        self.lot = random.Random(self.seeds[0])  # noqa: S311 (seeded by the system's; the guest sees few of its bits)
+        """Draws shapes and orders; its seed is the first that is recorded, once a verdict stands."""
+        self._session = session
+        self._arena = arena
+        self._answered = Answered()
+        self._sets: tuple[SlotSet, ...] = ()
+        self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
+
+    def case(
+        self,
+        shape: Mapping[str, int],
+        kind: InputKind = "normal",
+        *,
+        scalars: tuple[float, ...] | None = None,
+    ) -> Case:
+        """Draw a new case from the host's randomness."""
+        seed = _seed()
+        self.seeds.append(seed)
+        inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
+        return Case(shape, kind, seed, inputs, scalars or tuple(self.operation.scalars.values()))
+
+    def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
+        """Draw a case of each kind, on a few threads: what is large takes long."""
+        return each(lambda kind: self.case(shape, kind), kinds, few=1)
+
+    @property
+    def remaining_s(self) -> float:
+        """What is left of the time that the whole verification may take."""
+        return self._session.remaining_s
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the guest's processes and its scratch; 0 where nobody can look."""
+        return self._session.held_bytes
+
+    def hurry(self, reply_limit_s: float) -> None:
+        """Wait at most so long for each answer from now on."""
+        self._session.hurry(reply_limit_s)
+
+    def finish(self, patience_s: float) -> tuple[Exit | None, str]:
+        """Ask no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""
+        return self._session.finish(patience_s)
+
+    def forms(
+        self, shape: Mapping[str, int], placement: Placement = PLAIN, *, answers: int = 0
+    ) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
+        """The forms of inputs and outputs at a shape; with `answers`, outputs have so many entries in front."""
+        inputs = tuple(placement.form(self.operation, spec, shape, self.dtype) for spec in self.operation.inputs)
+        front = (answers,) if answers else ()
+        returned = self.operation.returned
+        outputs = tuple(Form((*front, *spec.sizes(shape)), spec.element_type(self.dtype)) for spec in returned)
+        return inputs, outputs
+
+    def fits(self, shape: Mapping[str, int], count: int) -> bool:
+        """Whether `count` sets of this shape fit into the arena."""
+        return count * set_bytes(*self.forms(shape)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
+
+    def lay_out(
+        self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0
+    ) -> Refused | None:
+        """Give `count` sets their places; the same request again keeps tensors and addresses as they are."""
+        wanted = (tuple(sorted(shape.items())), count, placement, answers)
+        if wanted == self._laid_out:
+            return None
+        self._sets = self._arena.lay_out(count, *self.forms(shape, placement, answers=answers))
+        answer = self._session.lay_out(
+            self._sets,
+            scalars=len(self.operation.scalars),
+            closed=placement.closed(self.operation, self._sets, self._arena.size_bytes),
+            return_inputs=placement.return_inputs or bool(self.operation.updates),
+            still=self.operation.still,
+            weights=self.operation.weights,
+        )
+        self._laid_out = wanted if isinstance(answer, Returned) else None
+        return answer if isinstance(answer, Refused) else None
+
+    def call(
+        self,
+        cases: Sequence[Case],
+        *,
+        function: int = 0,
+        first: int = 0,
+        sets: int | None = None,
+        cycles: int = 1,
+        retain: bool = False,
+        placement: Placement = PLAIN,
+        default_type: DType = "fp32",
+    ) -> tuple[Observed, ...] | Failed:
+        """Make one call per case and cycle, in one release; all cases share a shape and scalars.
+
+        Cycles that retain have one case; what is observed are all answers to it, along one more axis in front.
+        """
+        count, answers = len(cases), cycles if retain and cycles > 1 else 0
+        refused = self.lay_out(cases[0].shape, sets or count, placement, answers=answers)
+        if refused is not None:
+            return no_answer(refused, placement, cases[0])
+        used = self._sets[first : first + count]
+        for case, slots in zip(cases, used, strict=True):
+            self._write((case, slots))
+            for slot in slots.outputs:
+                self._arena.poison(slot)
+        answer = self._session.release(
+            function,
+            first,
+            count,
+            cases[0].scalars,
+            cycles=cycles,
+            retain=retain,
+            default_type=default_type,
+            filling=self._filling(),
+        )
+        if isinstance(answer, Refused):
+            return no_answer(answer, placement, cases[0])
+        self.calls += count * cycles
+        return self._watch(cases, used, answer)
+
+    def _filling(self) -> int:
+        """The byte that memory is filled with during a release; 0 where it isn't.
+
+        Timed calls find memory as it is. So do some of a verification, at random: a candidate can't tell by it
+        whether its calls are timed.
+        """
+        if not self._fills_memory or (self.calls and random.SystemRandom().random() < self.unfilled_share):
+            return 0
+        return FILLING
+
+    def chain(self, cases: Sequence[Case], *, first: int, count: int, function: int) -> tuple[Observed, ...] | Failed:
+        """Make `count` calls, the first on the case `first`, each next one on the case that the last outputs lead to.
+
+        No call can be made before the one before it is done, and most cases are never asked: answering all of them at
+        once is no gain. The time of each is that of all together.
+        """
+        refused = self.lay_out(cases[0].shape, len(cases))
+        if refused is not None:
+            return no_answer(refused, PLAIN, cases[0])
+        each(self._write, zip(cases, self._sets, strict=True), few=1)
+        for slots in self._sets:
+            for slot in slots.outputs:
+                self._arena.poison(slot)
+        answer = self._session.chain(function, first, count, cases[0].scalars)
+        if isinstance(answer, Refused):
+            return no_answer(answer, PLAIN, cases[0])
+        if function == IDLE:
+            return (Observed(cases[first], (), answer.elapsed_ns),)
+        self.calls += count
+        order = self._followed(first, count)
+        return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
+
+    def _followed(self, first: int, count: int) -> list[int]:
+        """The sets of a chain, by the outputs that stand there now."""
+        order, waiting = [first], [index for index in range(len(self._sets)) if index != first]
+        while len(order) < count:
+            slots = self._sets[order[-1]]
+            total = sum(self._arena.word_sum(slot) for slot in slots.outputs or slots.inputs)
+            order.append(next_in_chain(total, waiting))
+        return order
+
+    def capture(self) -> bytes | Refused:
+        """Have the guest list one call on what the layout's first set holds; what it hands over is untrusted."""
+        self._laid_out = None  # the arena is written over
+        return self._session.capture(tuple(self.operation.scalars.values()))
+
+    def count_operators(self, calls: int) -> bytes | Refused:
+        """Have torch's profiler count over calls on what the layout's first set holds; the table is untrusted."""
+        self._laid_out = None  # the arena is written over
+        return self._session.count_operators(tuple(self.operation.scalars.values()), calls)
+
+    def fill(self, cases: Sequence[Case]) -> Refused | None:
+        """Lay out one set for each case, with its inputs, to be timed."""
+        self._laid_out = None
+        refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
+        if refused is not None:
+            return refused
+        each(self._write, zip(cases, self._sets, strict=True), few=1)
+        return None
+
+    def _write(self, one: tuple[Case, SlotSet]) -> None:
+        case, slots = one
+        for slot, tensor in zip(slots.inputs, case.inputs, strict=True):
+            self._arena.write(slot, tensor)
+
+    def time(
+        self, function: int, window: Window, cases: Sequence[Case]
+    ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
+        """Time a trusted guest over what it was filled with; a set that is copied out is watched as well."""
+        answer = self._session.time(function, window, cases[0].scalars)
+        if isinstance(answer, Refused):
+            return no_answer(answer, PLAIN, cases[0])
+        if window.copied is None:
+            return answer, ()
+        self.calls += len(cases)
+        moved = moved_on(cases, window.copied, window.roll, self.operation.still)
+        observed = self._watch([moved], [self._sets[window.copied]], answer)
+        return observed if isinstance(observed, Failed) else (answer, observed)
+
+    def _watch(
+        self, cases: Sequence[Case], used: Sequence[SlotSet], answer: Returned
+    ) -> tuple[Observed, ...] | Failed:
+        if not self._arena.red_zones_intact():
+            return forbidden("OUT_OF_BOUNDS", "bytes outside the operands were written", cases[0])
+        changed = next((one for one in each(self._changed_input, zip(cases, used, strict=True)) if one), None)
+        if changed is not None:
+            return changed
+        strides = other_strides(self.operation, cases[0], answer)
+        if strides is not None:
+            return strides
+        read = self._arena.read
+        outputs = each(lambda slots: tuple(map(read, output_slots(self.operation, slots))), used)
+        return tuple(Observed(case, got, answer.elapsed_ns) for case, got in zip(cases, outputs, strict=True))
+
+    def _changed_input(self, one: tuple[Case, SlotSet]) -> Failed | None:
+        case, slots = one
+        for slot, tensor, spec in zip(slots.inputs, case.inputs, self.operation.inputs, strict=True):
+            if spec.name not in self.operation.updates and not self._arena.holds(slot, tensor):
+                return forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
+        return None
+
+    def check(
+        self, cases: Sequence[Case], *, retain: bool = False, placement: Placement = PLAIN
+    ) -> tuple[WorkloadErrors, ...] | Failed:
+        """Call and judge every case; the first wrong one ends it."""
+        observed = self.call(cases, retain=retain, placement=placement)
+        if isinstance(observed, Failed):
+            return observed
+        errors = []
+        for one in observed:
+            measured, wrong = self.judge(one)
+            if wrong is not None:
+                return wrong
+            errors.append(measured)
+        return tuple(errors)
+
+    def wrong(self, observed: Observed) -> Failed | None:
+        """Judge quickly a call with normal values: in full where it isn't plainly right. It isn't remembered."""
+        if observed.case.kind != "normal":
+            return self.judge(observed)[1]
+        one = beside_the_oracle(observed, self.device)
+        expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
+        plain = all(
+            isinstance(expected, Expectation)
+            and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+            for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
+        )
+        return None if plain else self.judge(observed)[1]
+
+    def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
+        """The first of many calls that is wrong."""
+        return next(filter(None, map(self.wrong, observed)), None)
+
+    def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
+        """What a case's outputs should be, and what the reference makes of it in the working type.
+
+        Subnormal inputs may be taken for zeros: there the reference is asked with zeros, and its error is allowed.
+        """
+        inputs = tuple(map(flushed, case.inputs)) if case.kind == "subnormal" else case.inputs
+        baselines = outputs_of(self.operation, self.operation.reference, inputs, case.scalars)
+        return self.operation.oracle(*case.inputs, *case.scalars), baselines
+
+    def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
+        """Hold one call's outputs against the oracle; the expectation is computed only now."""
+        looked_at = beside_the_oracle(observed, self.device)
+        case = looked_at.case
+        expectations, baselines = self.expected(case)
+        results = self._held_against(expectations, baselines, looked_at)
+        reconsidered = self.operation.reconsidered
+        if reconsidered is not None and not all(one.within for one in results):
+            results = self._held_against(reconsidered(expectations, *case.inputs), baselines, looked_at)
+        errors = WorkloadErrors(
+            shape=dict(case.shape),
+            inputs=case.kind,
+            max_relative_error=max(j.max_relative_error for j in results),
+            bound_used=min(max(j.bound_used for j in results), 1e300),
+        )
+        for spec, one in zip(self.operation.outputs, results, strict=True):
+            if not one.within:
+                wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
+                return errors, replayed(wrong) if self._answered.holds(observed.outputs) else wrong
+        self._answered.keep(observed.outputs)
+        return errors, None
+
+    def _held_against(
+        self, expectations: tuple[Expected, ...], baselines: tuple[torch.Tensor, ...], observed: Observed
+    ) -> list[Judged]:
+        given = zip(self.operation.outputs, observed.outputs, expectations, baselines, strict=True)
+        return [
+            judge_kind(
+                got,
+                expected,
+                baseline,
+                kind=observed.case.kind,
+                specials=self.operation.specials,
+                dtype=spec.rounded_to(self.dtype),
+                policy=self.policy,
+            )
+            for spec, got, expected, baseline in given
+        ]
+
+
+def _seed() -> int:
+    return int.from_bytes(os.urandom(6), "big")

@@ -1,0 +1,195 @@
+"""The smallest case that still fails: what an author gets back instead of thousands of numbers.
+
+Hypothesis proposes smaller shapes and simpler values, and the live candidate is asked each time. The verdict was made
+before: nothing here can change it. If nothing smaller fails, or the guest dies, the first counterexample stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import tempfile
+import time
+import unittest
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from forge.domain.evidence import Counterexample
+from forge.domain.verdict import ReasonCode
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.counterexample.program import written_out
+from forge.lab.finding import Failed
+from forge.lab.inputs.draw import draw
+from forge.lab.observed import Case, Observed
+
+if TYPE_CHECKING:
+    import torch
+    from hypothesis.strategies import SearchStrategy
+
+BUDGET_S = 5.0
+RESERVE_S = 1.0
+"""Of the verification's time this much is left alone."""
+REPLY_S = 2.0
+"""A smaller question that takes longer to answer isn't a better one."""
+EXAMPLES = 300
+SINGLE_CALL_GATES = frozenset({"signature", "numerics", "sizes", "scales", "specials", "exact"})
+"""Gates whose failing call is wrong by itself; elsewhere a sequence of calls is, or where its operands lay."""
+SHRINKABLE: frozenset[ReasonCode] = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE"})
+Style = Literal["zeros", "ones", "one nonzero", "small integers", "drawn"]
+"""How the values of a smaller case are made, from the simplest on; `drawn` is as in the first counterexample."""
+STYLES: tuple[Style, ...] = get_args(Style)
+
+
+class _OutOfTime(unittest.SkipTest):
+    """Ends Hypothesis's search at once: it lets this one exception through."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Smaller:
+    """A question that was answered wrongly."""
+
+    observed: Observed
+    failed: Failed
+    style: Style
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return _elements(self.observed.case.shape), STYLES.index(self.style)
+
+
+def shrink(probe: Probe, gate_name: str, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
+    """The same failure with the smallest counterexample found within the budget."""
+    case, first = failed.case, failed.counterexample
+    if case is None or first is None or gate_name not in SINGLE_CALL_GATES or failed.reason.code not in SHRINKABLE:
+        return failed
+    available_s = min(budget_s, probe.remaining_s - RESERVE_S)
+    if available_s <= 0:
+        return failed
+    search = _Search(probe, case, stop_s=time.monotonic() + available_s)
+    found = search.run()
+    if found is None:
+        return failed
+    smaller = _described(probe, found, first, case)
+    return dataclasses.replace(failed, counterexample=smaller)
+
+
+class _Search:
+    """One search for smaller failing questions; remembers the best one, whatever ends the search."""
+
+    def __init__(self, probe: Probe, case: Case, *, stop_s: float) -> None:
+        self._probe = probe
+        self._case = case
+        self._stop_s = stop_s
+        self._best: _Smaller | None = None
+        self._gone = False
+
+    def run(self) -> _Smaller | None:
+        """The best that was found and failed twice."""
+        from hypothesis import HealthCheck, Phase, find, settings
+        from hypothesis.configuration import set_hypothesis_home_dir
+        from hypothesis.errors import HypothesisException
+
+        self._probe.hurry(REPLY_S)
+        quiet = settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        with tempfile.TemporaryDirectory(prefix="forge-shrink-") as scratch:
+            set_hypothesis_home_dir(Path(scratch))  # it would leave a folder where the command was given
+            try:
+                find(_questions(self._case.shape), self._fails, settings=quiet, random=random.Random(0))  # noqa: S311
+            except (_OutOfTime, HypothesisException):
+                pass  # the best so far is as good as it gets
+            finally:
+                set_hypothesis_home_dir(None)
+        return self._confirmed()
+
+    def _fails(self, question: tuple[tuple[tuple[str, int], ...], Style]) -> bool:
+        if self._gone or time.monotonic() > self._stop_s:
+            raise _OutOfTime("no more questions")
+        shape, style = dict(question[0]), question[1]
+        found = self._ask(shape, style)
+        if found is not None and (self._best is None or found.size < self._best.size):
+            self._best = found
+        return found is not None
+
+    def _ask(self, shape: Mapping[str, int], style: Style) -> _Smaller | None:
+        observed = self._probe.call([_made(self._probe, self._case, shape, style)])
+        if isinstance(observed, Failed):
+            self._gone = observed.counterexample is None
+            return None
+        wrong = self._probe.judge(observed[0])[1]
+        return _Smaller(observed[0], wrong, style) if wrong is not None else None
+
+    def _confirmed(self) -> _Smaller | None:
+        best = self._best
+        if best is None or self._gone:
+            return None
+        return self._ask(best.observed.case.shape, best.style)
+
+
+def _questions(shape: Mapping[str, int]) -> SearchStrategy[tuple[tuple[tuple[str, int], ...], Style]]:
+    """Every shape up to the first one, which half of the draws along each axis are, so that something fails."""
+    from hypothesis import strategies as st
+
+    sizes = (
+        st.tuples(st.just(axis), st.integers(0, 2 * size).map(partial(_within, size)))
+        for axis, size in sorted(shape.items())
+    )
+    return st.tuples(st.tuples(*sizes), st.sampled_from(STYLES))
+
+
+def _within(size: int, drawn: int) -> int:
+    return min(max(drawn, min(1, size)), size)
+
+
+def _made(probe: Probe, case: Case, shape: Mapping[str, int], style: Style) -> Case:
+    """The question at another shape, with values of a style; everything else as it was."""
+    drawn = draw(probe.operation, shape, probe.dtype, case.kind, seed=case.seed)
+    if style == "drawn":
+        return dataclasses.replace(case, shape=dict(shape), inputs=drawn)
+    rows = probe.operation.row_axis
+    inputs = tuple(
+        _filled(spec.sizes(shape), style, is_weight=rows not in spec.axes).to(tensor.dtype)
+        if spec.follows_kind
+        else tensor
+        for spec, tensor in zip(probe.operation.inputs, drawn, strict=True)
+    )
+    return dataclasses.replace(case, shape=dict(shape), inputs=inputs, kind="constant")
+
+
+def _filled(sizes: tuple[int, ...], style: Style, *, is_weight: bool) -> torch.Tensor:
+    import torch
+
+    if style == "small integers":
+        counted = torch.arange(int(torch.Size(sizes).numel()), dtype=torch.float32).reshape(sizes)
+        return counted % 3 + 1 if is_weight else counted * 7 % 5 - 2
+    if is_weight or style == "ones":
+        return torch.ones(sizes)
+    values = torch.zeros(sizes)
+    if style == "one nonzero" and values.numel():
+        values.view(-1)[-1] = 1.0
+    return values
+
+
+def _described(probe: Probe, found: _Smaller, first: Counterexample, case: Case) -> Counterexample:
+    wrong = found.failed.counterexample
+    assert wrong is not None
+    smaller = written_out(probe, found.observed, wrong)
+    seed = case.seed if found.style == "drawn" else None
+    inputs = first.inputs if found.style == "drawn" else found.style
+    is_smaller = found.size < (_elements(case.shape), STYLES.index("drawn"))
+    changed = {"inputs": inputs, "seed": seed, "shrunk_from": first.shape if is_smaller else None}
+    return smaller.model_copy(update=changed)
+
+
+def _elements(shape: Mapping[str, int]) -> int:
+    product = 1
+    for size in shape.values():
+        product *= size
+    return product

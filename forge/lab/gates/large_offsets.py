@@ -1,0 +1,111 @@
+"""One call with an operand past 2^31 bytes, where a signed 32-bit offset runs over; judged at the rows that tell.
+
+Only where the memory is there: on a device, whose arena is made for it. The rows repeat a smaller draw.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+
+from forge.domain.operation import Operation
+from forge.domain.relation import RowsIndependent, RowsPermuted
+from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed
+from forge.lab.inputs.shape_budget import MOST_DRAWN, largest_row
+from forge.lab.observed import Case, Observed
+
+BOUNDARY_BYTES = 2**31
+ROWS_DRAWN = (1021, 127, 13)
+"""Prime, so that no row's number and the number of the row it repeats have a power of two in common; the first that
+is quickly drawn."""
+BEYOND_ROWS = 64
+HOST_COPIES = 4
+"""Of all operands: the arena, what was drawn, what is read back, and room."""
+
+
+def rows_stand_for_all(operation: Operation) -> bool:
+    """Whether a few rows of a call say what all of them would be: each stands alone, wherever it is."""
+    relations = operation.relations
+    return not operation.updates and RowsIndependent() in relations and RowsPermuted() in relations
+
+
+def ask(probe: Probe) -> str | Failed:
+    """Ask once, or say why not; the answer is in words."""
+    if probe.device == "cpu":
+        return "past 2^31 bytes not asked on a CPU (memory)"
+    if not rows_stand_for_all(probe.operation):
+        return "past 2^31 bytes not asked (a few rows can't stand for all)"
+    boundary = BOUNDARY_BYTES // max(_row_bytes(probe, spec) for spec in probe.operation.inputs)
+    shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
+    if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.operand_bytes(shape, probe.dtype)):
+        return "past 2^31 bytes not asked (memory)"
+    case = repeated(probe, shape, rows_drawn(probe.operation, shape))
+    observed = probe.call([case])
+    if isinstance(observed, Failed):
+        return observed
+    rows = shape[probe.operation.row_axis]
+    chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), rows - 2, rows - 1]
+    wrong = probe.judge(at_rows(probe, observed[0], chosen))[1]
+    if wrong is None:
+        return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
+    return _named(wrong, rows)
+
+
+def _named(wrong: Failed, rows: int) -> Failed:
+    """The failure as one of the whole call: nothing shows it at the few rows that were looked at."""
+    message = f"among {rows} rows, an operand past 2^31 bytes: {wrong.reason.message}"
+    reason = wrong.reason.model_copy(update={"message": message})
+    return dataclasses.replace(wrong, reason=reason, counterexample=None, case=None)
+
+
+def _row_bytes(probe: Probe, spec: TensorSpec) -> int:
+    """What one row adds to an operand; nothing where it has no rows."""
+    if probe.operation.row_axis not in spec.axes:
+        return 0
+    element_bytes = ITEMSIZE_BYTES[spec.element_type(probe.dtype)]
+    return math.prod((element_bytes, *spec.sizes({**probe.shape, probe.operation.row_axis: 1})))
+
+
+def rows_drawn(operation: Operation, shape: Mapping[str, int]) -> int:
+    """How many rows are drawn; the others repeat them."""
+    row = largest_row(operation, shape)
+    return next((count for count in ROWS_DRAWN if count * row <= MOST_DRAWN), ROWS_DRAWN[-1])
+
+
+def _host_has(size_bytes: int) -> bool:
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
+
+
+def repeated(probe: Probe, shape: dict[str, int], count: int) -> Case:
+    """A case of which so many rows are drawn, and the others repeat them."""
+    import torch
+
+    rows = probe.operation.row_axis
+    drawn = probe.case({**shape, rows: count})
+    index = torch.arange(shape[rows]) % count
+    inputs = tuple(
+        tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
+        for spec, tensor in zip(probe.operation.inputs, drawn.inputs, strict=True)
+    )
+    return dataclasses.replace(drawn, shape=shape, inputs=inputs)
+
+
+def at_rows(probe: Probe, observed: Observed, chosen: list[int]) -> Observed:
+    """The call as if it had been made of a few rows alone."""
+    import torch
+
+    operation, rows = probe.operation, probe.operation.row_axis
+    index = torch.tensor(chosen)
+    inputs, outputs = (
+        tuple(
+            tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
+            for spec, tensor in zip(specs, tensors, strict=True)
+        )
+        for specs, tensors in ((operation.inputs, observed.case.inputs), (operation.outputs, observed.outputs))
+    )
+    shape = {**observed.case.shape, rows: len(chosen)}
+    return Observed(dataclasses.replace(observed.case, shape=shape, inputs=inputs), outputs, observed.elapsed_ns)

@@ -1,0 +1,27 @@
+"""The version of the judge: a digest of all that decides a verdict."""
+
+from functools import cache
+from pathlib import Path
+
+from forge.domain.digest import Digest, canonical, digest_of, sha256
+from forge.domain.policy import Policy
+from forge.lab.gates import GATES
+
+_PACKAGE = Path(__file__).parent.parent
+_JUDGES = ("domain", "guest", "lab", "languages", "operations", "sandbox")
+"""Packages whose source decides a verdict."""
+
+
+def gates_sha256(policy: Policy) -> Digest:
+    """The version of the judge: the names of the gates in order, the source of all that judges, and the policy.
+
+    Whatever of it changes, what was judged before is judged anew.
+    """
+    names: list[object] = [gate.name for gate in GATES]
+    return digest_of({"gates": names, "sources": _sources_sha256(), "policy": digest_of(policy)})
+
+
+@cache
+def _sources_sha256() -> Digest:
+    files = sorted(path for folder in _JUDGES for path in (_PACKAGE / folder).rglob("*.py"))
+    return sha256(canonical({path.relative_to(_PACKAGE).as_posix(): sha256(path.read_bytes()) for path in files}))

@@ -1,0 +1,41 @@
+"""Has a candidate's guest list one call as a launch plan, and reads what it handed over."""
+
+import math
+
+from forge.domain.plan import NoPlan
+from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
+from forge.domain.verdict import Reason
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed
+from forge.lab.job import Job
+from forge.sandbox.plans import Bounds, Captured, PlanError, parse_plan
+from forge.sandbox.reply import Refused
+
+THRESHOLD = "one call, listed as launches on its own tensors"
+
+
+def capture(job: Job, probe: Probe) -> Captured | NoPlan | Failed:
+    """List one call at the public shape; the operands of the probe's last call there are in place."""
+    answer = probe.capture()
+    if isinstance(answer, Refused):
+        return Failed(reason=answer.reason, observed=answer.reason.message, threshold=THRESHOLD, log=answer.log)
+    try:
+        return parse_plan(answer, bounds(job))
+    except PlanError as error:
+        reason = Reason(code="TAMPERING", message=str(error)[:500])
+        return Failed(reason=reason, observed=reason.message, threshold=THRESHOLD)
+
+
+def bounds(job: Job) -> Bounds:
+    """What a plan's references may reach at the job's shape."""
+
+    def size_bytes(spec: TensorSpec) -> int:
+        return math.prod(spec.sizes(job.shape)) * ITEMSIZE_BYTES[spec.element_type(job.dtype)]
+
+    operation = job.operation
+    return Bounds(
+        inputs=tuple(map(size_bytes, operation.inputs)),
+        outputs=tuple(map(size_bytes, operation.returned)),
+        scalars=tuple(operation.scalars.values()),
+        arch=job.arch or "",
+    )

@@ -1,0 +1,141 @@
+"""The launch plan of a candidate in front of the judge: what will be timed must also be right.
+
+The plan is launched on inputs that the candidate's process never saw, of every kind; and on one question its answer
+must be the calls' own, bit for bit, unless those differ among themselves.
+"""
+
+from forge.domain.evidence import WorkloadErrors
+from forge.domain.operation import InputKind
+from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
+from forge.domain.policy import MeasuredBaseline
+from forge.domain.verdict import Reason
+from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
+from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.placement import Placement
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates.difference import equal
+from forge.lab.gates.scales import KINDS as SCALES
+from forge.lab.gates.specials import KINDS as SPECIALS
+from forge.lab.job import Job
+from forge.lab.launch_plan.capture import capture
+from forge.lab.launch_plan.launcher import artifact_files, launched
+from forge.lab.observed import Observed
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import ArtifactFile
+from forge.sandbox.stage import Stage
+
+TIMES = 3
+SEEN = Placement(return_inputs=True)
+"""Launches may write where no call did: the inputs come back and are compared."""
+THRESHOLD = "right without the candidate's host code, and the same as its calls"
+
+
+def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
+    """Capture, launch, compare; the files to keep are the plan and its device code, where there is one."""
+    limits = job.limits(job.policy.verify_limit_s)
+    with staged(job, files, {}) as stage, loaded(job, stage, limits) as probe:
+        if isinstance(probe, Failed):
+            return probe, ()
+        first = probe.check([probe.case(job.shape)])
+        if isinstance(first, Failed):
+            return first, ()
+        captured = capture(job, probe)
+        match captured:
+            case Failed():
+                return captured, ()
+            case NoPlan(kind=kind, detail=detail):
+                return Passed(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
+            case Captured():
+                unfit = _reference_unfit(job)
+                if unfit is not None:
+                    return Passed(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
+                with launched(job, captured, limits) as launcher:
+                    finding = launcher if isinstance(launcher, Failed) else _compare(probe, launcher, captured.plan)
+                return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
+
+
+def _reference_unfit(job: Job) -> str | None:
+    """Why a reference file's own calls can't be replayed, and so no plan be timed beside them; None if they can."""
+    if job.operation.own is None:
+        return None
+    unfit = (_unfit(_listed_baseline(job, kind), kind) for kind in job.baselines)
+    return next((why for why in unfit if why is not None), None)
+
+
+def _unfit(listed: Captured | NoPlan | Failed, kind: MeasuredBaseline) -> str | None:
+    match listed:
+        case Failed(reason=reason):
+            return f"{kind}: {reason.message}"
+        case NoPlan(kind="capture_failed", detail=detail):
+            return f"{kind}: {detail}"
+        case _:
+            return None
+
+
+def _listed_baseline(job: Job, kind: MeasuredBaseline) -> Captured | NoPlan | Failed:
+    stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
+    function = baseline_function(job, kind)
+    try:
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
+            if isinstance(probe, Failed):
+                return probe
+            called = probe.call([probe.case(probe.shape)])
+            return called if isinstance(called, Failed) else capture(job, probe)
+    finally:
+        stage.remove()
+
+
+def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
+    errors: list[WorkloadErrors] = []
+    for kind in _kinds(launcher):
+        checked = launcher.check([launcher.case(launcher.shape, kind)], placement=SEEN)
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    same = _same_bits(calls, launcher)
+    if isinstance(same, Failed):
+        return same
+    return Passed(
+        observed=f"{_described(plan)}; {len(errors)} kinds of values right; {same}",
+        threshold=THRESHOLD,
+        errors=tuple(errors),
+    )
+
+
+def _kinds(probe: Probe) -> tuple[InputKind, ...]:
+    if probe.operation.own is not None:
+        return ("normal", *probe.operation.own.contract.kinds)
+    specials = () if probe.operation.specials == "unspecified" else SPECIALS
+    return ("normal", "uniform", *SCALES, "integers", *specials)
+
+
+def _same_bits(calls: Probe, launcher: Probe) -> str | Failed:
+    """Whether one question has one answer, asked of the calls and of the launches several times."""
+    case = launcher.case(launcher.shape)
+    answers: list[list[Observed]] = []
+    for probe in (calls, launcher):
+        answers.append([])
+        for _ in range(TIMES):
+            answer = probe.call([case])
+            if isinstance(answer, Failed):
+                return answer
+            answers[-1].append(answer[0])
+    called, launch = answers
+    if any(equal(one, other) for one in called for other in launch):
+        return "the same bits as the calls"
+    if not all(equal(one, same[0]) for same in answers for one in same):
+        return "other bits than the calls, but these differ among themselves"
+    message = "the captured launches compute something else than the same function's calls"
+    return Failed(reason=Reason(code="TAMPERING", message=message), observed=message, threshold=THRESHOLD)
+
+
+def _described(plan: LaunchPlan) -> str:
+    kernels = sum(isinstance(step, KernelLaunch) for step in plan.steps)
+    others = len(plan.steps) - kernels
+    parts = [f"{kernels} kernel{'s' if kernels != 1 else ''}"]
+    if others:
+        parts.append(f"{others} fills and copies")
+    if plan.workspaces:
+        parts.append(f"{sum(plan.workspaces)} bytes of workspace")
+    return ", ".join(parts)

@@ -1,0 +1,194 @@
+"""Reads a candidate's sources without running them: do they parse, define the entry point, use the language?
+
+By syntax tree, never by text pattern. This explains and saves time; it is not the wall. What is only worth a look is
+listed (forge/lab/triage); refused is what the language's contract forbids outright, and a kernel that is provably
+never launched.
+"""
+
+import ast
+import io
+import tokenize
+import warnings
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from forge.domain.candidate import Metadata
+from forge.domain.source_finding import FindingKind, SourceFinding
+from forge.domain.task import LanguageName
+from forge.domain.verdict import Reason
+from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.sources.long_tokens import too_long
+from forge.lab.triage import triage
+from forge.lab.triage.cpp_tokens import tokens
+from forge.lab.triage.names import Names
+from forge.lab.triage.reach import is_jit
+from forge.lab.triage.walk import Function, children, walk
+
+_TEXT = {"cpp": "C++", "cuda": "CUDA"}
+_THRESHOLD = "parses, uses its language, and nothing that is forbidden"
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What reading the sources came to."""
+
+    finding: Finding
+    findings: tuple[SourceFinding, ...] = ()
+    """What a person should look at, whatever the answer."""
+
+
+def examine_sources(
+    kernel: str,
+    *,
+    metadata: Metadata,
+    language: LanguageName,
+    entry_point: str,
+    forbids: AbstractSet[FindingKind] = frozenset(),
+) -> Screening:
+    """Screen kernel.py; `forbids` are the kinds of findings that end it here."""
+    tree = parse_kernel(kernel)
+    if isinstance(tree, Failed):
+        return Screening(tree)
+    if entry_point not in _top_level_names(tree):
+        return Screening(
+            _failed(
+                "BAD_SUBMISSION",
+                f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json",
+            )
+        )
+    missing = _language_missing(tree, metadata, language)
+    if missing is not None:
+        return Screening(_failed("STATIC_POLICY", missing))
+    seen = triage(tree, kernel, metadata=metadata, language=language, entry_point=entry_point)
+    forbidden = next((one for one in seen.findings if one.kind in forbids), None)
+    if forbidden is not None:
+        return Screening(_forbidden(forbidden, language), seen.findings)
+    if language == "triton" and seen.launches_no_kernel:
+        message = f"{entry_point} launches no kernel: none of kernel.py's triton.jit functions can be reached from it"
+        return Screening(_failed("FALLBACK", message), seen.findings)
+    observed = f"{language}, entry point {entry_point}, {_count(seen.findings)} worth a look"
+    return Screening(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
+
+
+def parse_kernel(kernel: str) -> ast.Module | Failed:
+    """The syntax tree of kernel.py, or why there is none.
+
+    What Python runs must be what is read here: a first line may declare another encoding (PEP 263), in which a
+    comment has line ends that UTF-8 hasn't.
+    """
+    declared = _declared_encoding(kernel)
+    if declared != "utf-8":
+        return _failed("STATIC_POLICY", f"kernel.py says that its text is {declared!r}, expected 'utf-8': save it so")
+    if long := too_long(kernel):
+        return _failed("STATIC_POLICY", f"kernel.py, {long}")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # what the parser finds odd is the candidate's own affair
+            return ast.parse(kernel, filename="kernel.py")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
+        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
+
+
+def _declared_encoding(kernel: str) -> str:
+    try:
+        return tokenize.detect_encoding(io.BytesIO(kernel.encode(errors="surrogatepass")).readline)[0]
+    except SyntaxError as error:
+        return str(error)
+
+
+def _forbidden(found: SourceFinding, language: str) -> Failed:
+    place = f"{found.file}:{found.line}:{found.column}"
+    message = (
+        f"{place}: {found.untrusted_excerpt} ({found.kind}): {found.why}; a {language} candidate may not, take it out"
+    )
+    return Failed(
+        reason=Reason(code="STATIC_POLICY", message=message),
+        observed=f"{found.kind} at {place}",
+        threshold=_THRESHOLD,
+    )
+
+
+def _count(findings: tuple[SourceFinding, ...]) -> str:
+    places = sum(1 + one.further for one in findings)
+    return f"{places} place{'' if places == 1 else 's'}"
+
+
+def source_text(kernel: str, name: str) -> str | None:
+    """The text of the module-level string constant `name`; None if there is no such constant."""
+    tree = parse_kernel(kernel)  # how deep it may be nested depends on who calls
+    return _string_constant(tree, name) if isinstance(tree, ast.Module) else None
+
+
+def _string_constant(tree: ast.Module, name: str) -> str | None:
+    for node in tree.body:
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        named = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and named and isinstance(node.value, ast.Constant):
+            return node.value.value if isinstance(node.value.value, str) else None
+    return None
+
+
+def _top_level_names(tree: ast.Module) -> set[str]:
+    """Names that importing the module may bind, under conditions as well; loading it tells whether it did."""
+    names: set[str] = set()
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name)
+        stack += children(node)
+    return names
+
+
+def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
+    if language == "triton" and not _has_triton_kernel(tree):
+        return "a triton candidate needs a function decorated with triton.jit; kernel.py has none"
+    if language in ("cpp", "cuda"):
+        return _text_missing(tree, metadata, language)
+    return None
+
+
+def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
+    """What a language that is compiled from text lacks: the text, or the call that compiles it."""
+    if metadata.build is None:
+        called = {
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for node in walk(tree)
+            if isinstance(node, ast.Call)
+        }
+        if called & {"load_inline", "load"}:
+            return None
+        return (
+            f"a {language} candidate calls torch.utils.cpp_extension.load_inline, or names its {_TEXT[language]} "
+            f"text in metadata.json under {language}.source; kernel.py does neither"
+        )
+    text = _string_constant(tree, metadata.build.source)
+    if text is None:
+        return (
+            f"kernel.py has no module-level string constant {metadata.build.source!r}, named in metadata.json; "
+            f"write it as one literal, without +, f-string or method, for it is read without running the file"
+        )
+    if language == "cuda" and all(token.text != "__global__" for token in tokens(text)):
+        return f"a cuda candidate needs a __global__ function; {metadata.build.source} has none"
+    return None
+
+
+def _has_triton_kernel(tree: ast.Module) -> bool:
+    nodes = list(walk(tree))
+    names = Names(nodes)
+    decorators = (decorator for node in nodes if isinstance(node, Function) for decorator in node.decorator_list)
+    return any(is_jit(decorator, names) for decorator in decorators)
+
+
+def _failed(code: str, message: str) -> Failed:
+    reason = Reason.model_validate({"code": code, "message": message})
+    return Failed(reason=reason, observed=message, threshold=_THRESHOLD)

@@ -1,0 +1,1 @@
+"""The clocks, by the host's slope and by graph replay, with the processes, ceilings and statistics they need."""

@@ -1,0 +1,171 @@
+"""Measures the ceilings of a GPU in a process of its own: `python -m forge.lab.timing.calibrate [UUID]`, JSON out.
+
+Only our own code and the vendor's run in it. Every rate is the best of many replays of a CUDA graph, between CUDA
+events, on random data: zeros switch fewer transistors and run up to 15 % faster.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from forge.domain.device import Ceilings, Device
+from forge.errors import EnvironmentUnfit
+
+if TYPE_CHECKING:
+    import torch
+
+LARGE_BYTES = 2**30
+REPLAYS = 30
+EMPTY_NODES = 200
+PASSES = 50
+"""Through the cached buffers in one launch, so that the launch doesn't count."""
+CACHED_BLOCK = 4096
+SIDES = {"fp16": 8192, "bf16": 8192, "fp8": 8192, "tf32": 8192, "fp32": 4096}
+"""Element type -> side of the square matrices whose product is timed."""
+LIMIT_S = 120.0
+"""A first run imports torch from a cold disk; a warm one takes under 8 s."""
+
+
+def calibrate(device: Device) -> Ceilings:
+    """Measure a device in a process of its own, since this one keeps no CUDA context; raise EnvironmentUnfit."""
+    command = [sys.executable, "-m", "forge.lab.timing.calibrate", device.uuid]
+    hint = "let nothing else use the GPU and try again; forge doctor says what this machine lacks"
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as late:
+        raise EnvironmentUnfit(f"GPU {device.uuid!r} wasn't calibrated in {LIMIT_S:.0f} s", hint=hint) from late
+    if ended.returncode != 0:
+        said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise EnvironmentUnfit(
+            f"GPU {device.uuid!r} can't be calibrated; the last thing said: {said[:300]}", hint=hint
+        )
+    return Ceilings.model_validate_json(ended.stdout)
+
+
+def select(uuid: str | None) -> "torch.device":
+    """The device of that UUID among those that CUDA shows this process; the first one where none is named."""
+    import torch
+
+    for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+        if uuid is None or str(torch.cuda.get_device_properties(index).uuid) == uuid.removeprefix("GPU-"):
+            torch.cuda.set_device(index)
+            return torch.device("cuda", index)
+    raise EnvironmentUnfit(f"CUDA shows no GPU {uuid or 'at all'!r} to torch {torch.__version__}")
+
+
+def measure(device: "torch.device") -> Ceilings:
+    """Measure every ceiling of the device; under 8 s."""
+    import torch
+
+    facts = torch.cuda.get_device_properties(device)
+    free_bytes, _ = torch.cuda.mem_get_info(device)
+    x = torch.randn(min(LARGE_BYTES, free_bytes // 4) // 4096 * 1024, device=device)
+    copied, read, written, cached = _memory_rates(x, torch.empty_like(x), facts)
+    return Ceilings(
+        copy_bytes_per_s=copied,
+        read_bytes_per_s=read,
+        write_bytes_per_s=written,
+        cached_bytes_per_s=cached,
+        flop_per_s=_matrix_rates(device),
+        launch_ns=_launch_ns(device),
+        cache_bytes=facts.L2_cache_size,
+        multiprocessors=facts.multi_processor_count,
+    )
+
+
+# Any: torch's type of a device's properties has no public name
+def _memory_rates(x: "torch.Tensor", y: "torch.Tensor", facts: Any) -> tuple[float, float, float, float | None]:
+    """Bytes per second: copied, read, written, and copied within the cache; each by the fastest means known."""
+    import torch
+
+    total = torch.empty((), device=x.device)
+    copying_ns = min(_best_ns(lambda: y.copy_(x)), _best_ns(lambda: torch.add(x, 1.0, out=y)))
+    summing_ns = _best_ns(lambda: torch.sum(x, dim=0, out=total))
+    reading_ns = min(summing_ns, _best_ns(lambda: torch.amax(x, dim=0, out=total)))
+    writing_ns = _best_ns(lambda: y.fill_(1.5))
+    cached = _cached_bytes_per_s(x, y, facts.L2_cache_size, facts.multi_processor_count)
+    return 2 * x.nbytes / copying_ns * 1e9, x.nbytes / reading_ns * 1e9, y.nbytes / writing_ns * 1e9, cached
+
+
+def _best_ns(work: Callable[[], object], *, repeats: int = 4) -> float:
+    """Nanoseconds of one `work`: the least over replays of a graph that holds it `repeats` times."""
+    import torch
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # what a first call compiles, loads and allocates can't be captured
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(repeats):
+            work()
+    graph.replay()
+    best_ms = float("inf")
+    for _ in range(REPLAYS):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        best_ms = min(best_ms, start.elapsed_time(end))
+    return best_ms / repeats * 1e6
+
+
+def _cached_bytes_per_s(x: "torch.Tensor", y: "torch.Tensor", cache_bytes: int, multiprocessors: int) -> float | None:
+    """A copy within half of the cache, both buffers together; None where the device names no cache."""
+    from forge.lab.timing.ceiling_kernels import copy_again
+
+    words: int = min(cache_bytes // 4 // 4, x.numel()) // CACHED_BLOCK * CACHED_BLOCK
+    if words == 0:
+        return None
+    grid = (multiprocessors * 2,)
+    copying_ns = _best_ns(lambda: copy_again[grid](x, y, words, PASSES, CACHED_BLOCK, num_warps=8), repeats=1)
+    return 2.0 * words * 4 * PASSES / copying_ns * 1e9
+
+
+def _launch_ns(device: "torch.device") -> float:
+    import torch
+
+    from forge.lab.timing.ceiling_kernels import empty
+
+    x = torch.empty(1, device=device)
+    return _best_ns(lambda: empty[(1,)](x), repeats=EMPTY_NODES)
+
+
+def _matrix_rates(device: "torch.device") -> dict[str, float]:
+    """Element type -> flop/s of a product of square matrices; a type that this device or torch lacks is left out."""
+    rates: dict[str, float] = {}
+    for name, side in SIDES.items():
+        try:
+            taken_ns = _best_ns(_product(name, side, device), repeats=2)
+        except (RuntimeError, NotImplementedError):
+            continue
+        rates[name] = 2.0 * side**3 / taken_ns * 1e9
+    return rates
+
+
+def _product(name: str, side: int, device: "torch.device") -> Callable[[], object]:
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(name, torch.float32)
+    a, b = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
+    if name != "fp8":
+        out = torch.empty(side, side, device=device, dtype=dtype)
+        return lambda: torch.mm(a, b, out=out)
+    one = torch.ones((), device=device)
+    a8, b8 = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn).t()
+    return lambda: torch._scaled_mm(a8, b8, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def main() -> int:
+    """Measure and print."""
+    sys.stdout.write(measure(select(sys.argv[1] if len(sys.argv) > 1 else None)).model_dump_json() + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The guests of one measurement on a GPU: a launcher for the plan, one process for the baselines, one for control.
+
+All of them are ours and stand behind the wall. The processes of every pair are started at once, since starting costs
+seconds; they are timed one pair after the other, and only one of them computes at a time.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from forge.domain.policy import CONTROL_KIND
+from forge.errors import EnvironmentUnfit
+from forge.lab.baselines import (
+    COMPILED,
+    baseline_function,
+    baseline_program,
+    compiled_copy,
+    compiled_folder,
+    compiled_for,
+)
+from forge.lab.calls.load import DEVICE_SETS_AT_ONCE, arena_bytes
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.trusted import trusted_program
+from forge.lab.finding import Failed
+from forge.lab.job import Job, Progress
+from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
+from forge.lab.parallel import each
+from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, PROMOTED
+from forge.sandbox.arena import Arena
+from forge.sandbox.limits import Limits
+from forge.sandbox.plans import Captured
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+
+ROTATION_BYTES = 128 * 2**20
+"""All sets together: more than twice the last-level cache of an H100 or H200 (50 MiB), and more than any in the table
+(96 MiB)."""
+LONG_SETS, LONG_BYTES = 128, 2**30
+"""More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
+MOST_SETS, FEWEST_SETS = 512, DEVICE_SETS_AT_ONCE
+"""Calls in one window."""
+WHOLE_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class DeviceSide:
+    """One function of one guest."""
+
+    probe: Probe
+    function: int
+    candidates: bool = False
+    """Whether a failure is the candidate's."""
+
+
+@dataclass(frozen=True)
+class DeviceGuests:
+    """The sides of one process pair, in order."""
+
+    sides: Mapping[str, DeviceSide]
+    stacks: tuple[ExitStack, ...]
+    """Each ends one of them."""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """Each guest once."""
+        return tuple({id(side.probe): side.probe for side in self.sides.values()}.values())
+
+    @property
+    def set_bytes(self) -> int:
+        """Inputs and outputs of one call."""
+        probe = self.sides[CANDIDATE].probe
+        inputs, outputs = probe.forms(probe.shape)
+        return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
+
+
+def sets_in_turn(set_bytes: int) -> int:
+    """How many sets are used in turn, so that no cache holds one until it comes again."""
+    size = max(1, set_bytes)
+    long_enough = min(LONG_SETS, LONG_BYTES // size)
+    return max(FEWEST_SETS, min(MOST_SETS, max(-(-ROTATION_BYTES // size), long_enough)))
+
+
+@contextmanager
+def open_device_guests(
+    job: Job, captured: Captured, promoted: Captured | None, *, progress: Progress
+) -> Iterator[Iterator[DeviceGuests]]:
+    """Start everything, and give one process pair after the other; leave nothing behind."""
+    with ExitStack() as stack:
+        factory = _Factory(job, captured, promoted, stack)
+        progress("baselines")
+        factory.compile_baselines()
+        progress("launchers")
+        count = job.policy.process_pairs
+        with ThreadPoolExecutor(4 * count) as pool:
+            pairs = list(pool.map(lambda _: factory.pair(), range(count)))
+        yield _one_after_another(pairs)
+
+
+def _one_after_another(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
+    """Each pair for as long as it is timed: then its processes and their memory go, before another is."""
+    for guests in pairs:
+        yield guests
+        each(ExitStack.close, guests.stacks, few=1)
+
+
+class _Factory:
+    """Stages made once, and the fresh guests started on them."""
+
+    def __init__(self, job: Job, captured: Captured, promoted: Captured | None, stack: ExitStack) -> None:
+        self._job = job
+        self._stack = stack
+        self._candidate = self._stage(_launcher(job, captured))
+        self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
+        self._baseline = self._stage(baseline_program(job, compiled_folder(job)))
+
+    def compile_baselines(self) -> None:
+        """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
+        job = self._job
+        if compiled_for(job) in COMPILED:
+            return
+        with ExitStack() as stack:
+            functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
+            _trusted(self._open(stack, self._baseline, functions), "a baseline")
+        COMPILED.add(compiled_for(job))
+
+    def pair(self) -> DeviceGuests:
+        """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
+        job = self._job
+        wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
+            (CANDIDATE, self._candidate, (LAUNCH,)),
+            ("a baseline", self._compiled(), tuple(baseline_function(job, kind) for kind in job.baselines)),
+            ("the control", self._compiled(), (baseline_function(job, CONTROL_KIND),)),
+        ]
+        if self._promoted is not None:
+            wanted.append((PROMOTED, self._promoted, (LAUNCH,)))
+        stacks = tuple(self._stack.enter_context(ExitStack()) for _ in wanted)
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            opened = [
+                pool.submit(self._open, own, stage, functions)
+                for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
+            ]
+        probes = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
+        sides = {CANDIDATE: DeviceSide(probes[0], 0, candidates=True)}
+        sides |= {kind: DeviceSide(probes[1], place) for place, kind in enumerate(job.baselines)}
+        sides[CONTROL] = DeviceSide(probes[2], 0)
+        if self._promoted is not None:
+            sides[PROMOTED] = DeviceSide(probes[3], 0)
+        return DeviceGuests(sides, stacks)
+
+    def _compiled(self) -> Stage:
+        """A stage with its own copy of what was compiled."""
+        return self._stage(baseline_program(self._job, self._stack.enter_context(compiled_copy(self._job))))
+
+    def _stage(self, program: Program) -> Stage:
+        stage = Stage(program, self._job.isolation)
+        self._stack.callback(stage.remove)
+        return stage
+
+    def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> Probe | Failed:
+        job = self._job
+        arena = Arena(arena_bytes(job))
+        stack.callback(arena.close)
+        limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
+        session = stack.enter_context(
+            Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
+        )
+        loaded = session.load(functions)
+        if isinstance(loaded, Refused):
+            reason = loaded.reason
+            return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
+        probe = Probe(
+            session,
+            arena,
+            operation=job.operation,
+            shape=job.shape,
+            held_out=(),
+            dtype=job.dtype,
+            policy=job.policy,
+            entry=functions[0].entry_point,
+            device="cuda",
+        )
+        for index in range(len(functions)):
+            called = probe.call([probe.case(probe.shape)], function=index)
+            if isinstance(called, Failed):
+                return called
+        return probe
+
+
+def _launcher(job: Job, captured: Captured) -> Program:
+    return trusted_program(job, launcher_files(job, captured))
+
+
+def _trusted(opened: Probe | Failed, side: str) -> Probe:
+    if isinstance(opened, Failed):
+        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
+    return opened

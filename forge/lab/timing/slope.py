@@ -1,0 +1,368 @@
+"""The host's clock on a guest's work: paired and interleaved, over fresh processes.
+
+A side's time per call is (t - T) / k. t is the host's time for k calls. T is the median of what the empty guest takes
+for a release without calls: the cost of the path. Nothing is subtracted that a candidate could lengthen. The order of
+sides is drawn anew for each round. Every side is asked the same questions, and all answers of a candidate are judged.
+
+On a processor the calls of a release are a chain: each call's outputs say which set comes next, so that no call can
+be made before the one before it is done. Many more sets lie in memory than are asked: answering all of them at once
+costs more than answering those that come. Some releases, which don't count, have the values that gates ask: a guest
+can't tell them from others, so a kernel that is right on normal values alone is found where it is timed.
+
+On a device copies would be most of a single call. There one release goes through all sets, many times, between one
+copying in and one copying out, and the empty guest copies as well. What is judged is each set's last call, and a
+kernel may remember what it saw a cycle before: no default policy promotes by such times.
+"""
+
+import math
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from forge.domain.operation import InputKind
+from forge.domain.policy import CONTROL_KIND
+from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
+from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.finding import Failed
+from forge.lab.gates import scales, specials
+from forge.lab.job import Job, Progress, Rival
+from forge.lab.observed import Case, moved_on
+from forge.lab.timing.cpu_processes import (
+    CANDIDATE,
+    CONTROL,
+    HARNESS,
+    PROMOTED,
+    GuestSet,
+    RivalFailedError,
+    open_guests,
+)
+from forge.lab.timing.gpu_processes import ROTATION_BYTES
+from forge.sandbox.reply import ArtifactFile
+
+WORK_NS = 5_000_000
+"""Nanoseconds of the baseline's work in a release, to stand out of the path, which varies by some microseconds."""
+FEWEST_ASKED, MOST_ASKED = 8, 48
+"""Calls of one release, where the arena has room for them."""
+SHOWN_BYTES = 128 * 2**20
+"""Memory of all sets that lie beside each other: the host writes all of it in each round, for each side."""
+LARGE_SET_BYTES = 2**18
+"""Bytes of one call's operands from which on most of a call is work, and little is saved by making many at once."""
+SHOWN_FOR_EACH, SHOWN_FOR_EACH_LARGE = 8, 2
+"""Sets that lie there for each one that is asked: so many times the work has a kernel that answers all at once."""
+HARD_SHARE = 0.25
+"""Share of rounds with one more release that doesn't count, in which half of the values are those that gates ask."""
+RETAINED = 4
+"""Outputs that are kept at once, of a candidate that has been timed: one buffer for all calls shows in two."""
+WARM_UP_ROUNDS = 2
+LONGEST = 4
+"""Times the policy's rounds, at most, where the control isn't calm."""
+CALM = 0.02
+"""Standard error of a pair's median log ratio of the baseline to itself. Five such pairs are known within 2.5 %."""
+MEDIANS_ERROR = math.sqrt(math.pi / 2)
+"""Ratio of a median's standard error to a mean's, for normal noise."""
+DEVICE_WORK_NS = 50_000_000
+"""Nanoseconds of work in a release on a device, to stand out of its copies, which vary by a millisecond."""
+FEW_CYCLES = 2
+"""Cycles of the shorter of two releases that tell roughly how long a call takes on a device."""
+MOST_CYCLES = 20_000
+MOST_SETS_ON_DEVICE = 48
+FEWEST_SETS = 3
+OUT_OF_ROOM = frozenset({"TIMEOUT", "OUT_OF_MEMORY"})
+"""Reasons that a busy machine may have: a promoted kernel that ends so is no worse for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One attempt's raw samples: per process pair, per round, per side, the nanoseconds of all calls together."""
+
+    calls: int
+    pairs: tuple[tuple[Mapping[str, float], ...], ...]
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What was measured."""
+        return tuple(sorted(self.pairs[0][0]))
+
+    def per_call_ns(self, side: str) -> list[list[float]]:
+        """A side's time per call, by pair and round; of the empty guest, what one turn costs."""
+        return [[work_ns / self.calls for work_ns in _work_ns(rounds, side)] for rounds in self.pairs]
+
+
+def _work_ns(rounds: Sequence[Mapping[str, float]], side: str) -> list[float]:
+    """What a side's releases took beyond the empty guest's median, by round."""
+    empty = [] if side == HARNESS else [measured[HARNESS] for measured in rounds if HARNESS in measured]
+    path_ns = statistics.median(empty) if empty else 0.0
+    return [measured[side] - path_ns for measured in rounds]
+
+
+def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
+    """Whether a pair's control is known well. The candidate's times have no say in when measuring ends."""
+    baseline, control = _work_ns(rounds, CONTROL_KIND), _work_ns(rounds, CONTROL)
+    if min(*baseline, *control) <= 0:
+        return False
+    ratios = [math.log(one / other) for one, other in zip(baseline, control, strict=True)]
+    return MEDIANS_ERROR * statistics.stdev(ratios) / math.sqrt(len(ratios)) <= CALM
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a release has: how many sets lie there, how many are asked, and how often all are gone through."""
+
+    shown: int
+    asked: int
+    cycles: int = 0
+    """Cycles over all sets at once; 0 where they are a chain."""
+
+    @property
+    def calls(self) -> int:
+        """All together."""
+        return self.asked * max(1, self.cycles)
+
+
+@dataclass
+class _Pair:
+    """One fresh set of guests being measured."""
+
+    guests: GuestSet
+    planned: Planned
+    rng: random.Random
+    rounds: list[dict[str, float]] = field(default_factory=list)
+    wrong_rival: Failed | None = None
+    """What the promoted kernel answered wrongly, if it did."""
+
+    def warm_up(self) -> Failed | None:
+        """Run every side a few times; its outputs are judged like all others."""
+        for _ in range(WARM_UP_ROUNDS):
+            measured = self.round()
+            if isinstance(measured, Failed):
+                return measured
+        self.rounds.clear()
+        return None
+
+    def ask_for_kept_outputs(self) -> Failed | None:
+        """Whether the candidate still hands out memory of its own for each call, now that it has been timed."""
+        candidate = self.guests.probe(CANDIDATE)
+        cases = [candidate.case(candidate.shape) for _ in range(min(RETAINED, self.planned.shown))]
+        observed = candidate.call(cases, retain=True)
+        return observed if isinstance(observed, Failed) else candidate.first_wrong(observed)
+
+    def round(self) -> dict[str, float] | Failed:
+        """Measure every side once on the same fresh inputs, in random order."""
+        candidate = self.guests.probe(CANDIDATE)
+        if not self.planned.cycles and (not self.rounds or self.rng.random() < HARD_SHARE):
+            wrong = self._ask_hard_values(candidate)
+            if wrong is not None:
+                return wrong
+        cases = questions(candidate, self.planned, self.rng)
+        sides, first = list(self.guests.sides), self.rng.randrange(len(cases))
+        self.rng.shuffle(sides)
+        measured: dict[str, float] = {}
+        for side in sides:
+            elapsed_ns = self._release(side, cases, first)
+            if isinstance(elapsed_ns, Failed):
+                return elapsed_ns
+            measured[side] = elapsed_ns
+        self.rounds.append({side: measured[side] for side in self.guests.sides})
+        return measured
+
+    def _ask_hard_values(self, candidate: Probe) -> Failed | None:
+        """A release like those that count, whose time doesn't, of each side that is judged."""
+        cases = questions(candidate, self.planned, self.rng, hard=hard_kinds(candidate))
+        first = self.rng.randrange(len(cases))
+        for side in set(self.guests.sides) & {CANDIDATE, PROMOTED}:
+            answered = self._release(side, cases, first)
+            if isinstance(answered, Failed):
+                return answered
+        return None
+
+    def _release(self, side: str, cases: Sequence[Case], first: int) -> int | Failed:
+        probe, function = self.guests.probe(side), self.guests.function(side)
+        if self.planned.cycles:
+            observed = probe.call(cases, function=function, cycles=self.planned.cycles)
+        else:
+            observed = probe.chain(cases, first=first, count=self.planned.asked, function=function)
+        judged = side in (CANDIDATE, PROMOTED)
+        failed = observed if isinstance(observed, Failed) else probe.first_wrong(observed) if judged else None
+        if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
+            raise RivalFailedError(failed)
+        if failed is not None and side != CANDIDATE:
+            raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {failed.reason.message}")
+        if failed is not None:
+            return failed
+        assert not isinstance(observed, Failed), "taken as failed above"
+        return observed[0].elapsed_ns
+
+
+def questions(probe: Probe, planned: Planned, rng: random.Random, *, hard: Sequence[InputKind] = ()) -> list[Case]:
+    """Fresh cases at the public shape, one for each set; with `hard` kinds, half of those that are drawn have one.
+
+    Drawing is slow, so most sets are others with their contents moved on: they are other questions all the same.
+    """
+    kinds: list[InputKind] = ["normal"] * max(2, planned.asked // 2)
+    kinds += [rng.choice(hard) for _ in kinds] if hard else kinds
+    drawn = [probe.case(probe.shape, kind) for kind in kinds[: planned.shown]]
+    usual = [case for case in drawn if case.kind == "normal"]
+    moved = [
+        moved_on(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), probe.operation.still)
+        for _ in range(0 if hard else planned.shown - len(drawn))
+    ]
+    cases = [*drawn, *moved, *_again(drawn, planned.shown - len(drawn) - len(moved), rng)]
+    rng.shuffle(cases)
+    return cases
+
+
+def _again(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
+    """Copies: hard values are rare in rows, and moving them on would change what their kind says of them."""
+    return [rng.choice(drawn) for _ in range(count)]
+
+
+def hard_kinds(probe: Probe) -> tuple[InputKind, ...]:
+    """Values that gates ask of the operation at the public shape."""
+    if probe.operation.own is not None:
+        return probe.operation.own.contract.kinds
+    special = specials.kinds_of(probe)
+    if probe.shape[probe.operation.reduced_axis] == 1:
+        special = tuple(kind for kind in special if kind != "special_weights")
+    return (*scales.KINDS, *special)
+
+
+def measure(
+    job: Job,
+    artifact: tuple[ArtifactFile, ...],
+    rival: Rival | None = None,
+    *,
+    rng: random.Random,
+    progress: Progress,
+) -> Attempt | Failed:
+    """Time the candidate and its baselines over fresh process pairs.
+
+    The policy's limit is on the candidate's own calls. A promoted kernel that answers wrongly is left out, and
+    measuring begins anew. Raise EnvironmentUnfit if another baseline fails.
+    """
+    try:
+        return _measure(job, artifact, rival, rng=rng, progress=progress)
+    except RivalFailedError as wrong:
+        progress(f"the promoted kernel is left out, for it failed while it was timed: {wrong}")
+        return _measure(job, artifact, None, rng=rng, progress=progress)
+
+
+def _measure(
+    job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None, *, rng: random.Random, progress: Progress
+) -> Attempt | Failed:
+    pairs: list[tuple[Mapping[str, float], ...]] = []
+    planned: Planned | None = None
+    spent_ns = 0.0
+    progress("baselines")
+    with open_guests(job, artifact, rival) as factory:
+        factory.compile_baselines()
+        for number in range(job.policy.process_pairs):
+            progress(f"process pair {number + 1} of {job.policy.process_pairs}")
+            guests = factory.fresh()
+            if isinstance(guests, Failed):
+                return guests
+            with guests:
+                if planned is None:
+                    drawn = _plan(guests) if job.device == "cpu" else _plan_cycles(guests)
+                    if isinstance(drawn, Failed):
+                        return drawn
+                    planned = drawn
+                rounds = _measure_pair(_Pair(guests, planned, rng), job.policy.rounds)
+            if isinstance(rounds, Failed):
+                return rounds
+            pairs.append(rounds)
+            spent_ns += sum(one[CANDIDATE] for one in rounds)
+            if spent_ns > job.policy.benchmark_limit_s * 1e9:
+                return _too_long(job)
+    assert planned is not None, "a policy has at least two process pairs"
+    return Attempt(calls=planned.calls, pairs=tuple(pairs))
+
+
+def _too_long(job: Job) -> Failed:
+    message = f"the candidate's calls took longer than {job.policy.benchmark_limit_s:g} s in all"
+    return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
+
+
+def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, float], ...] | Failed:
+    """`rounds` rounds, and more where the control is noisy: a round takes a fraction of starting its processes."""
+    failed = pair.warm_up()
+    while failed is None and (
+        len(pair.rounds) < rounds or (len(pair.rounds) < LONGEST * rounds and not calm(pair.rounds))
+    ):
+        measured = pair.round()
+        failed = measured if isinstance(measured, Failed) else None
+    failed = failed or pair.ask_for_kept_outputs()
+    return failed if failed is not None else tuple(pair.rounds)
+
+
+def _plan(guests: GuestSet) -> Planned:
+    """How many sets lie in memory, and how many are asked: enough work for the clock, within the arena.
+
+    What a call takes is asked of the baseline alone: a candidate has no say in how it is timed.
+    """
+    probe, function = guests.probe(CONTROL_KIND), guests.function(CONTROL_KIND)
+    inputs, outputs = probe.forms(probe.shape)
+    set_bytes = sum(form.span_bytes for form in (*inputs, *outputs))
+    for_each = SHOWN_FOR_EACH if set_bytes < LARGE_SET_BYTES else SHOWN_FOR_EACH_LARGE
+    most = for_each * MOST_ASKED
+    while most > FEWEST_SETS and not (probe.fits(probe.shape, most) and most * set_bytes <= SHOWN_BYTES):
+        most -= 1
+    rough = _rough_chain_ns(probe, function, max(FEWEST_SETS, min(most, FEWEST_ASKED)))
+    asked = max(FEWEST_ASKED, min(MOST_ASKED, int(WORK_NS / rough)))
+    shown = max(FEWEST_SETS, min(most, asked * for_each))
+    return Planned(shown=shown, asked=max(2, min(asked, shown // for_each)))
+
+
+def _rough_chain_ns(probe: Probe, function: int, count: int) -> float:
+    """Roughly what a call of a trusted side takes, its share of the path included."""
+    cases = [probe.case(probe.shape) for _ in range(count)]
+    best = math.inf
+    for _ in range(3):
+        observed = probe.chain(cases, first=0, count=count, function=function)
+        if isinstance(observed, Failed):
+            raise EnvironmentUnfit(f"the baseline failed while it was timed: {observed.reason.message}")
+        best = min(best, observed[0].elapsed_ns / count)
+    return best
+
+
+def _plan_cycles(guests: GuestSet) -> Planned | Failed:
+    """How many cycles over the same sets: enough work to stand out of the copies."""
+    probe = guests.probe(CANDIDATE)
+    inputs, outputs = probe.forms(probe.shape)
+    set_bytes = sum(form.at(0).size_bytes for form in (*inputs, *outputs))
+    sets = max(2, min(MOST_SETS_ON_DEVICE, -(-ROTATION_BYTES // max(1, set_bytes))))
+    while sets > FEWEST_SETS and not probe.fits(probe.shape, sets):
+        sets -= 1
+    fastest_ns = _fastest_ns(guests, sets)
+    if isinstance(fastest_ns, Failed):
+        return fastest_ns
+    cycles = min(MOST_CYCLES, int(DEVICE_WORK_NS / (fastest_ns * sets)) + 2)
+    return Planned(shown=sets, asked=sets, cycles=cycles)
+
+
+def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
+    """Roughly the time per call of the fastest side, at least 1."""
+    times = []
+    for side, guest in guests.pairs():
+        rough_ns = _rough_ns(guest, guests.function(side), sets)
+        if isinstance(rough_ns, Failed):
+            if side != CANDIDATE:
+                raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {rough_ns.reason.message}")
+            return rough_ns
+        times.append(rough_ns)
+    return max(1.0, min(times))
+
+
+def _rough_ns(probe: Probe, function: int, sets: int) -> float | Failed:
+    """The difference between two numbers of cycles, over its calls."""
+    cases = [probe.case(probe.shape) for _ in range(sets)]
+    best = dict.fromkeys((FEW_CYCLES, 5 * FEW_CYCLES), 1e18)
+    for _ in range(3):
+        for cycles in best:
+            observed = probe.call(cases, function=function, cycles=cycles)
+            if isinstance(observed, Failed):
+                return observed
+            best[cycles] = min(best[cycles], float(observed[0].elapsed_ns))
+    few, more = best
+    return (best[more] - best[few]) / (sets * (more - few))

@@ -1,0 +1,106 @@
+"""The audit's view of one row: what its columns may hold, and the hash that its envelope gives.
+
+What a row must look like is written down here a second time, apart from the writer, and twice over: a quick form
+for plain text, which is nearly every row, and one by the standard library's JSON for whatever isn't plain.
+"""
+
+import hashlib
+import json
+from binascii import hexlify
+from collections.abc import Iterator
+
+from forge.ledger.audit.report import Problem
+
+COLUMNS = (
+    "seq",
+    "event_id",
+    "stream",
+    "stream_version",
+    "type",
+    "schema_version",
+    "recorded_at",
+    "actor",
+    "correlation_id",
+    "causation_id",
+    "idempotency_key",
+    "payload",
+    "payload_sha256",
+    "prev_hash",
+    "event_hash",
+)
+AuditedRow = tuple[object, ...]
+"""The values of COLUMNS, text as bytes."""
+_ENVELOPE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_DIGESTS = frozenset({"payload_sha256", "prev_hash", "event_hash"})
+_NUMBERS = ("stream_version", "schema_version")
+_TEXTS = frozenset(COLUMNS) - _DIGESTS - {"seq", *_NUMBERS, "payload"}
+_STORED_AS_BYTES = tuple(sorted(_TEXTS | _DIGESTS | {"payload"}))
+_PLAIN_TEXT = bytes(code if 0x20 <= code < 0x80 and code not in b'"\\' else 0x20 for code in range(256))
+"""Leaves plain text as it is: ASCII without what JSON shows otherwise (RFC 8259, section 7)."""
+_PLAIN = (
+    b'\x00{"actor":"%b","causation_id":%b,"correlation_id":"%b","event_id":"%b","idempotency_key":%b,'
+    b'"payload_sha256":"%b","prev_hash":"%b","recorded_at":"%b","schema_version":%d,"seq":%d,"stream":"%b",'
+    b'"stream_version":%d,"type":"%b"}'
+)
+
+
+def quick_hash(row: AuditedRow) -> bytes | None:
+    """The hash of a row whose text is plain; None says that a closer look is due."""
+    seq, event_id, stream, version, kind, schema, at, actor, correlation, cause, key, _, payload, prev, _ = row
+    if not type(seq) is type(version) is type(schema) is int:
+        return None
+    try:
+        # type: ignore, four times: whatever isn't bytes raises
+        joined = b"".join((event_id, stream, kind, at, actor, correlation, cause or b"", key or b""))  # type: ignore[arg-type]
+        if joined.translate(_PLAIN_TEXT) != joined:
+            return None
+        shown_cause = b"null" if cause is None else b'"%b"' % cause  # type: ignore[str-format]
+        shown_key = b"null" if key is None else b'"%b"' % key  # type: ignore[str-format]
+        digests = hexlify(payload), hexlify(prev)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    columns = (actor, shown_cause, correlation, event_id, shown_key, *digests, at, schema, seq, stream, version, kind)
+    return hashlib.sha256(_PLAIN % columns).digest()
+
+
+def malformed(seq: int, row: dict[str, object]) -> Iterator[Problem]:
+    """A value that no writer of ours could have stored."""
+    for name in _NUMBERS:
+        if not isinstance(row[name], int):
+            yield Problem(seq, name, "a whole number", repr(row[name])[:200])
+    for name in _STORED_AS_BYTES:
+        value = row[name]
+        if value is None and name in ("causation_id", "idempotency_key"):
+            continue
+        if not isinstance(value, bytes) or (name in _DIGESTS and len(value) != hashlib.sha256().digest_size):
+            yield Problem(seq, name, "32 bytes" if name in _DIGESTS else "text", repr(value)[:200])
+        elif name in _TEXTS and _undecodable(value):
+            yield Problem(seq, name, "UTF-8", repr(value)[:200])
+
+
+def _undecodable(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def derived_hash(row: dict[str, object]) -> str:
+    """SHA-256 over 0x00 and the canonical JSON of every column but the payload and the hash itself."""
+    columns = {
+        name: hex_of(value) if name in _DIGESTS else text_of(value) if name in _TEXTS else value
+        for name, value in row.items()
+        if name not in ("payload", "event_hash")
+    }
+    return hashlib.sha256(b"\x00" + _ENVELOPE.encode(columns).encode()).hexdigest()
+
+
+def hex_of(value: object) -> str:
+    """A digest in hex; anything else as Python shows it."""
+    return value.hex() if isinstance(value, bytes) else repr(value)
+
+
+def text_of(value: object) -> str | None:
+    """A column's text; None for what is none."""
+    return value.decode() if isinstance(value, bytes) else None

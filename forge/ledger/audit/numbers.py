@@ -1,0 +1,260 @@
+"""The audit's third part: every number that events state is worked out again from the raw samples they name.
+
+What a missing or damaged blob means is `audit_evidence`'s to say; here an event whose samples aren't there is passed
+over. A floor is taken as recorded: it follows from no sample.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.report import Problem
+from forge.ledger.audit.rule import baseline_used, denied, gate_texts, over, reason_against, shown
+from forge.ledger.audit.samples import Document, first_and_confirmation, summary, workload
+
+_BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
+_NAMED = (*_BENCHMARKS, "CandidateVerified")
+"""Types of events that later ones name by their place."""
+_STATING = (
+    *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", *_BENCHMARKS, "BenchmarkInvalidated"),
+    *("CandidateVerified", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "ClaimRecorded", "ClaimAssessed"),
+    *("ExperimentClosed", "RunSealed"),
+)
+"""Types of events that state a number, or that one is read with."""
+_MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a document of another form ends in."""
+
+Row = tuple[int, bytes, bytes]
+"""Place, type and payload."""
+
+
+def number_problems(connection: sqlite3.Connection, runs: Path) -> list[Problem]:
+    """What this ledger's events, and those of ledgers imported into it, state otherwise than their samples."""
+    wanted = f"type IN ({', '.join(repr(name) for name in _STATING)})"
+    own = connection.execute(f"SELECT seq, type, payload FROM event WHERE {wanted} ORDER BY seq")  # noqa: S608
+    found = list(Numbers(runs).problems(own))
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'foreign_event'").fetchone():
+        return found
+    for (ledger_id,) in connection.execute("SELECT DISTINCT ledger_id FROM foreign_event").fetchall():
+        query = f"SELECT seq, type, payload FROM foreign_event WHERE ledger_id = ? AND {wanted} ORDER BY seq"  # noqa: S608
+        for problem in Numbers(runs, run_folders=False).problems(connection.execute(query, (ledger_id,))):
+            what = f"event {problem.seq} of {ledger_id.decode()}: {problem.what}"
+            found.append(Problem(None, what, problem.expected, problem.found))
+    return found
+
+
+class Numbers:
+    """One pass over the events of a ledger that state numbers, in order."""
+
+    def __init__(self, runs: Path, *, run_folders: bool = True) -> None:
+        self._runs = runs
+        self._run_folders = run_folders
+        self._events: dict[int, tuple[str, Document]] = {}
+        self._tasks: dict[str, Document] = {}
+        self._machines: dict[str, str] = {}
+        """Environment -> what its times may be compared under."""
+        self._claims: dict[str, Document] = {}
+        self._baselines: dict[str, list[tuple[int, Document]]] = {}
+        """Run -> baselines recorded since its last benchmark."""
+        self._failed: dict[str, tuple[Document, Document]] = {}
+        """Run -> its last undecided benchmark and the samples so far."""
+        self._samples: dict[str, str] = {}
+        """Run -> the digest of its newest samples."""
+        self._moved: set[str] = set()
+        """Runs whose family got another kernel since their last benchmark."""
+        self._invalid: set[int] = set()
+
+    def problems(self, rows: Iterable[Row]) -> Iterator[Problem]:
+        """Each field that differs from what its samples give."""
+        for seq, kind, payload in rows:
+            try:
+                document = json.loads(payload)
+                found = list(self._of_event(seq, kind.decode(), document))
+            except _MALFORMED as error:
+                yield Problem(seq, "numbers", "a payload and samples of a known form", repr(error)[:200])
+                continue
+            if kind.decode() in _NAMED:
+                self._events[seq] = kind.decode(), document
+            yield from (Problem(at, *difference) for at, difference in found)
+
+    def _of_event(self, seq: int, kind: str, event: Document) -> Iterator[tuple[int, Difference]]:
+        if kind in _BENCHMARKS:
+            yield from self._of_benchmark(seq, event)
+            return
+        yield from ((seq, one) for one in self._of_statement(kind, event))
+        self._remember(seq, kind, event)
+
+    def _remember(self, seq: int, kind: str, event: Document) -> None:
+        """What later numbers are read with."""
+        match kind:
+            case "TaskCreated":
+                self._tasks[event["task_id"]] = event["task"]
+            case "EnvironmentCaptured":
+                self._machines[event["env_sha256"]] = event["perf_key"]
+            case "BaselineRecorded":
+                self._baselines.setdefault(event["run_id"], []).append((seq, event))
+            case "BenchmarkInvalidated":
+                self._invalid.add(event["benchmark_seq"])
+            case "ClaimRecorded":
+                self._claims[event["claim_id"]] = event
+            case "KernelPromoted" | "KernelDeprecated" | "KernelRevoked":
+                of_family = (run for run, (one, _) in self._failed.items() if one["task_id"][:-9] == event["family"])
+                self._moved.update(of_family)
+
+    def _of_statement(self, kind: str, event: Document) -> Iterator[Difference]:
+        """What an event repeats of a benchmark."""
+        match kind:
+            case "KernelPromoted":
+                yield from self._of_promotion(event)
+            case "ClaimAssessed" if event["measured_value"] is not None:
+                yield from self._of_claim(event)
+            case "ExperimentClosed" if event["conclusion"].get("speedup") is not None:
+                yield from self._of_conclusion(event)
+            case "RunSealed" if self._run_folders and event["run_id"] in self._samples:
+                yield from self._of_run(event["run_id"])
+
+    def _of_benchmark(self, seq: int, event: Document) -> Iterator[tuple[int, Difference]]:
+        run_id, measured = event["run_id"], event["workloads"]
+        if not measured:
+            yield from ((seq, one) for one in self._of_no_verdict(event))
+            return
+        (recorded,) = measured
+        timed = self._baselines.pop(run_id, [])[-len(recorded["speedups"]) :]
+        samples = self._stored(recorded["samples_sha256"])
+        if samples is None:
+            return
+        own = list(differences(workload(samples, recorded), recorded, "workloads[0]"))
+        own += list(self._of_decision(event, recorded)) + list(self._of_report(event))
+        own += list(self._of_attempts(event, samples, recorded["samples_sha256"]))
+        yield from self._of_baselines(samples, recorded, timed)
+        if "baseline_seqs" in event:
+            own += list(differences([place for place, _ in timed], event["baseline_seqs"], "baseline_seqs"))
+        yield from ((seq, one) for one in own)
+
+    def _of_no_verdict(self, event: Document) -> Iterator[Difference]:
+        """A measurement without figures: samples that were kept must be such as allow none."""
+        report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
+        digest = report and report.get("samples_sha256")
+        samples = self._stored(digest) if digest else None
+        if samples is None or not digest:
+            return
+        first, again = first_and_confirmation(samples)
+        usable = first.usable and (again is None or again.usable)
+        if event["reason"]["code"] == "NOISE_TOO_HIGH" and usable:
+            yield "workloads", "figures, for every time is above zero", "none"
+        yield from self._of_attempts(event, samples, digest)
+
+    def _of_baselines(
+        self, samples: Document, recorded: Document, timed: list[tuple[int, Document]]
+    ) -> Iterator[tuple[int, Difference]]:
+        first, _ = first_and_confirmation(samples)
+        for place, baseline in timed:
+            if baseline["kind"] in first.sides:
+                expected = {"shape": recorded["shape"], "timing": summary(first, baseline["kind"])}
+                yield from ((place, one) for one in differences(expected, baseline, ""))
+
+    def _of_decision(self, event: Document, recorded: Document) -> Iterator[Difference]:
+        task, policy = self._tasks[event["task_id"]], self._stored(event["policy_sha256"])
+        used = baseline_used(task, recorded)
+        yield from differences({"baseline_used": used, "env_sha256": event["env_sha256"]}, event, "")
+        if policy is not None:
+            against = reason_against(task, policy, recorded, used)
+            stated = event["reason"]["code"] if "reason" in event else None
+            yield from differences(against, stated, "reason.code")
+
+    def _of_report(self, event: Document) -> Iterator[Difference]:
+        """The report says the same as the event."""
+        report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
+        if report is not None:
+            expected = {
+                "workloads": event["workloads"],
+                "baseline_used": event["baseline_used"],
+                "reason": event.get("reason"),
+            }
+            yield from differences(expected, report, "report")
+
+    def _of_attempts(self, event: Document, samples: Document, digest: str) -> Iterator[Difference]:
+        """A run's samples are added to on one machine, by one protocol, beside one kernel on offer; none goes."""
+        run_id, attempts = event["run_id"], samples["attempts"]
+        before = self._failed.pop(run_id, None)
+        moved = run_id in self._moved
+        self._moved.discard(run_id)
+        self._samples[run_id] = digest
+        if "reason" in event:
+            self._failed[run_id] = event, samples
+        if before is None:
+            if len(attempts) != 1:
+                yield "samples.attempts", "1, the run's first", str(len(attempts))
+            return
+        earlier, kept = before
+        machines = {self._machines.get(one["env_sha256"], one["env_sha256"]) for one in (event, earlier)}
+        alike = len(machines) == 1 and kept["protocol"] == samples["protocol"]
+        wanted = kept["attempts"] if alike else []
+        if attempts[:-1] != wanted and not (moved and len(attempts) == 1):
+            why = "those of the attempts before" if alike else "none of another machine or protocol"
+            yield "samples.attempts", f"{len(wanted)} earlier: {why}", f"{len(attempts) - 1} earlier"
+
+    def _of_promotion(self, event: Document) -> Iterator[Difference]:
+        kind, benchmark = self._events[event["benchmark_seq"]]
+        _, verified = self._events[event["verified_seq"]]
+        task, policy = self._tasks[event["task_id"]], self._stored(event["policy_sha256"])
+        if kind != "BenchmarkRecorded" or event["benchmark_seq"] in self._invalid:
+            yield "benchmark_seq", "a benchmark that met the rule and stands", f"{kind} {event['benchmark_seq']}"
+            return
+        (recorded,), used = benchmark["workloads"], benchmark["baseline_used"]
+        final = over(shown(recorded), used)
+        expected = {name: benchmark[name] for name in ("candidate", "task_id", "env_sha256", "verified_seq")}
+        expected |= {
+            "baseline": used,
+            "speedup": final["interval"],
+            "baseline_median_ns": final["baseline_median_ns"],
+            "candidate_median_ns": shown(recorded)["candidate"]["median_ns"],
+            "policy_sha256": benchmark["policy_sha256"],
+            "coverage": {"measured": [recorded["shape"]], "verified": verified["shapes_verified"]},
+            "task": task,
+        }
+        yield from differences(expected, event, "")
+        if policy is not None:
+            yield from denied(task, policy, benchmark, verified)
+            said = {gate["name"]: gate["observed"] for gate in event["gates"]}
+            yield from differences(gate_texts(policy, benchmark), said, "gates.observed")
+
+    def _of_claim(self, event: Document) -> Iterator[Difference]:
+        """Held against the confirmation, or, as the first events had it, the first measurement."""
+        claim = self._claims[event["claim_id"]]
+        _, benchmark = self._events[event["measured_by_seq"]]
+        (first,) = benchmark["workloads"]
+        ratios = [over(one, claim["baseline"])["interval"]["ratio"] for one in (shown(first), first)]
+        if event["measured_value"] not in ratios:
+            yield from differences({"measured_value": ratios[0]}, event, "")
+
+    def _of_conclusion(self, event: Document) -> Iterator[Difference]:
+        conclusion = event["conclusion"]
+        _, benchmark = self._events[event["decided_seq"]]
+        found = over(shown(benchmark["workloads"][0]), conclusion["against"])
+        yield from differences({"speedup": found["interval"]}, conclusion, "conclusion")
+
+    def _of_run(self, run_id: str) -> Iterator[Difference]:
+        """The samples in a sealed run's folder are those that its last event with samples names."""
+        try:
+            content = (self._runs / run_id / "benchmark_samples.json").read_bytes()
+        except OSError:
+            return  # what is missing from the folder is found by its manifest
+        found = hashlib.sha256(content).hexdigest()
+        yield from differences(self._samples[run_id], found, f"run {run_id}/benchmark_samples.json")
+
+    def _stored(self, digest: str) -> Document | None:
+        """The document under a digest; None where its bytes aren't there or aren't what the name says."""
+        try:
+            content = (self._runs / "cas" / digest[:2] / digest).read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(content).hexdigest() != digest:
+            return None
+        document = json.loads(content)
+        if not isinstance(document, dict):
+            raise TypeError(f"blob {digest} is {type(document).__name__}, expected an object")
+        return document

@@ -1,0 +1,174 @@
+"""The audit's view of what is published beside a ledger: each document says what the events that it names say.
+
+A document may be behind the ledger, and what was never published isn't missed: all of it can be folded again.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.report import Problem
+from forge.ledger.audit.rule import over, shown
+from forge.ledger.audit.samples import Document
+
+_FOLDER = "kernel_registry"
+_DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "current.json")
+_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+
+
+class Published:
+    """The documents of a registry folder, as they stood before the ledger was read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found = {name: content for name in _DOCUMENTS if (content := _content(folder / name)) is not None}
+        self._promoted: dict[str, tuple[int, Document]] = {}
+        self._benchmarks: dict[int, Document] = {}
+        snapshot = _snapshot(self._found.get("current.json"))
+        self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
+
+    @classmethod
+    def beside(cls, ledger: Path) -> "Published":
+        """What stands beside a ledger."""
+        return cls(ledger.parent / _FOLDER)
+
+    def problems(self, connection: sqlite3.Connection) -> list[Problem]:
+        """Every field that isn't what the events say."""
+        query = "SELECT seq, type, payload FROM event WHERE type IN ('BenchmarkRecorded', 'KernelPromoted')"
+        found: list[Problem] = []
+        try:
+            for seq, kind, payload in connection.execute(query):
+                event = json.loads(payload)
+                if kind == b"KernelPromoted":
+                    self._promoted[event["kernel_id"]] = seq, event
+                else:
+                    self._benchmarks[seq] = event
+        except _MALFORMED:
+            return []  # the rows' own problems say it
+        for name, content in self._found.items():
+            try:
+                found += self._of_document(connection, name, content)
+            except _MALFORMED as error:
+                found.append(Problem(None, f"published {name}", "a document of its form", repr(error)[:200]))
+        return found + [problem for kernel_id in sorted(self._promoted) for problem in self._of_files(kernel_id)]
+
+    def _of_document(self, connection: sqlite3.Connection, name: str, content: bytes) -> Iterator[Problem]:
+        document = json.loads(content)
+        seq = document["ledger"]["seq"]
+        row = connection.execute("SELECT event_hash FROM event WHERE seq = ?", (seq,)).fetchone()
+        head = row[0].hex() if row else "no such event"
+        if document["ledger"]["event_hash"] != head:
+            yield Problem(seq, f"published {name}: ledger.event_hash", head, str(document["ledger"]["event_hash"]))
+        if name == "current.json":
+            yield from self._of_snapshot(document)
+            return
+        kernels = list(_kernels(name, document))
+        wanted = {kernel_id for kernel_id, (place, _) in self._promoted.items() if place <= seq}
+        for kernel_id in sorted(wanted ^ {kernel["kernel_id"] for kernel in kernels}):
+            stated = "is in it" if kernel_id not in wanted else "isn't in it"
+            yield Problem(None, f"published {name}: {kernel_id}", "the kernels that events promoted", stated)
+        for kernel in kernels:
+            yield from self._of_kernel(name, kernel)
+
+    def _of_kernel(self, name: str, kernel: Document) -> Iterator[Problem]:
+        kernel_id = kernel["kernel_id"]
+        if kernel_id not in self._promoted:
+            return
+        seq, event = self._promoted[kernel_id]
+        expected = {field: event[field] for field in kernel.keys() & event.keys()}
+        expected |= {"promoted_seq": seq} if "promoted_seq" in kernel else {}
+        yield from _named(seq, f"published {name}: {kernel_id}", differences(expected, kernel, ""))
+        if "benchmark" in kernel:
+            stated = differences(self._benchmark(event), kernel["benchmark"], "benchmark")
+            yield from _named(seq, f"published {name}: {kernel_id}", stated)
+        for place, point in enumerate(kernel.get("points", ())):
+            stated = differences(self._point(event), point, f"points[{place}]")
+            yield from _named(seq, f"published {name}: {kernel_id}", stated)
+
+    def _benchmark(self, promotion: Document) -> Document:
+        """What an entry says of its benchmark."""
+        event = self._benchmarks[promotion["benchmark_seq"]]
+        fields = ("attempt", "baseline_seqs", "env_sha256", "isolation", "report_sha256", "workloads")
+        return {name: event[name] for name in fields} | {
+            "seq": promotion["benchmark_seq"],
+            "speedup": promotion["speedup"]["ratio"],
+            "candidate_latency_us": promotion["candidate_median_ns"] / 1000,
+            "baseline_latency_us": promotion["baseline_median_ns"] / 1000,
+            "samples_sha256": event["workloads"][0]["samples_sha256"],
+        }
+
+    def _point(self, promotion: Document) -> Document:
+        """What the lookup says of the one shape that was measured."""
+        event = self._benchmarks[promotion["benchmark_seq"]]
+        (workload,) = event["workloads"]
+        measured = shown(workload)
+        final = over(measured, event["baseline_used"])
+        return {
+            "baseline": event["baseline_used"],
+            "baseline_median_ns": final["baseline_median_ns"],
+            "low": final["interval"]["low"],
+            "high": final["interval"]["high"],
+            "speedup": final["interval"]["ratio"],
+            "median_ns": measured["candidate"]["median_ns"],
+            "samples_sha256": workload["samples_sha256"],
+            "method": measured["candidate"]["method"],
+            "shape": workload["shape"],
+        }
+
+    def _of_snapshot(self, pointer: Mapping[str, Any]) -> Iterator[Problem]:  # Any: JSON
+        name, content = self._snapshot or (str(pointer["snapshot"]), None)
+        found = "missing" if content is None else hashlib.sha256(content).hexdigest()
+        if found != pointer["sha256"]:
+            yield Problem(None, f"published {name}", str(pointer["sha256"]), found)
+        elif content is not None:
+            for kernel in json.loads(content)["kernels"]:
+                # the pointed-to bytes are `kernel.py`'s here, and no field of the event
+                yield from self._of_kernel(name, {key: value for key, value in kernel.items() if key != "sha256"})
+
+    def _of_files(self, kernel_id: str) -> Iterator[Problem]:
+        """The submitted files of a published kernel are those that its promotion names."""
+        seq, event = self._promoted[kernel_id]
+        folder = self._folder / "kernels" / kernel_id
+        if folder.is_dir():
+            for file in event["files"]:
+                content = _content(folder / file["path"])
+                found = "missing" if content is None else hashlib.sha256(content).hexdigest()
+                if found != file["sha256"]:
+                    yield Problem(seq, f"published kernels/{kernel_id}/{file['path']}", file["sha256"], found)
+
+
+def _kernels(name: str, document: Document) -> Iterator[Document]:
+    match name:
+        case "leaderboard.json":
+            for slot in document["slots"]:
+                yield from slot["kernels"]
+        case "versions.json":
+            for versions in document["families"].values():
+                yield from versions
+        case _:
+            yield from document["kernels"]
+
+
+def _named(seq: int, what: str, found: Iterator[Difference]) -> Iterator[Problem]:
+    for field, expected, actual in found:
+        yield Problem(seq, f"{what}: {field}", expected[:500], actual[:500])
+
+
+def _snapshot(pointer: bytes | None) -> str | None:
+    """The snapshot's name, where it is one in the same folder."""
+    try:
+        name = json.loads(pointer)["snapshot"] if pointer is not None else None
+    except _MALFORMED:
+        return None
+    return name if isinstance(name, str) and "/" not in name else None
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

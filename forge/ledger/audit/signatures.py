@@ -1,0 +1,192 @@
+"""The audit's view of signatures: which keys the ledger names, and whether every recorded checkpoint holds.
+
+Notes and signatures are read by `forge.proof`, the code that a stranger uses; the signing side has its own.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from forge.errors import ProofRefused, UsageError
+from forge.ledger.audit.report import CheckpointVerdict, KeyUse, Naming, Problem, Verdict
+from forge.proof.note import VerifierKey, key_id, opened, parse_checkpoint, parse_note
+
+_ROTATION = "forge.ledger.v1/rotation"
+_KEY_BYTES = 32
+DECISIVE = (
+    "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', 'RunSealed'"
+)
+"""Types of events, for SQL, after which the signer issues a checkpoint: without one, a tail of them is suspect."""
+
+
+class Signatures:
+    """The keys in the order in which they came into force, and the recorded checkpoints held against roots."""
+
+    def __init__(self, ledger_id: str, origin: str) -> None:
+        self._ledger_id = ledger_id
+        self.name = "".join("-" if one.isspace() or one == "+" else one for one in f"{origin}/{ledger_id}")
+        self.keys: list[VerifierKey] = []
+        self.uses: list[KeyUse] = []
+        self.signed = 0
+
+    def problems(
+        self, seq: int, kind: str, payload: Mapping[str, object], roots: Mapping[int, bytes]
+    ) -> list[Problem]:
+        """What is wrong with an event that speaks of keys or checkpoints."""
+        if kind == "LedgerOpened":
+            return self._adopt(seq, payload, "opened") if payload.get("public_key") is not None else []
+        if kind not in ("LedgerKeyAdopted", "LedgerKeyRotated", "CheckpointPublished", "LedgerRestored"):
+            return []
+        if payload.get("ledger_id") != self._ledger_id:
+            return [Problem(seq, kind, self._ledger_id, str(payload.get("ledger_id")))]
+        if kind == "LedgerKeyAdopted":
+            return self._adopt(seq, payload, "adopted")
+        if kind == "LedgerRestored":
+            return self._restored(seq, payload, roots)
+        try:
+            if kind == "LedgerKeyRotated":
+                return self._rotate(seq, payload)
+            return self._checkpoint(seq, payload, roots)
+        except (UsageError, ProofRefused, ValueError) as error:
+            return [Problem(seq, kind, "a note signed by the key in force", str(error)[:200])]
+
+    def vouched_for(self, key: VerifierKey, *, also: Iterable["GivenCheckpoint"]) -> int:
+        """How many events the trusted key, or one that it leads to, signed here or in the consistent notes `also`."""
+        trusted = self.led_to_by(key)
+        recorded = [use.last or 0 for use, named in zip(self.uses, self.keys, strict=True) if named in trusted]
+        return max([0, *recorded, *(note.size for note in also if note.is_signed_by(trusted))])
+
+    def led_to_by(self, key: VerifierKey) -> list[VerifierKey]:
+        """The key, and each one that a key of these named as its successor."""
+        trusted = [key]
+        for place, use in enumerate(self.uses):
+            if use.how == "rotated" and self.keys[place - 1] in trusted:
+                trusted.append(self.keys[place])
+        return trusted
+
+    def _name(self, seq: int, key: VerifierKey, how: Naming) -> None:
+        vouched = how != "adopted" or not self.keys
+        self.keys.append(key)
+        self.uses.append(KeyUse(str(key), seq, how, vouched, 0, None, None))
+
+    def _adopt(self, seq: int, payload: Mapping[str, object], how: Naming) -> list[Problem]:
+        key = self._key(payload)
+        if key is None:
+            return [Problem(seq, "public_key", "an Ed25519 key in base64", str(payload.get("public_key")))]
+        self._name(seq, key, how)
+        return []
+
+    def _rotate(self, seq: int, payload: Mapping[str, object]) -> list[Problem]:
+        key = self._key(payload)
+        if key is None or not self.keys:
+            return [Problem(seq, "LedgerKeyRotated", "a key, and one before it", str(payload.get("public_key")))]
+        text = opened(parse_note(_note(payload)), self.keys[-1:])
+        wanted = f"{_ROTATION}\n{self.name}\n{self.keys[-1]}\n{key}\n"
+        self._name(seq, key, "rotated" if text == wanted else "adopted")
+        return [] if text == wanted else [Problem(seq, "LedgerKeyRotated", wanted, text)]
+
+    def _checkpoint(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
+        checkpoint = parse_checkpoint(opened(parse_note(_note(payload)), self.keys[-1:]))
+        size = int(str(payload.get("size")))
+        said = (checkpoint.origin, checkpoint.size, checkpoint.root.hex())
+        recorded = (self.name, size, str(payload.get("root_hash")))
+        if said != recorded:
+            return [Problem(seq, "CheckpointPublished", str(recorded), str(said))]
+        derived = roots.get(size)
+        if size >= seq or derived != checkpoint.root:
+            found = "no such size yet" if derived is None else derived.hex()
+            return [Problem(seq, f"root at {size}", checkpoint.root.hex(), found)]
+        self._count(size)
+        return []
+
+    def _count(self, size: int) -> None:
+        """Note that the key in force signed so many events."""
+        use = self.uses[-1]
+        new = size > self.signed
+        first = self.signed + 1 if use.first is None and new else use.first
+        last = size if new else use.last
+        self.uses[-1] = replace(use, checkpoints=use.checkpoints + 1, first=first, last=last)
+        self.signed = max(self.signed, size)
+
+    def _restored(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
+        said = (str(payload.get("from_size")), str(payload.get("root_hash")))
+        meant = (str(seq - 1), roots.get(seq - 1, b"").hex())
+        return [] if said == meant else [Problem(seq, "LedgerRestored", str(meant), str(said))]
+
+    def _key(self, payload: Mapping[str, object]) -> VerifierKey | None:
+        try:
+            public = base64.b64decode(str(payload.get("public_key")), validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        return VerifierKey(self.name, key_id(self.name, public), public) if len(public) == _KEY_BYTES else None
+
+
+class GivenCheckpoint:
+    """A checkpoint that was kept elsewhere; raises UsageError if it isn't one."""
+
+    def __init__(self, untrusted: bytes) -> None:
+        self._note = parse_note(untrusted)
+        self._untrusted = parse_checkpoint(self._note.untrusted_text)
+
+    @property
+    def size(self) -> int:
+        """The size to take the root at."""
+        return self._untrusted.size
+
+    def judged(
+        self, signatures: Signatures, key: VerifierKey | None, events: int, root: bytes | None, *, whole: bool
+    ) -> CheckpointVerdict:
+        """How a ledger of so many events stands to it; `root` is the ledger's at the checkpoint's size.
+
+        `key` is trusted instead of those that the ledger names. `whole` says that the ledger was read to its end.
+        """
+        keys = signatures.keys if key is None else signatures.led_to_by(key)
+        verdict: Verdict = "consistent"
+        if not signatures.name or (not whole and self.size > events):
+            verdict = "unreadable"
+        elif self._untrusted.origin != signatures.name:
+            verdict = "other_ledger"
+        elif self.size > events and key is None and not self._names(keys):
+            verdict = "truncated"  # the event that names its signer may be among those that were cut off
+        elif not self.is_signed_by(keys):
+            verdict = "not_signed"
+        elif self.size > events:
+            verdict = "truncated"
+        elif root != self._untrusted.root:
+            verdict = "rewritten"
+        return CheckpointVerdict(verdict, self._untrusted.origin, self.size, self._untrusted.root.hex())
+
+    def is_signed_by(self, keys: Sequence[VerifierKey]) -> bool:
+        """Whether one of the keys signed it."""
+        try:
+            opened(self._note, keys)
+        except ProofRefused:
+            return False
+        return True
+
+    def _names(self, keys: Sequence[VerifierKey]) -> bool:
+        """Whether a line under it claims to be by one of the keys."""
+        known = {(key.name, key.key_id) for key in keys}
+        return any((one.name, one.key_id) in known for one in self._note.signatures)
+
+
+SPEAKING_OF_SIZES = "'CheckpointPublished', 'LedgerRestored'"
+"""Types of events, for SQL, that say a root at a size."""
+
+
+def sizes_in(payloads: Iterable[bytes]) -> set[int]:
+    """The sizes that such events speak of, so that one pass can take the root at each."""
+    sizes = set()
+    for payload in payloads:
+        try:
+            document = json.loads(payload)
+            sizes.add(int(document["size"] if "size" in document else document["from_size"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue  # the row itself is reported where it stands
+    return sizes
+
+
+def _note(payload: Mapping[str, object]) -> bytes:
+    return str(payload.get("note")).encode()

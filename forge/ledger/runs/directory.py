@@ -1,0 +1,293 @@
+"""Run directories: open as `.tmp-<run_id>`, then sealed under a manifest and renamed to `<run_id>`.
+
+Sealing can be taken up again after a kill at any point. Before the rename, the same files give the same
+manifest; after it, the manifest that stands there is checked and given back. The ledger names it by digest.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from forge.domain.digest import Digest, canonical, sha256
+from forge.errors import IntegrityError, RunNotFound, StorageFailed
+from forge.ledger.blobs import READ_ONLY, BlobStore
+from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, write_durably
+from forge.ledger.failures import storage_errors
+from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
+
+OPEN_PREFIX = ".tmp-"
+CANDIDATE = "candidate/"
+"""Below it lies what was submitted, and nothing else."""
+CAS = "cas"
+SEALED_FOLDER = 0o555
+OPEN_FILE = 0o644
+SEAL_AGAIN = "forge ledger recover"
+RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"
+_RUN_ID = re.compile(RUN_ID)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A sealed run: what `RunSealed` records."""
+
+    run_id: str
+    path: Path
+    manifest: Manifest
+    manifest_sha256: Digest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunProblem:
+    """One way in which a run directory isn't what was sealed."""
+
+    path: str
+    kind: Literal["missing", "unknown", "mismatch", "not_regular"]
+
+
+def run_id(now: datetime, op: str, gpu: str, random_hex: str) -> str:
+    """`<yyyymmddTHHMMSS>_<op>_<gpu>_<6 hex>`, in UTC; raise IntegrityError if a part doesn't fit."""
+    if now.tzinfo is None:
+        raise IntegrityError(f"the clock gave {now!r}: expected a time with its zone")
+    return _require_run_id(f"{now.astimezone(UTC):%Y%m%dT%H%M%S}_{op}_{gpu}_{random_hex}")
+
+
+def open_runs(root: Path) -> list[str]:
+    """The runs below `root` that were begun and neither sealed nor cleared away, oldest first."""
+    if not root.is_dir():
+        return []
+    names = (entry.name.removeprefix(OPEN_PREFIX) for entry in root.glob(f"{OPEN_PREFIX}*"))
+    return sorted(name for name in names if _RUN_ID.fullmatch(name))
+
+
+class RunDirectory:
+    """One run's directory below `root` (`forge_runs`)."""
+
+    def __init__(self, root: Path, run_id: str) -> None:
+        self.run_id = _require_run_id(run_id)
+        self.root = root
+        self.open_path = root / f"{OPEN_PREFIX}{run_id}"
+        self.sealed_path = root / run_id
+
+    @property
+    def path(self) -> Path:
+        """Where the files are now."""
+        return self.sealed_path if os.path.lexists(self.sealed_path) else self.open_path
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it was renamed to its last name."""
+        return os.path.lexists(self.sealed_path)
+
+    @classmethod
+    def create(cls, root: Path, run_id: str) -> "RunDirectory":
+        """Begin a run; raise IntegrityError if its id was used before."""
+        run = cls(root, run_id)
+        if os.path.lexists(run.open_path) or os.path.lexists(run.sealed_path):
+            raise IntegrityError(f"run {run_id!r} exists in {str(root)!r}: a run id is used once")
+        make_folder(run.open_path)
+        return run
+
+    def write(self, name: str, content: bytes) -> Digest:
+        """Put a file into the open run, whole or not at all; raise if it would land anywhere else."""
+        require_inside(name)
+        if name == MANIFEST:
+            raise IntegrityError(f"{MANIFEST!r} is written by seal()")
+        self._require_open()
+        folder = self.open_path
+        for part in name.split("/")[:-1]:
+            folder = folder / part
+            if not os.path.lexists(folder):
+                make_folder(folder)
+            if not stat.S_ISDIR(os.lstat(folder).st_mode):
+                raise IntegrityError(f"{str(folder)!r} isn't a folder: {name!r} would leave the run directory")
+        target = self.open_path / name
+        if target.is_dir() and not target.is_symlink():
+            raise IntegrityError(f"{name!r} is a folder of run {self.run_id!r}: expected a file's name")
+        write_durably(target, content, mode=OPEN_FILE)
+        return sha256(content)
+
+    def holds(self, name: str, digest: Digest) -> bool:
+        """Whether the open run has this file with this content."""
+        path = self.open_path / name
+        with storage_errors(path):
+            return path.is_file() and not path.is_symlink() and sha256(path.read_bytes()) == digest
+
+    def clear_candidate(self, recorded: Container[str]) -> None:
+        """Remove from the candidate's folder what isn't `recorded` as submitted."""
+        self._require_open()
+        folder = self.open_path / CANDIDATE
+        with storage_errors(self.open_path):
+            if folder.is_symlink():  # it leads to files that aren't the run's
+                folder.unlink()
+            for path in folder.rglob("*"):
+                is_folder = path.is_dir() and not path.is_symlink()
+                if not is_folder and path.relative_to(self.open_path).as_posix() not in recorded:
+                    path.unlink()
+
+    def seal(self, recorded: Mapping[str, Digest] | None = None) -> Sealed:
+        """Close the run; the manifest is in the directory and in the blob store when this returns.
+
+        Raises IntegrityError for a file that isn't regular or isn't what was `recorded` of it, or if a sealed
+        directory isn't what its manifest says; StorageFailed if the disk refuses, after which it can be called again.
+        """
+        if os.path.lexists(self.sealed_path):
+            return self._take_up_sealed()
+        self._require_open()
+        with storage_errors(self.open_path):
+            self._clear_parts()
+            manifest = Manifest(run_id=self.run_id, files=tuple(self._files()))
+            self._require_recorded(manifest, recorded or {})
+            content = canonical(manifest)
+            write_durably(self.open_path / MANIFEST, content, mode=READ_ONLY)
+            BlobStore(self.root / CAS).put(content)
+            self._make_durable(self.open_path)
+            os.rename(self.open_path, self.sealed_path)
+            fsync_folder(self.root)
+            make_read_only(self.sealed_path)
+        return Sealed(self.run_id, self.sealed_path, manifest, sha256(content))
+
+    def _take_up_sealed(self) -> Sealed:
+        """Finish a seal that was killed after the rename."""
+        if os.path.lexists(self.open_path):
+            raise IntegrityError(
+                f"run {self.run_id!r} is both open and sealed: move one of {str(self.open_path)!r} and "
+                f"{str(self.sealed_path)!r} away"
+            )
+        content = _manifest_bytes(self.sealed_path)
+        problems = check(self.sealed_path, sha256(content))
+        if problems:
+            raise IntegrityError(
+                f"run {self.run_id!r} was changed after it was sealed: {problems[0].kind} {problems[0].path!r}"
+            )
+        manifest = _parse_manifest(self.sealed_path, content)
+        if manifest.run_id != self.run_id:
+            raise IntegrityError(f"{str(self.sealed_path)!r} holds the manifest of {manifest.run_id!r}")
+        with storage_errors(self.sealed_path):
+            BlobStore(self.root / CAS).put(content)
+            fsync_folder(self.root)
+            make_read_only(self.sealed_path)
+        return Sealed(self.run_id, self.sealed_path, manifest, sha256(content))
+
+    def _require_open(self) -> None:
+        if os.path.lexists(self.sealed_path):
+            raise IntegrityError(f"run {self.run_id!r} is sealed: nothing is added to it")
+        if self.open_path.is_symlink() or not self.open_path.is_dir():
+            raise RunNotFound(f"no open run {self.run_id!r}: expected the folder {str(self.open_path)!r}")
+
+    def _require_recorded(self, manifest: Manifest, recorded: Mapping[str, Digest]) -> None:
+        problems = sorted(unlike(manifest.files, recorded))
+        if problems:
+            raise IntegrityError(
+                f"{problems[0].path!r} in run {self.run_id!r} isn't what the ledger recorded ({problems[0].kind}): "
+                "someone changed it while it was sealed; run the command again",
+                hint=f"forge run show {self.run_id}",
+            )
+
+    def _clear_parts(self) -> None:
+        for part in self.open_path.rglob(f"{PART_PREFIX}*"):
+            part.unlink()
+
+    def _files(self) -> Iterator[ManifestFile]:
+        found = [entry for entry in walk(self.open_path) if entry.path != MANIFEST]
+        for entry in sorted(found, key=lambda entry: os.fsencode(entry.path)):
+            path = self.open_path / entry.path
+            if isinstance(entry, NotRegular):
+                raise IntegrityError(
+                    f"{str(path)!r} is no plain file, or its name isn't text: the run can't be sealed with it; move "
+                    "it away, and seal again",
+                    hint=SEAL_AGAIN,
+                )
+            try:
+                require_inside(entry.path)
+            except IntegrityError as error:
+                raise IntegrityError(
+                    f"{str(path)!r} can't be sealed: {error.message}; move it away, and seal again", hint=SEAL_AGAIN
+                ) from error
+            yield entry
+
+    def _make_durable(self, root: Path) -> None:
+        for folder, _, names in os.walk(root):
+            for name in names:
+                fsync_file(Path(folder, name))
+            fsync_folder(Path(folder))
+
+
+def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Iterator[RunProblem]:
+    """How files differ from what events name by digest; beside a candidate's own files nothing belongs."""
+    found = {file.path: file.sha256 for file in files}
+    for path, digest in recorded.items():
+        if found.get(path) != digest:
+            yield RunProblem(path, "mismatch" if path in found else "missing")
+    if any(path.startswith(CANDIDATE) for path in recorded):
+        for path in found:
+            if path.startswith(CANDIDATE) and path not in recorded:
+                yield RunProblem(path, "unknown")
+
+
+def check(
+    run_dir: Path, manifest_sha256: Digest, *, recorded: Mapping[str, Digest] | None = None
+) -> list[RunProblem]:
+    """How a sealed directory differs from its manifest, and from what was `recorded` of single files.
+
+    `manifest_sha256` is what the ledger names; empty if nothing differs.
+    """
+    if not run_dir.is_dir() or run_dir.is_symlink():
+        return [RunProblem(".", "missing")]
+    with storage_errors(run_dir):
+        found = {entry.path: entry for entry in walk(run_dir)}
+    stored = found.pop(MANIFEST, None)
+    if stored is None:
+        return [RunProblem(MANIFEST, "missing")]
+    if isinstance(stored, NotRegular):
+        return [RunProblem(MANIFEST, "not_regular")]
+    content = _manifest_bytes(run_dir)
+    if sha256(content) != manifest_sha256:
+        return [RunProblem(MANIFEST, "mismatch")]
+    listed = {entry.path: entry for entry in _parse_manifest(run_dir, content).files}
+    problems = {RunProblem(path, "missing") for path in listed.keys() - found.keys()}
+    problems |= set(unlike(listed.values(), recorded or {}))
+    for path, entry in found.items():
+        if isinstance(entry, NotRegular):
+            problems.add(RunProblem(path, "not_regular"))
+        elif path not in listed:
+            problems.add(RunProblem(path, "unknown"))
+        elif (listed[path].size_bytes, listed[path].sha256) != (entry.size_bytes, entry.sha256):
+            problems.add(RunProblem(path, "mismatch"))
+    return sorted(problems)
+
+
+def _manifest_bytes(run_dir: Path) -> bytes:
+    try:
+        return (run_dir / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        raise IntegrityError(f"{str(run_dir)!r} has no {MANIFEST}: it was not sealed by Forge") from None
+    except OSError as error:
+        raise StorageFailed(f"{run_dir / MANIFEST}: can't be read ({error})") from error
+
+
+def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
+    try:
+        return Manifest.model_validate_json(content)
+    except ValidationError as error:
+        raise IntegrityError(f"{MANIFEST} of {str(run_dir)!r} can't be read: {error}") from error
+
+
+def make_read_only(root: Path) -> None:
+    """Take write permission from a folder and all below it."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            os.chmod(Path(folder, name), READ_ONLY, follow_symlinks=False)
+        os.chmod(folder, SEALED_FOLDER)
+
+
+def _require_run_id(text: str) -> str:
+    if not _RUN_ID.fullmatch(text):
+        raise IntegrityError(f"bad run id {text!r}: expected <yyyymmddTHHMMSS>_<operation>_<gpu>_<6 hex digits>")
+    return text

@@ -1,0 +1,1 @@
+"""Keys, checkpoints and proofs: what vouches for a ledger beyond its own file."""

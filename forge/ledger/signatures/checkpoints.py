@@ -1,0 +1,208 @@
+"""Signs the ledger's size and root, and refuses where that would contradict what was signed before.
+
+The order is fixed: events are durable before they are read, a note is kept beside the key before it is recorded,
+and it is recorded before it is published. A crash in between leaves a note that the next one extends.
+"""
+
+import base64
+from dataclasses import dataclass
+
+from forge.errors import CheckpointRefused, UsageError
+from forge.events.ledger import CheckpointPublished, LedgerKeyAdopted, LedgerKeyRotated, LedgerOpened
+from forge.ledger.merkle import roots_of_consistency
+from forge.ledger.signatures.keyring import Keyring, SignedHead
+from forge.ledger.signatures.signing import (
+    SigningKey,
+    checkpoint_text,
+    log_name,
+    rotation_text,
+    signed_note,
+    verifier_key,
+)
+from forge.ledger.store import Ledger
+from forge.ledger.tree import StoredTree
+
+VERIFIER_FILE = "ledger.vkey"
+CHECKPOINT_FILE = "checkpoint"
+DECISIVE = (
+    "BenchmarkInvalidated",
+    "KernelDeprecated",
+    "KernelPromoted",
+    "KernelRevoked",
+    "LedgerRestored",
+    "RunSealed",
+)
+"""What a checkpoint is issued for."""
+KEY_EVENTS = ("LedgerOpened", "LedgerKeyAdopted", "LedgerKeyRotated")
+
+
+@dataclass(frozen=True, slots=True)
+class SigningState:
+    """What the ledger says of its own signing."""
+
+    name: str
+    """The log's name: the origin line of its checkpoints."""
+    public: bytes | None
+    """The key in force; none if there never was one."""
+    unvouched: tuple[int, ...] = ()
+    """The events that let a key sign which the key before it did not name."""
+
+    @property
+    def verifier(self) -> str | None:
+        """The key in force as others need it."""
+        return None if self.public is None else verifier_key(self.name, self.public)
+
+
+def signing_state(ledger: Ledger) -> SigningState:
+    """The log's name and the key in force."""
+    name, public, unvouched = "", None, list[int]()
+    for recorded in ledger.read(types=KEY_EVENTS):
+        match recorded.event:
+            case LedgerOpened(origin=origin, ledger_id=ledger_id, public_key=key):
+                name, public = log_name(origin, ledger_id), _public(key)
+            case LedgerKeyAdopted(public_key=key):
+                unvouched += [recorded.seq] if public is not None else []
+                public = _public(key)
+            case LedgerKeyRotated(public_key=key):
+                public = _public(key)
+            case _:
+                raise AssertionError(f"{recorded.event.TYPE} says nothing of keys")
+    return SigningState(name, public, tuple(unvouched))
+
+
+def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
+    """The last checkpoint that the ledger records."""
+    newest = ledger.newest(CheckpointPublished.TYPE)
+    if newest is None:
+        return None
+    assert isinstance(newest.event, CheckpointPublished)
+    return newest.event
+
+
+def issue(ledger: Ledger, keyring: Keyring, *, actor: str) -> CheckpointPublished:
+    """Sign all events there are, record the note, and give it.
+
+    Raises UsageError without a key, CheckpointRefused if the ledger doesn't extend what was signed before.
+    """
+    with keyring.held():
+        public = signing_state(ledger).public
+        if public is None:
+            raise UsageError(
+                "this ledger has no key to sign its checkpoints with (it was begun by an older Forge): make one",
+                hint="forge ledger checkpoint --new-key",
+            )
+        return _issue(ledger, keyring, (keyring.load(public),), actor=actor)
+
+
+def adopt(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> CheckpointPublished:
+    """Let a new key sign from here on, vouched for by no other; raise UsageError if the key in force is at hand."""
+    with keyring.held():
+        public = signing_state(ledger).public
+        if public is not None and keyring.has(public):
+            raise UsageError(
+                "this ledger has a key, which can name its successor: a new one that it doesn't vouch for isn't made",
+                hint="forge ledger rotate-key",
+            )
+        key = keyring.make(seed)
+        event = LedgerKeyAdopted(ledger_id=ledger.ledger_id, public_key=_text(key.public))
+        _append(ledger, event, actor=actor, key=f"key:{key.key_id.hex()}")
+        return _issue(ledger, keyring, (key,), actor=actor)
+
+
+def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> CheckpointPublished:
+    """Let the key in force name its successor; the first checkpoint after it is signed by both."""
+    with keyring.held():
+        state = signing_state(ledger)
+        if state.public is None:
+            raise UsageError(
+                "this ledger has no key that could name another", hint="forge ledger checkpoint --new-key"
+            )
+        old = keyring.load(state.public)
+        with ledger.tree() as tree:
+            require_extension(tree, keyring.last)
+        new = keyring.make(seed)
+        note = signed_note(rotation_text(state.name, old.verifier, new.verifier), (old,))
+        event = LedgerKeyRotated(ledger_id=ledger.ledger_id, public_key=_text(new.public), note=note)
+        _append(ledger, event, actor=actor, key=f"key:{new.key_id.hex()}")
+        issued = _issue(ledger, keyring, (old, new), actor=actor)
+        keyring.retire(old.public)
+        return issued
+
+
+def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:
+    """The text of a publication, signed; None where the key isn't at hand or refuses to sign this ledger."""
+    public = signing_state(ledger).public
+    if public is None or not keyring.has(public):
+        return None
+    try:
+        with keyring.held():
+            with ledger.tree() as tree:
+                require_extension(tree, keyring.last)
+            return signed_note(text, (keyring.load(public),))
+    except (CheckpointRefused, UsageError):  # a checkpoint says why
+        return None
+
+
+def require_not_shorter(ledger: Ledger, keyring: Keyring) -> None:
+    """Raise CheckpointRefused if the ledger ends before what was signed: it was cut off, or is an older copy."""
+    last = keyring.last
+    if last is not None:
+        _require_reaches(ledger.head.seq, last)
+
+
+def _issue(ledger: Ledger, keyring: Keyring, keys: tuple[SigningKey, ...], *, actor: str) -> CheckpointPublished:
+    with ledger.tree() as tree:
+        last = keyring.last
+        require_extension(tree, last)
+        size, root = tree.size, tree.root()
+    if last is not None and size == last.size + 1:
+        recorded = newest_checkpoint(ledger)
+        if recorded is not None and recorded.size == last.size and len(keys) == 1:
+            return recorded  # the only event since is the record of that checkpoint
+    note = signed_note(checkpoint_text(keyring.name, size, root), keys)
+    keyring.remember(note)
+    event = CheckpointPublished(ledger_id=ledger.ledger_id, size=size, root_hash=root.hex(), note=note)
+    _append(ledger, event, actor=actor, key=f"checkpoint:{size}")
+    return event
+
+
+def _append(
+    ledger: Ledger,
+    event: CheckpointPublished | LedgerKeyAdopted | LedgerKeyRotated,
+    *,
+    actor: str,
+    key: str,
+) -> None:
+    ledger.append((event,), actor=actor, correlation_id=event.stream(), idempotency_key=key)
+
+
+def require_extension(tree: StoredTree, last: SignedHead | None) -> None:
+    """Hold the tree against what was signed last, by a consistency proof."""
+    if last is None:
+        return
+    _require_reaches(tree.size, last)
+    path = tree.consistency(last.size, tree.size)
+    old, new = roots_of_consistency(last.size, tree.size, path, last.root)
+    if old != last.root or new != tree.root():
+        raise CheckpointRefused(
+            f"the first {last.size} events aren't those that were signed (root {last.root.hex()}, now "
+            f"{tree.root(last.size).hex()}): history was rewritten; restore the ledger from a copy",
+            hint="forge ledger verify",
+        )
+
+
+def _require_reaches(size: int, last: SignedHead) -> None:
+    if size < last.size:
+        raise CheckpointRefused(
+            f"the ledger has {size} events, {last.size} were signed: it was cut off, or is an older copy; "
+            "restore the newest one",
+            hint="forge ledger verify",
+        )
+
+
+def _public(encoded: str | None) -> bytes | None:
+    return None if encoded is None else base64.b64decode(encoded)
+
+
+def _text(public: bytes) -> str:
+    return base64.b64encode(public).decode()

@@ -1,0 +1,270 @@
+"""Checks a bundle from a stranger, all of it, and writes nothing.
+
+The auditor reads the rows, not the code that writes ours. What was imported before is read again with them, so
+that a bundle which only goes on from there is held against all of it.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from forge.domain.digest import Digest
+from forge.errors import BundleRefused, LedgerForked, UsageError
+from forge.ledger.audit.referenced_blobs import required_blobs
+from forge.ledger.audit.rows import Reading
+from forge.ledger.audit.signatures import GivenCheckpoint, sizes_in
+from forge.ledger.audit.tree import StoredNodes
+from forge.ledger.blobs import BlobStore
+from forge.ledger.chain import StoredRow, event_hash
+from forge.ledger.statements import (
+    PAYLOAD_LIMIT_BYTES,
+    SELECT_ALL,
+    SELECT_FOREIGN,
+    SELECT_FOREIGN_HEAD,
+    SELECT_FOREIGN_PLACE,
+    SELECT_PLACE,
+)
+from forge.ledger.store import Ledger
+from forge.ledger.transfer.bundle import BundleHeader, UntrustedBundle
+from forge.proof.note import VerifierKey
+
+Progress = Callable[[str], None]
+TOLD_EVERY = 20_000
+NOTE_LIMIT_BYTES = PAYLOAD_LIMIT_BYTES // 4
+"""JSON may double its bytes, and the event that keeps it has more to say."""
+_OF_SIZES = (b'"CheckpointPublished"', b'"LedgerRestored"')
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A bundle that holds, and what of its ledger was here before."""
+
+    header: BundleHeader
+    held: int
+    root: bytes
+    head_hash: bytes
+    bundle_sha256: Digest
+
+    @property
+    def new(self) -> int:
+        """How many of its events weren't here."""
+        return max(0, self.header.size - self.held)
+
+
+class _Here:
+    """What this ledger has of the bundle's: rows imported before, or its own."""
+
+    def __init__(self, ledger: Ledger, connection: sqlite3.Connection, ledger_id: str) -> None:
+        self.is_ours = ledger_id == ledger.ledger_id
+        self._connection = connection
+        self._ledger_id = ledger_id
+        head = connection.execute(SELECT_FOREIGN_HEAD, (ledger_id,)).fetchone()
+        self.size = ledger.head.seq if self.is_ours else head[0] if head else 0
+
+    def hash_at(self, seq: int) -> bytes | None:
+        """The hash of an event that is here."""
+        if self.is_ours:
+            row = self._connection.execute(SELECT_PLACE, (seq,)).fetchone()
+        else:
+            row = self._connection.execute(SELECT_FOREIGN_PLACE, (self._ledger_id, seq)).fetchone()
+        return row[0] if row else None
+
+    def rows(self, until: int) -> Iterator[StoredRow]:
+        """The rows that are here, up to a place."""
+        rows = self._connection.execute(*((SELECT_ALL, ()) if self.is_ours else (SELECT_FOREIGN, (self._ledger_id,))))
+        for row in rows:
+            if row[0] > until:
+                return
+            yield StoredRow._make(row)
+
+
+def check(
+    bundle: UntrustedBundle,
+    ledger: Ledger,
+    blobs: BlobStore,
+    *,
+    trusted: VerifierKey | None,
+    before: str | None,
+    progress: Progress,
+) -> Checked:
+    """Read all of a bundle and write nothing; `before` is the verifier key that was believed the last time.
+
+    Raises BundleRefused if it is damaged or isn't what it says, LedgerForked if it contradicts what is here,
+    UsageError if there is nothing to import in it.
+    """
+    with ledger.snapshot() as connection:
+        here = _Here(ledger, connection, bundle.header.ledger_id)
+        _require_no_gap(bundle, here)
+        _require_short_note(bundle)
+        reading, required, vouched = _read(bundle, here, progress)
+        _require_signed(bundle, reading, vouched, trusted=trusted, before=before)
+        provided = _read_blobs(bundle, progress)
+        digest = bundle.finish()
+        if here.is_ours:
+            raise UsageError(
+                f"{str(bundle.path)!r} is of this very ledger, {bundle.header.size} events of it, and {here.size} "
+                "are here: there is nothing to import; to go on from a copy, restore a backup",
+                hint="forge ledger restore --help",
+            )
+    for place, name in required.items():
+        if place not in provided and not blobs.has(place.hex()):
+            raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
+    return Checked(bundle.header, here.size, reading.root, reading.last_hash, digest)
+
+
+def _require_no_gap(bundle: UntrustedBundle, here: _Here) -> None:
+    first = bundle.header.first_seq
+    if first > here.size + 1:
+        raise UsageError(
+            f"{str(bundle.path)!r} begins at event {first}, and of that ledger {here.size} are here: import a bundle "
+            f"that begins at {here.size + 1} or before (export with --since {here.size})",
+            hint="forge ledger imported",
+        )
+
+
+def _require_short_note(bundle: UntrustedBundle) -> None:
+    """Refuse a checkpoint under so many signatures that the event which keeps it couldn't be recorded."""
+    size_bytes = len(bundle.header.note.encode())
+    if size_bytes > NOTE_LIMIT_BYTES:
+        raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
+
+
+def _read(bundle: UntrustedBundle, here: _Here, progress: Progress) -> tuple[Reading, dict[bytes, str], int]:
+    """Derive the ledger from its rows; the blobs that it needs; and how many keys no later key is vouched by."""
+    header, reading = bundle.header, Reading(None)
+    reading.start(header.ledger_id, header.origin, _sizes(bundle, here), StoredNodes(None))
+    required: dict[bytes, str] = {}
+    vouched = 0
+    for row in here.rows(header.first_seq - 1):
+        vouched = _take(bundle, reading, row, vouched)
+    bundle.rewind()
+    for row in bundle.rows():
+        _require_same(bundle, here, row)
+        vouched = _take(bundle, reading, row, vouched)
+        for field, digest in required_blobs(row.type, row.schema_version, _payload(row)):
+            required[_digest(bundle, digest, row)] = f"event {row.seq} ({field})"
+        if row.seq % TOLD_EVERY == 0:
+            progress(f"checked {row.seq} of {header.size} events")
+    return reading, required, vouched
+
+
+def _take(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouched: int) -> int:
+    """Have the auditor read one row; where the keys begin that vouch for each other."""
+    before = len(reading.keys)
+    problems = reading.problems(tuple(map(_raw, row)))
+    if problems:
+        first = problems[0]
+        raise refused(
+            bundle, f"event {row.seq}: {first.what}: expected {first.expected[:200]}, found {first.found[:200]}"
+        )
+    return before if row.type == "LedgerKeyAdopted" else vouched
+
+
+def _require_same(bundle: UntrustedBundle, here: _Here, row: StoredRow) -> None:
+    """Refuse a row that isn't the one that is here, whatever its own ledger says."""
+    if row.event_hash != event_hash(row):
+        raise refused(bundle, f"event {row.seq}: event_hash isn't the hash of its content")
+    known = here.hash_at(row.seq) if row.seq <= here.size else None
+    earlier = here.hash_at(row.seq - 1) if row.seq == bundle.header.first_seq > 1 else None
+    if known not in (None, row.event_hash):
+        raise _forked(bundle, f"event {row.seq} is {row.event_hash.hex()} there", str(known and known.hex()))
+    if earlier not in (None, row.prev_hash):
+        raise _forked(
+            bundle,
+            f"event {row.seq - 1} or one before it is {row.prev_hash.hex()} there",
+            str(earlier and earlier.hex()),
+        )
+
+
+def _require_signed(
+    bundle: UntrustedBundle, reading: Reading, vouched: int, *, trusted: VerifierKey | None, before: str | None
+) -> None:
+    """Refuse unless the key in force signed the end, and the key that is trusted leads to it."""
+    keys = reading.keys
+    if not keys or str(keys[-1]) != bundle.header.verifier_key:
+        found = str(keys[-1]) if keys else "no key"
+        raise refused(bundle, f"it says that it is signed by {bundle.header.verifier_key}; its events name {found}")
+    given = GivenCheckpoint(bundle.header.note.encode())
+    verdict = reading.verdict(given, keys[-1])
+    if (verdict.verdict, verdict.size) != ("consistent", bundle.header.size):
+        raise refused(
+            bundle,
+            f"its checkpoint of {verdict.size} events is {verdict.verdict}; expected one of {bundle.header.size}",
+        )
+    wanted = str(trusted) if trusted else before
+    if wanted is not None and wanted not in map(str, keys[vouched:]):
+        raise refused(
+            bundle,
+            f"it is signed by {keys[-1]}, for which {wanted}, the key that is trusted here, doesn't vouch; if you "
+            "know that the ledger's key was replaced, name the new one with --key",
+        )
+
+
+def _read_blobs(bundle: UntrustedBundle, progress: Progress) -> set[bytes]:
+    """Hash every blob; the digests."""
+    provided = set()
+    for digest, chunks in bundle.blobs():
+        for _ in chunks:
+            pass
+        provided.add(bytes.fromhex(digest))
+        if len(provided) % 500 == 0:
+            progress(f"checked {len(provided)} of {bundle.header.blobs} blobs")
+    return provided
+
+
+def _sizes(bundle: UntrustedBundle, here: _Here) -> set[int]:
+    """The sizes at which the rows speak of a root."""
+    rows = [row.payload.encode() for row in here.rows(bundle.header.first_seq - 1) if _speaks_of_sizes(row.type)]
+    bundle.rewind()
+    lines = (line for line in bundle.event_lines() if any(name in line for name in _OF_SIZES))
+    rows += [str(document.get("payload")).encode() for document in map(_loaded, lines) if document]
+    return sizes_in(rows) | {bundle.header.size}
+
+
+def _speaks_of_sizes(type_name: str) -> bool:
+    return f'"{type_name}"'.encode() in _OF_SIZES
+
+
+def _loaded(line: bytes) -> dict[str, object]:
+    try:
+        document = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}  # refused where it is read
+    return document if isinstance(document, dict) else {}
+
+
+def _payload(row: StoredRow) -> dict[str, object]:
+    return _loaded(row.payload.encode())
+
+
+def _digest(bundle: UntrustedBundle, text: str, row: StoredRow) -> bytes:
+    try:
+        digest = bytes.fromhex(text)
+    except ValueError:
+        digest = b""
+    if len(digest) != hashlib.sha256().digest_size or digest.hex() != text:
+        raise refused(bundle, f"event {row.seq} names the blob {text[:80]!r}, which is no digest")
+    return digest
+
+
+def _raw(value: object) -> object:
+    """A column as the auditor reads it from a database: text as bytes."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def _forked(bundle: UntrustedBundle, there: str, here: str) -> LedgerForked:
+    return LedgerForked(
+        f"{str(bundle.path)!r} is of another continuation of ledger {bundle.header.ledger_id}: {there}, {here} here; "
+        "nothing was imported: ask its owner which one holds",
+        hint="forge ledger imported",
+    )
+
+
+def refused(bundle: UntrustedBundle, what: str) -> BundleRefused:
+    """Why a bundle isn't imported."""
+    return BundleRefused(
+        f"{str(bundle.path)!r}: {what}; nothing was imported: get the bundle again", hint="forge ledger import --help"
+    )
