@@ -1,4 +1,4 @@
-"""What an author hands in: five files, of which one describes the others."""
+"""A candidate: the five files that an author submits, of which metadata.json describes the others."""
 
 from typing import Annotated, Literal
 
@@ -11,8 +11,9 @@ from forge.domain.tensors import ClaimableLayout
 
 REQUIRED_FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
 FILE_LIMIT_BYTES = 512 * 1024
+"""Largest size of one submitted file. It bounds what is stored, and what is sent to a guest."""
 Line = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-"""One line of text from outside, without control characters: it is shown on terminals."""
+"""One line of untrusted text without control characters, because it is shown on terminals."""
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 CompilerFlag = Annotated[
     str,
@@ -32,7 +33,7 @@ CudaFlag = Annotated[
 
 
 class CandidateFile(Value):
-    """One submitted file, named by its content."""
+    """One submitted file, with the digest of its content."""
 
     path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
     sha256: Digest
@@ -40,7 +41,7 @@ class CandidateFile(Value):
 
 
 class MetadataClaim(Value):
-    """A number that the author says to have measured; it is recorded and later compared, never believed."""
+    """A number that the author claims to have measured. Forge records it and compares it; it decides nothing."""
 
     metric: Literal["speedup", "candidate_us", "baseline_us"]
     value: Annotated[float, Field(gt=0)]
@@ -48,50 +49,50 @@ class MetadataClaim(Value):
 
 
 class CppBuild(Value):
-    """Plain C++ to be compiled before the kernel is loaded, in seconds instead of a torch extension's minute."""
+    """Plain C++ that Forge compiles before it loads the kernel, in seconds; a torch extension takes a minute."""
 
     source: Identifier = "CPP_SOURCE"
-    """The module-level string constant in kernel.py that holds the C++ text with `extern "C"` functions."""
+    """Name of the module-level string constant in kernel.py that holds the C++ text with `extern "C"` functions."""
     flags: tuple[CompilerFlag, ...] = ("-O3", "-march=native", "-fopenmp", "-std=c++17")
 
 
 class CudaBuild(Value):
-    """CUDA C++ to be compiled by nvcc before the kernel is loaded; the architecture is the target's."""
+    """CUDA C++ that nvcc compiles for the target's architecture before Forge loads the kernel."""
 
     source: Identifier = "CUDA_SOURCE"
-    """The module-level string constant in kernel.py: `__global__` kernels and `extern "C"` launchers."""
+    """Name of the module-level string constant in kernel.py with `__global__` kernels and `extern "C"` launchers."""
     flags: tuple[CudaFlag, ...] = ("-O3", "-std=c++17")
 
 
 class Metadata(Value):
-    """The content of metadata.json; the published schema is generated from this class."""
+    """The content of metadata.json. The published schema is generated from this class."""
 
     name: Line
     op: Name
     language: LanguageName
     entry_point: Identifier | None = None
-    """The function in kernel.py with the operation's signature; by default the operation's name."""
+    """Name of the function in kernel.py with the operation's signature. Default: the operation's name."""
     kernel_file: Literal["kernel.py"] = "kernel.py"
     author: Line | None = None
     hypothesis: Annotated[str, StringConstraints(max_length=2000)] | None = None
-    """Why this should be faster."""
+    """Reason why this candidate should be faster."""
     layer: Layer | None = None
-    """L1 structure, L2 synchronisation, L3 instruction, L4 resource; follows from the axis."""
+    """Layer of the change: L1 structure, L2 synchronisation, L3 instruction, L4 resource. The axis implies it."""
     axis: Axis | None = None
-    """The one thing changed against the parent."""
+    """Axis of the change: the one thing that differs from the parent."""
     parents: Annotated[tuple[Digest, ...], Field(max_length=16)] = ()
     claims: Annotated[tuple[MetadataClaim, ...], Field(max_length=20)] = ()
     tolerance: dict[str, float] = Field(default_factory=dict)
-    """Informative; the task's own bound decides."""
+    """Tolerance that the author expects, for information only. The task's own bound decides."""
     cpp: CppBuild | None = None
     cuda: CudaBuild | None = None
     layouts: Annotated[tuple[ClaimableLayout, ...], Field(max_length=3)] = ()
-    """Layouts of inputs that the kernel takes beyond its contract; what is claimed is asked, and must hold."""
+    """Further input layouts that the kernel accepts. Verification checks every layout that is claimed."""
 
     @field_validator("axis", mode="before")
     @classmethod
     def _one_axis(cls, untrusted_axis: object, info: ValidationInfo) -> object:
-        """One axis of the closed list, and of the layer that was declared."""
+        """Return the axis; raise ValueError unless it is one of the closed list and of the declared layer."""
         if untrusted_axis is None:
             return None
         wanted = layer_of(untrusted_axis) if isinstance(untrusted_axis, str) else None
@@ -105,17 +106,17 @@ class Metadata(Value):
 
     @property
     def layer_changed(self) -> Layer | None:
-        """The layer that was declared, or the one that the axis belongs to."""
+        """The declared layer, or else the layer of the axis."""
         return self.layer if self.axis is None else layer_of(self.axis)
 
     @property
     def build(self) -> CppBuild | CudaBuild | None:
-        """How the text in kernel.py is compiled; None where importing kernel.py is all of the build."""
+        """How the text in kernel.py is compiled. None: importing kernel.py is the whole build."""
         return self.cuda if self.language == "cuda" else self.cpp
 
 
 class Candidate(Value):
-    """An accepted submission, byte for byte: what every later event refers to."""
+    """An accepted submission, byte for byte. Every later event refers to it."""
 
     files: tuple[CandidateFile, ...]
     language: LanguageName
@@ -123,5 +124,5 @@ class Candidate(Value):
 
     @property
     def sha256(self) -> Digest:
-        """The candidate's name: the digest of its files' names and contents and its entry point."""
+        """The candidate's name: the digest of its files' names and contents, its language and its entry point."""
         return digest_of(self)

@@ -1,4 +1,4 @@
-"""One GPU: which it is, what state it was in around a measurement, and how fast it was ever seen to be."""
+"""One GPU: its names, its state before and after a measurement, and the highest rates that were measured on it."""
 
 from collections.abc import Set as AbstractSet
 from typing import Annotated, Literal, get_args
@@ -22,88 +22,90 @@ SlowdownReason = Literal[
     "display_clock",
     "unknown",
 ]
-"""Why a clock is lower than it could be, in the order of NVML's bits; `unknown` is a bit that has no name yet."""
+"""Reason why a clock runs below its maximum, in the order of NVML's bits. `unknown` is a bit without a name here."""
 
 SLOWDOWN_REASONS: tuple[SlowdownReason, ...] = get_args(SlowdownReason)[:-1]
 HARMLESS: frozenset[SlowdownReason] = frozenset({"gpu_idle", "application_clocks", "software_power_cap"})
-"""No clock is held down while idle by anything but idleness; application clocks and the power cap are settings of the
-card, the same for whatever runs on it. The rest comes from outside and passes."""
+"""Slowdown reasons that don't disturb a measurement. An idle GPU lowers its clock; application clocks and the power
+cap are settings of the card, the same for every program. All other reasons come from outside and go away."""
 
 
 class Device(Value):
     """One GPU of this machine, by the names that the driver's tools and the system give it."""
 
     index: Annotated[int, Field(ge=0)]
-    """Its place in nvidia-smi's list."""
+    """Index in nvidia-smi's list, from 0."""
     uuid: Annotated[str, Field(pattern=r"^(GPU|MIG)-[0-9A-Za-z-/]+$")]
-    """What CUDA_VISIBLE_DEVICES is set to, so that a process sees this one and no other."""
+    """UUID. Forge sets CUDA_VISIBLE_DEVICES to it, so that a process sees only this GPU."""
     node: Annotated[str, Field(pattern=r"^/dev/nvidia[0-9]+$")]
-    """The device file: /dev/nvidiaN, where N is the driver's minor number and needn't be the index."""
+    """Device file: /dev/nvidiaN, where N is the driver's minor number. N may differ from the index."""
 
 
 class DeviceState(Value):
-    """What a GPU and its host said of themselves at one moment. None: the driver doesn't report it."""
+    """The state that a GPU and its host reported at one moment. None: the driver doesn't report the value."""
 
     sm_clock_mhz: float | None
     memory_clock_mhz: float | None
     power_w: float | None
     temperature_c: float | None
     slowdown: tuple[SlowdownReason, ...]
-    """Why the clocks are lower than they could be; empty where nothing holds them down."""
+    """Reasons why the clocks run below their maximum; empty if there is none."""
     utilisation: Share | None
     """Share of the last sampling period (1/6 to 1 s) in which a kernel ran."""
     compute_pids: tuple[int, ...]
-    """Processes with a CUDA context on the device, as the driver numbers them."""
+    """Ids of the processes with a CUDA context on the device, as the driver numbers them."""
     memory_used_bytes: Annotated[int, Field(ge=0)] | None
     host_load: Annotated[float, Field(ge=0)]
-    """Runnable processes of the host, over the last minute."""
+    """Average number of runnable processes of the host over the last minute."""
     host_busy_s: Annotated[float, Field(ge=0)]
     """Processor seconds of the host since it started, idle ones included."""
     host_stolen_s: Annotated[float, Field(ge=0)]
-    """Of these, seconds that a hypervisor gave to another machine."""
+    """Processor seconds, out of these, that a hypervisor gave to another virtual machine."""
 
 
 def throttled(before: DeviceState, after: DeviceState) -> tuple[SlowdownReason, ...]:
-    """What held the clocks down around a measurement, apart from the card's own settings; empty if nothing did."""
+    """Return the reasons for low clocks before or after a measurement, without the harmless ones."""
     seen = {*before.slowdown, *after.slowdown} - HARMLESS
     return tuple(reason for reason in get_args(SlowdownReason) if reason in seen)
 
 
 def shared(before: DeviceState, after: DeviceState, own_pids: AbstractSet[int]) -> tuple[int, ...]:
-    """Processes with a context on the device that aren't ours, at either moment.
+    """Return the ids of other programs' processes with a context on the device, before or after a measurement.
 
-    `own_pids` are numbers as the driver gives them: those of the host. Inside a container they may differ from ours;
-    there, sample while none of ours runs, with no own pids.
+    `own_pids` are process ids of the host, as the driver gives them. Inside a container Forge's own ids may differ
+    from these. There, sample while no process of Forge runs, and pass an empty set.
     """
     return tuple(sorted({*before.compute_pids, *after.compute_pids} - own_pids))
 
 
 PROTOCOL_VERSION = 1
-"""Of `Ceilings`: what is measured, and how. Ceilings of another version are measured anew."""
+"""Version of the calibration: what `Ceilings` measures, and how. Ceilings of another version are measured again."""
 
 
 class Ceilings(Value):
-    """The most that one processor was seen to do: rates that no honest kernel exceeds, bytes counted both ways.
+    """The highest rates measured on one processor. No honest kernel exceeds them.
 
-    Each is the best of many on random data. None, or no entry: not measured on this platform.
+    Each is the best of many measurements on random data. Bytes read and bytes written both count. None, or no entry:
+    not measured on this platform.
     """
 
     protocol: Annotated[int, Field(ge=1)] = PROTOCOL_VERSION
     copy_bytes_per_s: Positive
-    """As many bytes read as written, from and to memory that no cache holds."""
+    """Rate of a copy between buffers that no cache holds: bytes read plus bytes written."""
     read_bytes_per_s: Positive | None
     write_bytes_per_s: Positive | None
     cached_bytes_per_s: Positive | None
-    """A copy whose buffers stay in half of the last-level cache, without its launches."""
+    """Rate of a copy whose buffers fit in half of the last-level cache, without the time of its launches."""
     flop_per_s: dict[str, Positive]
-    """Element type -> multiplications and additions of a matrix product per second; `tf32` is fp32 data in it."""
+    """Element type -> multiplications plus additions per second in a matrix product. `tf32` is fp32 data in tf32
+    mode."""
     launch_ns: Positive | None
-    """An empty kernel in a graph of many, one after the other."""
+    """Time of one empty kernel in a graph of many that run one after the other."""
     cache_bytes: Annotated[int, Field(ge=0)] | None
-    """Of the last-level cache."""
+    """Size of the last-level cache."""
     multiprocessors: Annotated[int, Field(ge=1)] | None
 
     @property
     def memory_bytes_per_s(self) -> float:
-        """The fastest way seen to move bytes to or from memory."""
+        """The highest of the rates to and from memory: copy, read or write."""
         return max(self.copy_bytes_per_s, self.read_bytes_per_s or 0.0, self.write_bytes_per_s or 0.0)

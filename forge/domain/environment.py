@@ -1,4 +1,4 @@
-"""The machine that evidence was gathered on, and the three digests under which it is compared."""
+"""The machine that evidence was gathered on, and the three digests that compare machines."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ class Environment(Value):
     cpu_model: str
     cpu_cores: Annotated[int, Field(ge=1)]
     cpu_features: tuple[str, ...]
-    """Instruction-set extensions that compiled code may use."""
+    """Instruction-set extensions of the processor that compiled code may use."""
     system: str
     machine: str
     kernel: str
@@ -40,20 +40,23 @@ class Environment(Value):
     driver: str | None
     cuda: str | None
     clock_policy: str
-    """How the processor's clock is set, as the system reports it."""
+    """Setting of the processor's clock, as the system reports it."""
     forge_version: str
     forge_commit: str | None
     host_sha256: Digest
-    """A digest of the host's identity: tells two machines apart, names neither."""
+    """Digest of the host's machine id. It tells two machines apart without naming them."""
 
     @property
     def env_sha256(self) -> Digest:
-        """Everything."""
+        """Digest of all fields."""
         return digest_of(self)
 
     @property
     def perf_key(self) -> Digest:
-        """What timings may be compared under: the processor and what compiles and runs the code."""
+        """Digest of the processor and of the software that compiles and runs code.
+
+        Timings may be compared only if their keys are equal.
+        """
         fields = {"cpu_model", "cpu_cores", "machine", "torch", "triton", "compiler", "driver", "cuda"}
         facts: dict[str, object] = self.model_dump(mode="json", include=fields)
         facts["gpu"] = self.gpu.slug if self.gpu else None
@@ -61,11 +64,11 @@ class Environment(Value):
 
     @property
     def abi_key(self) -> Digest:
-        """Where a built artifact may be loaded."""
+        """Digest of what a built artifact depends on. Machines with equal keys can load each other's artifacts."""
         return digest_of(self._abi())
 
     def abi_differences(self, other: "Environment") -> tuple[str, ...]:
-        """What keeps an artifact that was built here from being loaded there; empty where their keys are equal."""
+        """Return the facts that stop `other` from loading an artifact built here; empty if the ABI keys are equal."""
         theirs = other._abi()
         return tuple(name for name, fact in self._abi().items() if theirs[name] != fact)
 

@@ -1,4 +1,4 @@
-"""What a gate saw and what a clock saw, with units."""
+"""The evidence of gates and clocks: observed values, limits, times, with units."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ Positive = Annotated[float, Field(gt=0)]
 
 
 class Isolation(Value):
-    """The wall a guest ran behind, as observed when it started."""
+    """The sandbox that a guest ran in, as observed when it started."""
 
     level: IsolationLevel
     parts: tuple[str, ...]
@@ -21,7 +21,7 @@ class Isolation(Value):
 
 
 class GateResult(Value):
-    """One gate's answer: what it saw against what it allows."""
+    """One gate's answer: the value it observed and the value it allows."""
 
     name: str
     verdict: Literal["passed", "failed"]
@@ -30,61 +30,63 @@ class GateResult(Value):
 
 
 class WorkloadErrors(Value):
-    """How far the candidate was from the fp64 oracle on one kind of input at one shape."""
+    """The candidate's largest errors against the fp64 oracle, for one kind of input at one shape."""
 
     shape: Shape
     inputs: str
     max_relative_error: Annotated[float, Field(ge=0)]
-    """Largest |y - y*| / S over finite elements."""
+    """Largest |y - y*| / S over finite elements; docs/numerics.md defines S."""
     bound_used: Annotated[float, Field(ge=0)]
-    """Largest |y - y*| / bound: at most 1 for an accepted candidate."""
+    """Largest |y - y*| / bound over finite elements: at most 1 for an accepted candidate."""
 
 
 class Values(Value):
-    """One whole operand or result, small enough to be looked at."""
+    """One whole operand or result that is small enough to read."""
 
     name: str
     sizes: tuple[int, ...]
     values: tuple[str, ...]
-    """Every element, the last axis fastest, as Python writes it."""
+    """Every element as Python prints it, in row-major order."""
 
 
 class Counterexample(Value):
-    """The smallest failing case found, enough to see what is wrong."""
+    """The smallest failing case that was found."""
 
     shape: Shape
     inputs: str
-    """The kind of values: how they were drawn, or how they were made when the case was shrunk."""
+    """Kind of input values: how they were drawn, or how shrinking made them."""
     output: str
     index: tuple[int, ...]
     expected: str
     got: str
     allowed_error: str
     snippet: str
-    """Python that reproduces it with kernel.py beside it."""
+    """Python program that reproduces the failure, with kernel.py in the same folder."""
     seed: int | None = None
-    """What the values were drawn with; none where they are written out."""
+    """Seed that the values were drawn with. None: `operands` lists the values."""
     operands: tuple[Values, ...] = ()
-    """The inputs, where there are few enough values."""
+    """Inputs, if they have few enough values to list."""
     expected_values: Values | None = None
-    """The whole output as it should be, where it is small enough; `got_values` likewise."""
+    """Whole expected output, if it is small enough to list."""
     got_values: Values | None = None
+    """Whole output of the candidate, if it is small enough to list."""
     shrunk_from: Shape | None = None
-    """Where it failed first, if a smaller case was found that fails as well."""
+    """Shape of the first failure, if shrinking found a smaller case that also fails."""
 
 
 class Admission(Value):
-    """How a task's own inputs and bound told wrong answers from right ones, before it was opened."""
+    """The score of a task's inputs and bound on known wrong and right answers, before the task was opened."""
 
     mutants: Annotated[int, Field(ge=1)]
-    """Known wrong answers that were tried."""
+    """Number of known wrong answers that were tried."""
     killed: Annotated[int, Field(ge=0)]
+    """Number of these that were refused."""
     survivors: tuple[str, ...] = ()
-    """Wrong answers that would be accepted."""
+    """Names of wrong answers that would be accepted."""
     honest: Annotated[int, Field(ge=1)]
-    """Right answers, computed in other ways, that were tried."""
+    """Number of right answers, computed in other ways, that were tried."""
     refused: tuple[str, ...] = ()
-    """Right answers that would be refused."""
+    """Names of right answers that would be refused."""
 
 
 class Interval(Value):
@@ -96,7 +98,7 @@ class Interval(Value):
 
 
 class Timing(Value):
-    """Time per call of one side, over every round of every process pair."""
+    """The time per call of one side, over all rounds of all process pairs."""
 
     n: Annotated[int, Field(ge=1)]
     median_ns: Positive
@@ -107,17 +109,20 @@ class Timing(Value):
 
 
 class Speedup(Value):
-    """baseline / candidate for one baseline, from paired rounds."""
+    """The ratio of baseline time to candidate time for one baseline, from paired rounds."""
 
     baseline: BaselineKind
     baseline_median_ns: Positive
     interval: Interval
     pairs_lost: Annotated[int, Field(ge=0)]
-    """Process pairs in which the candidate was the slower one."""
+    """Number of process pairs in which the candidate was slower than the baseline."""
 
 
 class Confirmation(Value):
-    """A winner measured once more, over fresh processes and data: free of the luck that made it the winner."""
+    """A second measurement of a candidate that met the rule, with new processes and data.
+
+    It removes the selection bias of the first.
+    """
 
     candidate: Timing
     speedups: tuple[Speedup, ...]
@@ -126,50 +131,52 @@ class Confirmation(Value):
 
 
 class Replay(Value):
-    """What is particular to times taken by graph replay on a device."""
+    """The facts of a measurement by graph replay on a device."""
 
     plan_sha256: Digest
-    """The launch plan that was timed."""
+    """Digest of the launch plan that was timed."""
     sets: Annotated[int, Field(ge=1)]
-    """Operand sets used in turn."""
+    """Number of operand sets that calls use in turn."""
     set_bytes: Annotated[int, Field(ge=1)]
-    """Inputs and outputs of one call."""
+    """Size of the inputs and outputs of one call."""
     host_ratio: tuple[Positive, ...]
-    """Per process pair, the time by the host's slope over that by the device's events."""
+    """Ratio of the time by the host's clock to the time by the device's events, for each process pair."""
     states: tuple[DeviceState, ...]
-    """What the device said of itself, before the first and after the last block."""
+    """State of the device before the first block and after the last one."""
     blocks: Annotated[int, Field(ge=1)]
+    """Number of blocks that were measured."""
     dropped: Annotated[int, Field(ge=0)]
-    """Blocks left out on all sides, since the device was shared or its clocks were held back."""
+    """Number of blocks left out for all sides, because the device was shared or its clocks were lowered."""
     gpu_s: Positive
-    """Seconds that the device computed for this measurement, all sides together."""
+    """Device time of this measurement, in seconds, all sides together."""
 
 
 class WorkloadTiming(Value):
-    """Everything measured at one shape."""
+    """All measurements at one shape."""
 
     shape: Shape
     candidate: Timing
     speedups: tuple[Speedup, ...]
     control: Interval
-    """The baseline against itself through the same path."""
+    """Ratio of the baseline to itself, measured through the same path."""
     harness_ns: Annotated[float, Field(ge=0)]
-    """What the path itself takes per call. By `host_slope.v3` it is subtracted from every time; before, it was
-    copying the outputs out, and a part of every time."""
+    """Time per call of the path between host and guest. From `host_slope.v3` on it is subtracted from every time.
+    Before, it was the copying of outputs, and every time included it."""
     floor_ns: Positive
+    """Shortest possible time on this machine: least traffic over the highest measured rate."""
     floor_fraction: Positive
-    """floor / median: 1 is as fast as this machine's memory allows."""
+    """Floor divided by the candidate's median: 1 is as fast as this machine's memory allows."""
     process_pairs: Annotated[int, Field(ge=1)]
     rounds: Annotated[int, Field(ge=1)]
     samples_sha256: Digest
-    """Every raw sample, as stored in the run."""
+    """Digest of all raw samples, as the run stores them."""
     confirmation: Confirmation | None = None
-    """For a candidate that met the rule, where the policy asks for it."""
+    """Second measurement, if the candidate met the rule and the policy asks for one."""
     replay: Replay | None = None
 
 
 class Coverage(Value):
-    """Where a kernel was verified and where it was measured: two different questions."""
+    """The shapes at which a kernel was verified, and those at which it was measured. These may differ."""
 
     verified: tuple[Shape, ...]
     measured: tuple[Shape, ...]

@@ -1,7 +1,7 @@
-"""What one change to a kernel was meant to show, and how it ended.
+"""Experiments: one change to a kernel, and how it ended.
 
-An experiment changes one axis. The layers and their order are those of the playbooks: structure wins factors,
-resources win percents, so an author begins at L1.
+An experiment changes one axis. Layers are ordered by what they usually gain: structure (L1) gains factors, resources
+(L4) gain percents. So an author begins at L1.
 """
 
 from typing import Literal, get_args
@@ -47,7 +47,7 @@ AXES: dict[Layer, dict[Axis, str]] = {
         "tiling": "the tile's sizes and the order in which tiles are walked",
     },
     "L2": {
-        "barriers": "fewer meetings of threads, or narrower ones",
+        "barriers": "fewer synchronisations of threads, or of fewer threads",
         "persistence": "blocks that stay and fetch the next piece of work",
         "pipelining": "loads of the next step under this step's arithmetic; stages; specialised warps",
         "reduction_scope": "who reduces with whom: lane, warp, block, cluster, grid",
@@ -64,50 +64,50 @@ AXES: dict[Layer, dict[Axis, str]] = {
         "grid_size": "how many blocks, splits and waves",
         "registers": "registers of a thread, spills",
         "shared_memory": "bytes of shared memory of a block, stages that fit",
-        "threads": "threads of the host and how work is dealt out among them",
+        "threads": "threads of the host and how work is divided among them",
     },
 }
-"""One axis at a time: with two changed, the figure says nothing about either."""
+"""Axes of each layer, with what each means. An experiment changes one: with two, the figure explains neither."""
 Ended = Literal["improved", "no_change", "regressed", "incorrect", "build_failed"]
 ENDS: tuple[Ended, ...] = get_args(Ended)
 Against = Literal[BaselineKind, "parent"]
-"""What it was held against: the candidate it came from, the kernel that was promoted then, or a baseline."""
+"""Comparison of an experiment: its parent candidate, the kernel promoted at that time, or a baseline."""
 
 
 def layer_of(axis: str) -> Layer | None:
-    """The layer that an axis belongs to; None for no axis of the list."""
+    """Return the layer of an axis; None if the name is no axis."""
     return next((layer for layer, axes in AXES.items() if axis in axes), None)
 
 
 class Conclusion(Value):
-    """How an experiment ended, and on what figure."""
+    """How an experiment ended, and the figure that decided it."""
 
     ended: Ended
     reason: ReasonCode | None
-    """Why it couldn't be promoted on this evidence, where a phase refused it."""
+    """Reason why a phase refused the candidate; None if none did."""
     against: Against | None
-    """None where nothing was timed."""
+    """Comparison that the speedup is over; None if nothing was timed."""
     speedup: Interval | None
-    """What it was held against over the candidate, with its 95 % interval."""
+    """Time of the comparison divided by the candidate's, with its 95 % interval."""
 
 
 def end_of(speedup: Interval) -> Ended:
-    """By disjoint intervals: what includes 1 is no change."""
+    """Return the end that a measured speedup shows. An interval that includes 1 is no change."""
     if speedup.low > 1:
         return "improved"
     return "regressed" if speedup.high < 1 else "no_change"
 
 
 def end_of_refusal(code: ReasonCode, *, stage: str) -> Ended | None:
-    """What a refusal makes of an experiment; None where it says nothing about the candidate."""
+    """Return the end that a refusal shows; None if the refusal says nothing about the candidate."""
     if code in UNDECIDED or stage == "submit":
         return None
     return "build_failed" if stage == "build" or code == "COMPILE_ERROR" else "incorrect"
 
 
 def over(interval: Interval, other: Interval) -> Interval:
-    """The ratio of two speedups over one baseline: from the worst of both to the best of both.
+    """Return the ratio of two speedups over one baseline, with an interval from the worst case to the best.
 
-    Its low end is above 1 exactly where the two intervals are disjoint.
+    Its low end is above 1 if and only if `interval` lies wholly above `other`.
     """
     return Interval(ratio=interval.ratio / other.ratio, low=interval.low / other.high, high=interval.high / other.low)

@@ -1,4 +1,4 @@
-"""What is wrong with a document from outside, in one line: the field, its value, and what was expected there."""
+"""Describes in one line what is wrong with an untrusted document: the field, its value, and what was expected."""
 
 import reprlib
 from collections.abc import Iterable, Mapping
@@ -29,11 +29,11 @@ _EXPECTED: dict[str, str] = {
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "named fields"),
 }
-"""pydantic's name of an error -> what was expected (docs.pydantic.dev/latest/errors/validation_errors)."""
+"""pydantic's error type -> text that says what was expected (docs.pydantic.dev/latest/errors/validation_errors)."""
 
 
 def misfit(error: ValidationError, model: type[Value]) -> str:
-    """The first thing that keeps a document from being a `model`, on one line that a terminal may show."""
+    """Return the first reason why a document isn't a `model`, as one line that is safe on a terminal."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the document"
     shown = (place if place.isprintable() else repr(place))[:PLACE_LIMIT]

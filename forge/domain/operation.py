@@ -44,106 +44,125 @@ InputKind = Literal[
     "special_rows",
     "special_weights",
 ]
-"""How the values of a workload are drawn; see `forge.lab.kinds`."""
+"""Kind of values that a workload's inputs are drawn with; `forge.lab.inputs.distributions` draws them."""
 
 SpecialsPolicy = Literal["as_reference", "nan_may_spread", "unspecified"]
-"""What NaN and infinities among the inputs make of the outputs: what they make of the reference's; that, but where a
-row's own values give the reference a NaN the rest of what was summed over that row may be NaN too, and so may what is
-infinite, since honest sums (compensated, running, padded with zeros) make NaN of an infinity; or anything."""
+"""Rule for outputs when inputs hold NaN or infinities.
+
+- `as_reference`: each output is NaN, infinite or finite exactly where the reference's output is.
+- `nan_may_spread`: as above, with two exceptions. Where a row's own values give the reference a NaN, every other sum
+  over that row may be NaN too. Where the reference is infinite, NaN is allowed: honest sums (compensated, running,
+  padded with zeros) turn an infinity into NaN.
+- `unspecified`: any output is allowed.
+"""
 OnIntegers = Literal["exact", "exact_sums", "as_usual"]
+"""Rule for outputs when all inputs are small integers.
+
+- `exact`: equal to the last bit.
+- `exact_sums`: sums are exact in any order, so only the steps after the sums may be rounded.
+- `as_usual`: the usual bound, for operations whose honest kernels divide on the way, as running means do.
+"""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What one output should be, in fp64, and how far an honest kernel may be from it.
+    """The value that one output should have, in fp64, and the figures that its error bound is computed from.
 
-    `value` and `scale` have the output's shape; `scale` is S of docs/numerics.md, the size of what was summed.
+    `value` and `scale` have the output's shape. `scale` is S of docs/numerics.md: the sum of the terms' magnitudes.
     """
 
     value: torch.Tensor
     scale: torch.Tensor
     terms: int
-    """n: how many terms were accumulated for one element."""
+    """Number of terms accumulated for one element: n of docs/numerics.md."""
     roundings: int = 1
-    """How many roundings to the output's dtype the contract allows on the way."""
+    """Number of roundings to the output's dtype that the contract allows on the way."""
     on_integers: OnIntegers = "as_usual"
-    """What inputs of small integers make of it: equal to the last bit; right but for what follows sums that are
-    exact in any order; or as usual, since honest kernels divide on the way, as running means do."""
+    """Rule for this output when all inputs are small integers."""
     last_factor: torch.Tensor | None = None
-    """What an intermediate that may be rounded to the output's dtype is multiplied by afterwards, as a size: where
-    that type ends, the intermediate errs by its smallest number and the output by so many of them."""
+    """Magnitude of the factor that is applied after an intermediate that may be rounded to the output's dtype.
+
+    Near that type's smallest number, the intermediate errs by up to that number. The output then errs by that number
+    times this factor. None: there is no such intermediate.
+    """
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Integers, indices, truth values, or floats that are copied bit by bit: each is right or wrong."""
+    """An output that is compared bit by bit: integers, indices, truth values, or floats that are only copied."""
 
     value: torch.Tensor
 
 
 Grid = Literal["whole", "fp8_e4m3"]
-"""What can be represented: whole numbers; or fp8 e4m3, whose neighbours are 2^-9 to 32 apart, up to 448."""
+"""Set of representable numbers: whole numbers, or fp8 e4m3 (spacing from 2^-9 to 32, largest number 448)."""
 _FP8_SMALLEST_EXPONENT, _FP8_SIGNIFICAND_BITS, _FP8_LARGEST = -6, 3, 448.0
 
 
 @dataclass(frozen=True)
 class Quantised:
-    """Numbers of a coarse grid that a value was rounded to."""
+    """An output that is rounded to a coarse grid, such as int8 or fp8."""
 
     unrounded: torch.Tensor
-    """In quanta (whole numbers) or as it is (fp8), fp64: before the rounding, and already within the range."""
+    """Values before rounding, clamped to the grid's range, in fp64. Unit: grid steps for `whole`, the value for
+    fp8."""
     uncertainty: torch.Tensor
-    """How far an honest kernel's value may be from `unrounded`, in the same unit, before it rounds."""
+    """Largest error that an honest kernel's value may have before it rounds, in the unit of `unrounded`."""
     grid: Grid = "whole"
 
     @property
     def value(self) -> torch.Tensor:
-        """Rounded to the nearest number of the grid, ties to even."""
+        """Return `unrounded` rounded to the nearest number of the grid, ties to even."""
         return self.nearest(self.unrounded)
 
     def nearest(self, values: torch.Tensor) -> torch.Tensor:
-        """Values in fp64, rounded to the grid; fp8 saturates (OCP 8-bit floating point specification, 2023)."""
+        """Return fp64 values rounded to the grid; fp8 saturates (OCP 8-bit floating point specification, 2023)."""
         if self.grid == "whole":
             return values.round()
         exponents = values.frexp().exponent.sub(1).clamp(min=_FP8_SMALLEST_EXPONENT)
-        # powers of two by their bits: not every device's pow is exact
+        # build powers of two from their bits, because pow isn't exact on every device
         quanta = (exponents.long() - _FP8_SIGNIFICAND_BITS + 1023).bitwise_left_shift(52).view(values.dtype)
         return ((values / quanta).round() * quanta).clamp(-_FP8_LARGEST, _FP8_LARGEST)
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Positions of the largest values of each row, largest first; any of several that are equally large."""
+    """The positions of the largest values of each row, largest first. Equal values may come in any order."""
 
     values: torch.Tensor
-    """What is ranked along the last axis, fp64; a row with a NaN has no order, and any positions will do."""
+    """Values that are ranked along the last axis, fp64. A row with a NaN has no order, so any positions are
+    accepted."""
     uncertainty: torch.Tensor
-    """How far an honest kernel's value may be from each of `values`: two that are nearer can't be told apart."""
+    """Largest error that an honest kernel may have in each of `values`. Values nearer than this may change places."""
     count: int
-    """How many positions are wanted."""
+    """Number of positions that are returned for each row."""
 
     @property
     def value(self) -> torch.Tensor:
-        """One right answer, int64."""
+        """Return one right answer, int64."""
         return self.values.topk(self.count).indices
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A position in each row, drawn by a number: the first up to which the weights reach that share of their sum."""
+    """One sampled position in each row: the first whose running sum of weights exceeds a given share of their total.
+
+    The share is an operand, so the answer is determined (inverse transform sampling).
+    """
 
     weights: torch.Tensor
-    """[rows, positions], fp64, never negative, of any sum."""
+    """Weights of the positions, [rows, positions], fp64, not negative. They needn't sum to 1."""
     allowed: torch.Tensor
-    """[rows, positions]: whether it may be drawn at all, also where it has no weight by too little to be told."""
+    """Positions that may be the answer, [rows, positions]. It includes those whose weight is zero only by
+    rounding."""
     share: torch.Tensor
-    """[rows], from 0 to 1."""
+    """Share of the total weight that selects the position, [rows], from 0 to 1."""
     uncertainty: torch.Tensor
-    """[rows]: how far an honest kernel's running sums may be off, as a share of the whole."""
+    """Largest error of an honest kernel's running sums, [rows], as a share of the total weight."""
 
     @property
     def value(self) -> torch.Tensor:
-        """The right answer, int64."""
+        """Return the right answer, int64."""
         reached = self.weights.cumsum(-1)
         first = (reached <= (self.share * reached[:, -1]).unsqueeze(-1)).sum(-1)
         last = reached.shape[-1] - 1 - (self.weights > 0).flip(-1).int().argmax(-1)
@@ -151,15 +170,15 @@ class Drawn:
 
 
 Expected = Expectation | Exact | Quantised | Ranked | Drawn
-"""The rule that an output is judged by."""
+"""Rule that one output is judged by."""
 
 Function = Callable[..., "torch.Tensor | tuple[torch.Tensor, ...] | None"]
-"""Inputs and scalars in, the outputs that aren't updated inputs out: one tensor, several, or nothing."""
+"""Function from inputs and scalars to outputs: one tensor, several, or None if it only updates inputs in place."""
 
 
 @dataclass(frozen=True)
 class OwnReference:
-    """What an operation of the user's own was made of: foreign code, which runs in a guest alone."""
+    """The reference file behind a user's own operation. It is foreign code, so it runs only in a guest."""
 
     contract: Contract
     source: bytes
@@ -167,7 +186,7 @@ class OwnReference:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One operation of the catalogue: everything that can be known without a candidate."""
+    """One operation: everything that Forge knows about it before there is a candidate."""
 
     name: str
     summary: str
@@ -179,73 +198,79 @@ class Operation:
     dtypes: tuple[DType, ...]
     signature: str
     reference: Function
-    """The PyTorch function that states the contract; self-contained, for its source travels to the baseline's
-    guest and into the prompt."""
+    """PyTorch function that defines the operation. It uses no names of its module: its source alone is sent to the
+    baseline's guest and printed in the prompt."""
     oracle: Callable[..., tuple[Expected, ...]]
-    """The same mathematics in fp64, on the inputs as given (already rounded to their dtype)."""
+    """Function that computes the same in fp64, on the inputs as given (already rounded to their dtype)."""
     numerics: str
-    """The derivation of the bound, in plain words and formulas."""
+    """Derivation of the error bound, in words and formulas."""
     bytes_moved: Callable[[Mapping[str, int], DType], int]
-    """Least traffic: each input byte read once, each output byte written once."""
+    """Function that gives the least traffic in bytes: each input byte read once, each output byte written once."""
     flops: Callable[[Mapping[str, int]], int]
     workloads: tuple[Mapping[str, int], ...]
-    """Standard shapes, decode and prefill of published models."""
+    """Standard shapes, from decode and prefill of published models."""
     row_axis: str
-    """The axis along which results are independent of each other."""
+    """Axis along which results don't depend on each other."""
     reduced_axis: str
-    """The axis that is summed over: the one whose odd sizes find missing tails."""
+    """Axis that is summed over. Odd sizes of it show kernels that leave out the tail."""
     free_axes: tuple[str, ...] = ()
-    """Axes beside these two that a kernel must take in any size: it may have tails along them as well."""
+    """Other axes that a kernel must accept in any size. Kernels may leave out tails along these axes too."""
     mutants: Mapping[str, Function] = field(default_factory=dict)
-    """What an implementation gets wrong, by name, called like the reference: a task opens only if each is refused."""
+    """Known wrong implementations by name, called like the reference. A task opens only if every one is refused."""
     variants: Mapping[str, Function] = field(default_factory=dict)
-    """The same mathematics in another order or precision: a task opens only if each is accepted."""
+    """Right implementations in another order or precision, by name. A task opens only if every one is accepted."""
     vendor: Function | None = None
-    """The same through torch's own fused operator, where there is one; called like the reference, and as
-    self-contained, for its source travels too."""
+    """The operation by torch's own fused operator, if there is one. It is called like the reference and, like it,
+    uses no names of its module."""
     reconsidered: Callable[..., tuple[Expected, ...]] | None = None
-    """The oracle's rules and the inputs, to rules that know more of how rounding is magnified at these values: asked
-    where an answer is beyond the first."""
+    """Function from the oracle's rules and the inputs to wider rules, for values at which rounding is magnified. It
+    is called only if an answer breaks the oracle's rules."""
     updates: tuple[str, ...] = ()
-    """Inputs that are written to in place: each is an output of the same name, judged as a whole, and isn't returned.
-    All other inputs stay as they are."""
+    """Inputs that are written to in place. Each is also an output of the same name, is judged whole, and isn't
+    returned. All other inputs must stay unchanged."""
     specials: SpecialsPolicy = "as_reference"
+    """Rule for outputs when inputs hold NaN or infinities."""
     masks: bool = False
-    """Whether rows are asked of which masks have left a part, or nothing but the lowest finite number."""
+    """True if verification also draws masked rows, in which some or all values are a very low finite number."""
     layouts: tuple[LayoutName, ...] = ("contiguous", "offset")
-    """Layouts of inputs that every kernel must take; a candidate may claim more."""
+    """Memory layouts of inputs that every kernel must accept. A candidate may claim more."""
     relations: tuple[Relation, ...] = (RowsIndependent(), RowsPermuted())
-    """What must hold between answers of one kernel; true of every operation whose rows are independent."""
+    """Relations that must hold between answers of one kernel. The default holds if rows are independent."""
     still: frozenset[int] = frozenset()
-    """Places of inputs whose values belong where they stand: contents move on within the others alone."""
+    """Positions of inputs whose values must not change places, such as weights with a structure. Other inputs' values
+    are rotated between calls."""
     own: OwnReference | None = None
-    """Where it comes from, if it isn't of the catalogue."""
+    """Reference file of a user's own operation. None: the operation is one of the catalogue."""
     draw: Callable[[Mapping[str, int], InputKind, int], tuple[torch.Tensor, ...]] | None = None
-    """How operands are drawn at a shape, as a kind, from a seed, where the specifications don't say all of it."""
+    """Function from a shape, a kind and a seed to operands. None: the operands' specifications say how to draw
+    them."""
 
     def operand_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
-        """What all operands take together, touched or not."""
+        """Return the size of all operands together in bytes, whether a kernel touches them or not."""
         operands = (*self.inputs, *self.returned)
         return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(dtype)] for spec in operands)
 
     def written_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
-        """Of the bytes moved, those of the outputs; half of them where inputs are updated, with what was read."""
+        """Return the output bytes among the bytes moved.
+
+        If inputs are updated in place, this is half of the bytes moved: the other half is what was read.
+        """
         if self.updates:
             return self.bytes_moved(shape, dtype) // 2
         return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(dtype)] for spec in self.outputs)
 
     @property
     def returned(self) -> tuple[TensorSpec, ...]:
-        """The outputs that a call returns: all that aren't updated inputs."""
+        """The outputs that a call returns: all but the inputs updated in place."""
         return tuple(spec for spec in self.outputs if spec.name not in self.updates)
 
     @property
     def weights(self) -> frozenset[int]:
-        """Places of inputs that all rows share and that stay as they are: what a module would keep."""
+        """Positions of inputs that all rows share and that no call changes, such as a module's parameters."""
         shared = (self.row_axis not in spec.axes and spec.name not in self.updates for spec in self.inputs)
         return frozenset(place for place, is_shared in enumerate(shared) if is_shared)
 
     @property
     def activations(self) -> tuple[TensorSpec, ...]:
-        """The inputs with rows whose values the kinds of workloads are about: floats, no indices."""
+        """The inputs with rows whose values follow the workload's kind: floats, not indices."""
         return tuple(spec for spec in self.inputs if self.row_axis in spec.axes and spec.follows_kind)

@@ -1,7 +1,7 @@
-"""What an operation of the user's own is: a reference file by digest, and all that was inferred of it and shown.
+"""A user's own operation: a reference file by digest, and everything that Forge inferred from it and showed the user.
 
-The file is foreign code. Nothing here runs it, and nothing here is its word alone: forms come from a guest and are
-parsed, ranges of values and tolerances are computed by the host from bytes that it was given.
+The file is foreign code, and nothing here runs it. A guest reports sizes and types, and the host parses them. The
+host itself computes ranges of values and tolerances, from bytes that the guest returned.
 """
 
 import math
@@ -15,19 +15,19 @@ from forge.domain.task import Name
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType
 
 BATCH = "batch"
-"""The one axis of an own operation: what the first tensor's first size is."""
+"""Name of the only axis of an own operation: the first size of the first tensor."""
 PREFIX = "own_"
-"""What the name of an own operation begins with, and no other's does."""
+"""Prefix of every own operation's name. No operation of the catalogue has it."""
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 StateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,256}$")]
 Literally = Annotated[str, StringConstraints(max_length=4096)]
-"""A plain Python value as it is written: numbers, text, tuples, lists, dictionaries."""
+"""Python literal as source text: numbers, strings, tuples, lists, dictionaries."""
 Size = Annotated[int, Field(ge=0, le=2**31)]
 Sizes = Annotated[tuple[Size, ...], Field(max_length=8)]
 
 
 class Uniform(Value):
-    """All values from `low` to `high` alike."""
+    """Floats from `low` to `high`, all equally likely."""
 
     family: Literal["uniform"] = "uniform"
     low: float
@@ -43,14 +43,14 @@ class Normal(Value):
 
 
 class Among(Value):
-    """A few values, all alike."""
+    """A few values, all equally likely."""
 
     family: Literal["among"] = "among"
     values: Annotated[tuple[float, ...], Field(min_length=1, max_length=16)]
 
 
 class Integers(Value):
-    """Whole numbers from `low` to `high`."""
+    """Whole numbers from `low` to `high`, both included."""
 
     family: Literal["integers"] = "integers"
     low: int
@@ -58,57 +58,59 @@ class Integers(Value):
 
 
 class Generated(Value):
-    """Values with a structure that a distribution doesn't give: the file's own get_inputs, under the host's seed."""
+    """Values with a structure that no distribution has: the file's own get_inputs draws them from the host's seed."""
 
     family: Literal["generated"] = "generated"
     structure: str
-    """What was seen of it."""
+    """Structure that Forge saw in the values, in words."""
 
 
 Family = Annotated[Uniform | Normal | Among | Integers | Generated, Field(discriminator="family")]
 
 
 class Operand(Value):
-    """A tensor among the arguments."""
+    """An argument that is a tensor."""
 
     name: Word
     element: ElementType | None
-    """Its own element type; None is the task's."""
+    """Element type; None: the task's type."""
     sizes: Sizes
     batched: bool = False
-    """Whether its first size is the batch."""
+    """True if the first size is the batch."""
     drawn: Family
+    """Distribution that the values are drawn from."""
 
 
 class Constant(Value):
-    """An argument that is no tensor: frozen as it is."""
+    """An argument that isn't a tensor. Every call passes this value."""
 
     name: Word
     literal: Literally
 
 
 class Weight(Value):
-    """A tensor of the module's state dict, under all of its names."""
+    """A tensor of the module's state dict, with all names that it has there."""
 
     names: Annotated[tuple[StateName, ...], Field(min_length=1, max_length=64)]
     element: ElementType | None
     sizes: Sizes
     parameter: bool
-    """Whether it is a parameter; else a buffer."""
+    """True for a parameter, False for a buffer."""
 
 
 Around = Literal["all", "row", "sample", "channel"]
-"""The values around one: all, those along the last axis, or those at its place on the first or second axis."""
+"""Neighbourhood of a value: all values (`all`) or those along the last axis (`row`). `sample` and `channel` are the
+values at the same position of the first and of the second axis."""
 
 
 class Local(Value):
-    """That a result's errors follow the values at hand: each value's own size, and a share of those around it."""
+    """An error bound that follows each value: its own magnitude, plus a share of its neighbourhood's."""
 
     around: Around
     share: Annotated[float, Field(ge=0, le=1)]
-    """Of the root mean square of the values around, beside the value's own size."""
+    """Share of the neighbourhood's root mean square that is added to the value's own magnitude."""
     error: Annotated[float, Field(ge=0)]
-    """Largest error over that size; of several seeds, rounded up to a power of two."""
+    """Largest error divided by that sum, over several seeds, rounded up to a power of two."""
 
 
 class Result(Value):
@@ -118,14 +120,14 @@ class Result(Value):
     sizes: Sizes
     batched: bool = False
     error: Annotated[float, Field(ge=0)] = 0.0
-    """Largest error of the reference in the task's type, over the root mean square of its exact values; of several
-    seeds, rounded up to a power of two."""
+    """Largest error of the reference in the task's type, divided by the root mean square of its exact values. It is
+    the largest of several seeds, rounded up to a power of two."""
     local: Local | None = None
-    """What narrows the bound further, where that error alone lets known wrong answers pass."""
+    """A narrower bound, for a task in which `error` alone lets known wrong answers pass. None: it isn't needed."""
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Without `local` where there is none: contracts from before it keep their digests."""
+        """Leave `local` out if it is None, so that contracts from before this field keep their digests."""
         written: dict[str, object] = write(self)
         if self.local is None:
             del written["local"]
@@ -133,27 +135,28 @@ class Result(Value):
 
 
 class Contract(Value):
-    """Everything that judging a candidate against a reference file needs, but for the file itself."""
+    """Everything but the file itself that is needed to judge a candidate against a reference file."""
 
     slug: Name
     source_sha256: Digest
     form: Literal["model", "function"]
     entry: Word
     init: Literally
-    """What the model is constructed with."""
+    """Arguments that the model is constructed with."""
     seed: Annotated[int, Field(ge=0, lt=2**31)]
-    """Under which it is: what isn't in the state dict is drawn from it, in the reference and in a candidate."""
+    """Seed of the generator when the model is constructed, in the reference and in a candidate. It fixes random
+    values that aren't in the state dict."""
     dtype: DType
     arguments: Annotated[tuple[Operand | Constant, ...], Field(max_length=64)]
     weights: Annotated[tuple[Weight, ...], Field(max_length=4096)] = ()
     results: Annotated[tuple[Result, ...], Field(min_length=1, max_length=4)]
     kinds: tuple[InputKind, ...] = ()
-    """Kinds of values beside those inferred, at which the reference stays finite."""
+    """Further kinds of values at which the reference stays finite."""
     batch: Size = 1
     varies: bool = False
-    """Whether other batches were seen to run."""
+    """True if the reference also ran at other batch sizes."""
     wide: bool = True
-    """Whether the reference runs in fp64; else it is its own oracle, with a wider tolerance."""
+    """True if the reference runs in fp64. Otherwise it is its own oracle, with a wider tolerance."""
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
@@ -162,26 +165,26 @@ class Contract(Value):
 
     @property
     def set_bytes(self) -> int:
-        """All operands and results of one call, at the frozen sizes; results count in fp64."""
+        """Return the bytes of all operands and results of one call at the frozen sizes, with results in fp64."""
         operands = sum(self.bytes_of(one.element, one.sizes) for one in self.tensors)
         weights = sum(self.bytes_of(one.element, one.sizes) for one in self.weights)
         return operands + weights + sum(8 * math.prod(one.sizes) for one in self.results)
 
     @property
     def still(self) -> frozenset[int]:
-        """Places of operands, arguments' first, whose values may not change places.
+        """Positions of operands whose values must not change places. Arguments are counted first, then weights.
 
-        Those with a structure, and of weights all but floating parameters.
+        These are arguments with a structure, and all weights but parameters in the task's floating type.
         """
         arguments = [one.drawn.family == "generated" for one in self.tensors]
         weights = [not one.parameter or one.element is not None for one in self.weights]
         return frozenset(place for place, still in enumerate((*arguments, *weights)) if still)
 
     def bytes_of(self, element: ElementType | None, sizes: tuple[int, ...]) -> int:
-        """Of one tensor."""
+        """Return the bytes of one tensor."""
         return math.prod(sizes) * ITEMSIZE_BYTES[element or self.dtype]
 
 
 def is_own(op: str) -> bool:
-    """Whether an operation's name is that of somebody's own."""
+    """Return True if the name is that of a user's own operation."""
     return op.startswith(PREFIX)

@@ -1,7 +1,7 @@
 """A launch plan: one call of a GPU kernel as data, without the author's host code.
 
-It holds for the shape, strides, alignments and scalars that it was captured with. Every address is a reference to an
-input, an output or a workspace of the call; the rest of each argument is kept byte for byte.
+It is valid for the shape, strides, alignments and scalars that it was captured with. Every address refers to an
+input, an output or a workspace of the call. The other bytes of each argument are kept as captured.
 """
 
 from typing import Annotated, Literal
@@ -25,14 +25,22 @@ NoPlanKind = Literal[
     "too_large",
     "strides",
 ]
-"""A kernel that isn't the candidate's (a fallback to the framework or a vendor); memory that isn't the call's own; a
-host function or a copy from the host in the graph; host code that can't run under capture; a tensor map whose address
-isn't known; the driver refused; the device code calls what isn't in it (prints, allocates, starts kernels); more
-steps or operands than are taken; results that a launcher's memory can't have the form of."""
+"""Reason why a call has no launch plan.
+
+- `foreign_kernel`: a kernel that isn't the candidate's, such as a fallback to the framework or a vendor.
+- `foreign_address`: memory that isn't the call's own.
+- `node`: a host function, or a copy from the host, in the graph.
+- `capture_failed`: host code that can't run under capture.
+- `tensor_map`: a tensor map whose address isn't known.
+- `driver`: the driver refused.
+- `external`: device code that calls code outside of it (prints, allocates, starts kernels).
+- `too_large`: more steps or operands than a plan may have.
+- `strides`: results whose layout a launcher can't provide.
+"""
 
 
 class Place(Value):
-    """An address within a tensor of the call."""
+    """An address in an input, an output or a workspace of the call."""
 
     to: Memory
     index: Annotated[int, Field(ge=0, le=63)]
@@ -40,10 +48,10 @@ class Place(Value):
 
 
 class Pointer(Value):
-    """An address within an argument."""
+    """An address that is stored in a kernel's argument."""
 
     at: Annotated[int, Field(ge=0, le=4088)]
-    """Bytes into the argument."""
+    """Offset in the argument, in bytes."""
     place: Place
 
 
@@ -51,7 +59,7 @@ class Argument(Value):
     """One argument of a kernel."""
 
     content: Hex
-    """As captured; where an address stands, the bytes are replaced at each launch."""
+    """Captured bytes in hex. At each launch, the bytes of addresses are replaced."""
     pointers: Annotated[tuple[Pointer, ...], Field(max_length=64)] = ()
 
 
@@ -60,7 +68,7 @@ Extents = tuple[Extent, Extent, Extent]
 
 
 class KernelLaunch(Value):
-    """One launch of the author's device code."""
+    """One launch of a kernel of the author's device code."""
 
     kind: Literal["kernel"] = "kernel"
     cubin: CubinName
@@ -70,12 +78,12 @@ class KernelLaunch(Value):
     cluster: Extents = (1, 1, 1)
     cooperative: bool = False
     shared_bytes: Annotated[int, Field(ge=0, le=2**20)]
-    """Dynamic shared memory."""
+    """Size of the dynamic shared memory."""
     arguments: Annotated[tuple[Argument, ...], Field(max_length=256)]
 
 
 class Memset(Value):
-    """A fill of consecutive items."""
+    """A fill of consecutive items with one value."""
 
     kind: Literal["memset"] = "memset"
     to: Place
@@ -85,7 +93,7 @@ class Memset(Value):
 
     @property
     def size_bytes(self) -> int:
-        """What it overwrites."""
+        """Number of bytes that it overwrites."""
         return self.item_bytes * self.count
 
 
@@ -102,11 +110,11 @@ Step = Annotated[KernelLaunch | Memset | Copy, Field(discriminator="kind")]
 
 
 class LaunchPlan(Value):
-    """Launches in order, and the memory that they need besides the operands."""
+    """The steps of one call in order, and the memory that they need besides the operands."""
 
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=64)]
     workspaces: Annotated[tuple[Annotated[int, Field(ge=1, le=2**36)], ...], Field(max_length=64)] = ()
-    """Bytes of each; their content is undefined when a call begins."""
+    """Size of each workspace in bytes. Its content is undefined when a call begins."""
     scalars: tuple[float, ...]
     cubins: dict[CubinName, Digest]
 
@@ -117,7 +125,7 @@ class LaunchPlan(Value):
 
 
 class NoPlan(Value):
-    """Why a call can't be told as a launch plan; it can still be timed, by the host's clock (`host_slope`)."""
+    """The reason why a call has no launch plan. It can still be timed by the host's clock (`host_slope`)."""
 
     kind: NoPlanKind
     detail: Annotated[str, StringConstraints(max_length=400)]

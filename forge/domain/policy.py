@@ -1,4 +1,4 @@
-"""The one set of thresholds and limits; its digest is in every event that used it."""
+"""The policy: all thresholds and limits. Every event that used it holds its digest."""
 
 from typing import Annotated, Literal
 
@@ -7,56 +7,61 @@ from pydantic import Field
 from forge.domain.digest import Value
 
 IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
-"""From the weakest to the strongest; see docs/trust.md."""
+"""Level of a sandbox, from the weakest to the strongest; docs/trust.md describes them."""
 
 MeasuredBaseline = Literal["eager", "compile", "vendor"]
-"""The reference as PyTorch runs it, as torch.compile makes it, and the vendor's own fused operator."""
+"""Kind of a measured baseline: the reference in eager PyTorch, the reference under torch.compile, or the vendor's own
+fused operator."""
 BaselineKind = Literal[MeasuredBaseline, "promoted"]
-"""And the kernel that the registry offers now."""
+"""Kind of any baseline: a measured one, or the kernel that the registry offers now (the incumbent)."""
 CONTROL_KIND: MeasuredBaseline = "eager"
-"""The baseline that is also measured against itself: without it there is no verdict."""
+"""Baseline that is also measured against itself, as a control. Without a control there is no verdict."""
 TimingAuthority = Literal["launch_plan", "host_slope"]
-"""Whose word a time is: a launcher's that holds no host code of the author, or the host's clock on calls."""
+"""Source of a time: a launcher that runs none of the author's host code, or the host's clock around calls."""
 
 
 class Policy(Value):
-    """Frozen thresholds, read from `policy.toml` in the workspace over these defaults."""
+    """The thresholds of a workspace: these defaults, replaced by the values in its `policy.toml`."""
 
     minimum_speedup: Annotated[float, Field(ge=1.0, le=1000.0)] = 1.10
-    """The lower end of the speedup's interval must reach this; a task may ask for more."""
+    """Smallest lower end of the speedup's interval that is promoted. A task may ask for more."""
     minimum_isolation: IsolationLevel = "bubblewrap"
-    """The weakest wall behind which a verdict may lead to a promotion."""
+    """Weakest sandbox whose verdicts may lead to a promotion."""
     build_limit_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
+    """Processor time that one build may take, in seconds."""
     verify_limit_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    """Wall time that one guest may take in verification, in seconds."""
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
+    """Wall time of one reply, and of all calls of one candidate, in a benchmark, in seconds."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
     baselines: tuple[MeasuredBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
-    """Measured through the candidate's own path, where the operation has them; the fastest is the one to beat, or the
-    kernel that is promoted now, which is always measured."""
+    """Baselines that are measured, through the candidate's own path, if the operation has them. The incumbent is
+    always measured too. The fastest of all is the one to beat."""
     gpu_timing_authority: TimingAuthority = "launch_plan"
-    """What a promotion on a GPU asks for."""
+    """Source of time that a promotion on a GPU requires."""
     confirmation: bool = True
-    """Whether a kernel that met the rule is measured once more on fresh data; that number is the one reported."""
+    """True if a kernel that met the rule is measured again on new data. That second number is the one reported."""
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5
-    """Fresh guest processes per side; the interval is over these, since processes differ more than calls."""
+    """Number of new guest processes for each side. The interval is over these, because processes differ more than
+    calls."""
     rounds: Annotated[int, Field(ge=4, le=400)] = 12
-    """Paired measurements within one process pair, by the host's clock; up to four times as many where the baseline
-    against itself is noisy."""
+    """Number of paired measurements within one process pair, by the host's clock. It grows up to four times if the
+    control is noisy."""
     replay_rounds: Annotated[int, Field(ge=4, le=400)] = 24
-    """Paired measurements within one process pair, by graph replay."""
+    """Number of paired measurements within one process pair, by graph replay."""
     control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.05
-    """Widest interval (as a relative half-width) of the baseline against itself; beyond it there's no verdict."""
+    """Largest relative half-width of the control's interval, by the host's clock. Beyond it there is no verdict."""
     replay_control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.02
-    """The same, where times are taken by graph replay."""
+    """Largest relative half-width of the control's interval, by graph replay. Beyond it there is no verdict."""
     most_dropped: Annotated[float, Field(ge=0, le=0.5)] = 0.2
-    """Largest share of blocks that may be left out because the device was shared or held back; beyond it there's no
-    verdict."""
+    """Largest share of blocks that may be left out because the device was shared or its clocks were lowered. Beyond
+    it there is no verdict."""
     floor_slack: Annotated[float, Field(gt=0, le=1)] = 0.97
-    """A time below this share of the floor is refused as impossible."""
+    """Share of the floor below which a time is refused as impossible."""
     sanitizer: bool = True
-    """Whether compiled candidates are run once more under a memory checker."""
+    """True if compiled candidates also run under a memory checker."""
     tolerance_baseline_multiple: Annotated[float, Field(ge=1, le=16)] = 4.0
-    """The first term of the bound: this many times the baseline's own error in the row, in proportion to size."""
+    """Factor m of the bound's first term: m times PyTorch's own error in the row, in proportion to size."""
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
-    """The factor c in `u_out |y| + c u_acc (sqrt(n) + 8) S`."""
+    """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`."""

@@ -1,4 +1,4 @@
-"""What a profiler saw of one kernel launch, and what that says holds it back."""
+"""A profiler's figures for one kernel launch, and the bottleneck that they show."""
 
 from typing import Annotated, Literal
 
@@ -8,63 +8,72 @@ from forge.domain.device import Positive
 from forge.domain.digest import Value
 
 Percent = Annotated[float, Field(ge=0, le=150)]
-"""A share as counters give it: two that are read in different passes over a kernel can come out above 100."""
+"""Percentage from counters. It can exceed 100, because counters may be read in different runs of the kernel."""
 Count = Annotated[int, Field(ge=0)]
 Bottleneck = Literal["memory", "compute", "launch", "latency", "sync"]
-"""Bytes to and from memory; arithmetic; a launch too small to fill the device; waiting for data with too few warps
-to hide it; waiting for other threads."""
+"""Resource or wait that limits a kernel.
+
+- `memory`: bytes to and from memory.
+- `compute`: arithmetic.
+- `launch`: a launch too small to fill the device.
+- `latency`: waiting for data, with too few warps to hide it.
+- `sync`: waiting for other threads.
+"""
 
 
 class KernelProfile(Value):
-    """One launch of one kernel, as counters saw it. None: the tool has no such counter on this device."""
+    """The counters of one kernel launch. None: the tool has no such counter on this device."""
 
     name: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     duration_ns: Positive
-    """Under the profiler, which serialises launches: for comparing with itself only."""
+    """Duration under the profiler, which serialises launches. Compare it only with other profiled durations."""
     dram_percent: Percent | None
     compute_percent: Percent | None
-    """Throughput of memory and of the multiprocessors, of what the device could do for as long."""
+    """Throughput of the multiprocessors, as a share of their peak. `dram_percent` is the same for memory."""
     dram_bytes: Count | None
     l2_hit_percent: Percent | None
     achieved_occupancy_percent: Percent | None
     theoretical_occupancy_percent: Percent | None
     waves: Annotated[float, Field(ge=0)] | None
-    """Grids that the device can hold at once, in this grid: below 1 some multiprocessors have nothing to do."""
+    """Blocks of the grid divided by the blocks that the device holds at once. Below 1, some multiprocessors are
+    idle."""
     registers_per_thread: Count | None
     static_shared_bytes: Count | None
     dynamic_shared_bytes: Count | None
     local_bytes: Count | None
-    """Moved to and from local memory: spilled registers, and arrays with indices unknown at compile time."""
+    """Bytes moved to and from local memory: spilled registers, and arrays whose indices aren't known at compile
+    time."""
     stalls: dict[str, Annotated[float, Field(ge=0)]]
-    """Reason -> warps stalled by it for each instruction issued, the largest first."""
+    """Reason -> average number of warps stalled by it for each issued instruction, largest first."""
 
 
 class Diagnosis(Value):
-    """What holds a kernel back, and the counters it rests on."""
+    """A kernel's bottleneck, and the counters that show it."""
 
     bottleneck: Bottleneck
     rule: str
-    """The rule that applied, in words."""
+    """Rule that applied, in words."""
     evidence: dict[str, float]
-    """Field of the profile -> what it read; what is held against what, the rule says."""
+    """Field of the profile -> its value, for the fields that the rule compares."""
 
 
 class OperatorTime(Value):
-    """One operator or kernel in torch's profile of several calls."""
+    """One operator or kernel in torch's profile, summed over several calls."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[ -~]{1,200}$")]
-    """`call` is the call itself: its own time is what no operator took, such as a compiled extension's."""
+    """Name of the operator. `call` is the candidate's call: its own time is spent outside operators, as in
+    extensions."""
     calls: Count
     self_ns: Annotated[float, Field(ge=0)]
-    """On the processor, without what it called, over all calls; under the profiler, which takes time itself."""
+    """Processor time of all calls, without the operators that it called. It includes the profiler's own cost."""
     device_ns: Annotated[float, Field(ge=0)]
-    """On the GPU, likewise."""
+    """GPU time of all calls, without the operators that it called."""
 
 
 class CodeFacts(Value):
-    """What the machine code of one kernel says, without running it."""
+    """Facts read from the machine code of one kernel, without running it."""
 
     name: str
     registers: Count
@@ -72,14 +81,15 @@ class CodeFacts(Value):
     shared_bytes: Count
     local_bytes: Count
     widest_load_bits: Count
-    """The widest load from global memory: 128 is four floats at once; 0 if there is none."""
+    """Width of the widest load from global memory: 128 is four floats at once; 0: no load."""
     matrix_instructions: Count
-    """HMMA, IMMA, DMMA, QMMA, and the warpgroups' HGMMA, IGMMA, QGMMA."""
+    """Number of matrix instructions: HMMA, IMMA, DMMA, QMMA, and the warpgroups' HGMMA, IGMMA, QGMMA."""
     warpgroup_instructions: Count
-    """Of these, the warpgroups'."""
+    """Number of these that are warpgroup instructions."""
     bulk_loads: Count
-    """Copies by the tensor memory accelerator."""
+    """Number of copies by the tensor memory accelerator."""
     local_loads: Count
+    """Number of LDL instructions: loads of spilled registers or of indexed arrays."""
     local_stores: Count
-    """LDL and STL: registers that were spilled, or indexed."""
+    """Number of STL instructions: stores of spilled registers or to indexed arrays."""
     barriers: Count

@@ -1,7 +1,7 @@
-"""What must hold between several answers of one kernel, whatever their values: a closed union.
+"""Relations that must hold between several answers of one kernel, for all inputs: a closed union.
 
-Each changes a question in a way whose effect on the answer is known exactly, so that the only difference between the
-two answers is rounding. Inputs and outputs are named as the operation names them.
+Each relation changes the inputs in a way whose exact effect on the outputs is known. The two answers may then differ
+only by rounding. Inputs and outputs have the operation's names.
 """
 
 from collections.abc import Mapping
@@ -10,27 +10,33 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RowsIndependent:
-    """Changing one row of the inputs changes that row of the outputs and no other."""
+    """A change to one row of the inputs changes only that row of the outputs."""
 
 
 @dataclass(frozen=True)
 class RowsPermuted:
-    """Rows in another order give the same rows in that order."""
+    """If the input rows are permuted, the output rows are permuted in the same way."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scaled:
-    """Inputs and scalars times powers of two give outputs times powers of two: exponents of a common factor."""
+    """If inputs and scalars are multiplied by powers of two, outputs are multiplied by powers of two.
+
+    For a factor f = 2^k, an operand with exponent e is multiplied by f^e.
+    """
 
     inputs: Mapping[str, int]
     scalars: Mapping[str, int] = field(default_factory=dict)
     outputs: Mapping[str, int]
-    """For every output; 0 where it stays as it is."""
+    """Exponent of every output; 0: it stays the same."""
 
 
 @dataclass(frozen=True)
 class Additive:
-    """Splitting one input into two summands splits every output that depends on it alone linearly."""
+    """If `input` is split into two summands, `outputs` are the sums of the two answers.
+
+    `outputs` are those that depend linearly on this input.
+    """
 
     input: str
     outputs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a reader of a candidate's sources should look at: found by syntax, never a verdict by itself."""
+"""Places in a candidate's sources that a reader should look at. Syntax alone finds them; none is a verdict."""
 
 from typing import Annotated, Literal, get_args
 
@@ -32,18 +32,18 @@ Position = Annotated[int, Field(ge=1)]
 
 
 class SourceFinding(Value):
-    """One place in a submitted file, and why it matters."""
+    """One place in a submitted file, and the reason to look at it."""
 
     kind: FindingKind
     file: str
     line: Position
     column: Position
-    """In characters; the first is 1."""
+    """Column of the first character, counted from 1."""
     end_line: Position
     end_column: Position
-    """The column behind the last character."""
+    """Column after the last character, counted from 1."""
     untrusted_excerpt: str
-    """The source there: one line, control characters escaped, cut where it is long."""
+    """Source text at this place: one line, control characters escaped, shortened if long."""
     why: str
     further: Annotated[int, Field(ge=0)] = 0
-    """How many more places of this kind in this file aren't listed."""
+    """Number of further places of this kind in this file that aren't listed."""

@@ -1,4 +1,4 @@
-"""The processor a kernel is for, and the slug that names it in identifiers."""
+"""The processor that a kernel is for, and the slug that names it in identifiers."""
 
 import re
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 from forge.domain.digest import Value
 
 PlatformName = Literal["cpu", "cuda", "rocm", "metal"]
-"""Candidates run on those in `forge.platforms.PLATFORMS`; the others are known, for plans and comparison."""
+"""Name of a platform. Candidates run only on those in `forge.platforms.PLATFORMS`; the others appear in plans."""
 GpuSlug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,40}$")]
 
 
@@ -20,5 +20,5 @@ class Target(Value):
 
 
 def gpu_slug(untrusted_name: str) -> str:
-    """Lower-case letters and digits of a processor's name: "RTX 4070" -> "rtx4070"."""
+    """Return the lower-case letters and digits of a processor's name: "RTX 4070" -> "rtx4070"."""
     return re.sub(r"[^a-z0-9]", "", untrusted_name.lower())

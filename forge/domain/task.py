@@ -1,4 +1,4 @@
-"""What is wanted, frozen: the operation, for which processor, at which shape, judged how."""
+"""A task: the operation, the processor, the shape and the terms of judgement, all frozen."""
 
 from typing import Annotated, Literal
 
@@ -23,38 +23,38 @@ class Task(Value):
     target: Target
     dtype: DType
     shape: Shape
-    """The public workload; promotion holds for this one."""
+    """Sizes of the public workload. A promotion is for this shape."""
     objective: Objective = "latency"
     constraints: dict[str, str] = Field(default_factory=dict)
     model_family: str | None = None
     minimum_speedup: Annotated[float, Field(ge=1.0, le=1000.0)]
     baseline: BaselineChoice = "best"
-    """Which baseline must be beaten; all are measured and recorded either way."""
+    """Baseline that must be beaten. All baselines are measured and recorded in any case."""
     baselines: tuple[MeasuredBaseline, ...]
     scalars: dict[str, float] = Field(default_factory=dict)
     reference_sha256: Digest
-    """The PyTorch reference's source text."""
+    """Digest of the PyTorch reference's source text."""
     inputs_sha256: Digest
-    """The input generator's source text."""
+    """Digest of the input generator's source text."""
     tolerance_sha256: Digest
-    """The derivation of the error bound: its source text and the policy's multipliers."""
+    """Digest of the error bound: its derivation, the oracle's source text and the policy's multipliers."""
     held_out_sha256: Digest
-    """Shapes that the author isn't shown, drawn when the task was created."""
+    """Digest of the shapes that the author isn't shown. They were drawn when the task was created."""
     policy_sha256: Digest
 
     @property
     def family(self) -> str:
-        """`<lang>_<op>_<gpu>_<dtype>_<shape>`: what kernel versions are counted in."""
+        """`<lang>_<op>_<gpu>_<dtype>_<shape>`: kernel versions are numbered within a family."""
         return f"{self.language}_{self.op}_{self.target.gpu}_{self.dtype}_{shape_slug(self.shape)}"
 
     @property
     def task_id(self) -> str:
-        """The family and eight digits of the content's digest."""
+        """The family and the first eight digits of the content's digest."""
         return f"{self.family}_{digest_of(self)[:8]}"
 
 
 class HeldOut(Value):
-    """The shapes behind `Task.held_out_sha256`; `salt` keeps them from being guessed from the digest."""
+    """The shapes behind `Task.held_out_sha256`. The random `salt` prevents guessing them from the digest."""
 
     salt: Digest
     shapes: tuple[Shape, ...]

@@ -1,7 +1,7 @@
 """Element types and the shapes of operands.
 
-Unit roundoffs: IEEE 754-2019 (binary32 2^-24, binary16 2^-11) and bfloat16's 8-bit significand (2^-8), all for
-round to nearest, where the relative error of one rounding is at most u.
+Unit roundoffs are for round to nearest: the relative error of one rounding is at most u. Sources: IEEE 754-2019
+(binary32 2^-24, binary16 2^-11) and bfloat16's 8-bit significand (2^-8).
 """
 
 import re
@@ -14,10 +14,10 @@ from forge.domain.digest import Value
 from forge.errors import UnknownName, UsageError
 
 DType = Literal["fp32", "fp16", "bf16"]
-"""The types that a task can be in: what its activations and weights are stored as."""
+"""Type of a task: the type that its activations and weights are stored in."""
 DTYPES: tuple[DType, ...] = get_args(DType)
 ElementType = Literal[DType, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool"]
-"""What one operand's elements are; fp8_e4m3 is OCP 8-bit e4m3 without infinities, torch's float8_e4m3fn."""
+"""Type of one operand's elements. fp8_e4m3 is OCP 8-bit e4m3 without infinities: torch's float8_e4m3fn."""
 ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool")
 
 INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64", "bool"})
@@ -50,43 +50,50 @@ UNIT_ROUNDOFF: dict[DType, float] = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16":
 
 ClaimableLayout = Literal["strided_rows", "transposed", "expanded"]
 LayoutName = Literal["contiguous", "offset", ClaimableLayout]
-"""How the elements of an input lie: one after the other; so, but one element into their storage, so that the
-address is aligned to an element and no more; with gaps between rows; columns before rows; one row for all."""
+"""Memory layout of an input's elements.
+
+- `contiguous`: one after the other.
+- `offset`: contiguous, but one element into the storage, so the address is aligned to one element only.
+- `strided_rows`: with gaps between rows.
+- `transposed`: columns before rows.
+- `expanded`: one stored row stands for all rows.
+"""
 
 AxisName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 AxisSize = Annotated[int, Field(ge=0, le=2**31)]
 Shape = dict[AxisName, AxisSize]
-"""Axis name -> size, for example {"batch": 16, "hidden_size": 4096}."""
+"""Sizes by axis name, for example {"batch": 16, "hidden_size": 4096}."""
 
 AXIS_ABBREVIATIONS = {"batch": "b", "hidden_size": "h", "seq_len": "s", "heads": "n"}
 
 
 class AsKind(Value):
-    """Values as the workload's kind says, times a power of two: what floats are unless they say otherwise."""
+    """Values of the workload's kind, times a power of two. Floats are drawn so by default."""
 
     exponent: int = 0
 
 
 class Indices(Value):
-    """Whole numbers from 0 to the size of an axis less one."""
+    """Whole numbers from 0 to the size of an axis minus one."""
 
     axis: str
     extremes_of: str | None = None
-    """An operand in front of it, in whose rows a quarter each point at the largest and at the smallest number."""
+    """Name of an earlier operand. A quarter of the indices point at the largest number in its row, and a quarter at
+    the smallest. None: all indices are random."""
 
 
 class Whole(Value):
-    """Whole numbers from 0 to `below` less one, all alike; exact in every element type up to 256."""
+    """Whole numbers from 0 to `below` minus one, equally likely. Up to 256, every element type holds them exactly."""
 
     below: Annotated[int, Field(ge=1, le=256)]
 
 
 class AnyByte(Value):
-    """Every value of a type of one byte, all alike."""
+    """All values of a one-byte type, equally likely."""
 
 
 class Between(Value):
-    """Numbers from `low` to `high`: all differences alike, or all ratios."""
+    """Numbers from `low` to `high`, uniform on a linear scale (`difference`) or on a logarithmic one (`ratio`)."""
 
     low: float
     high: float
@@ -94,91 +101,93 @@ class Between(Value):
 
 
 class Counts(Value):
-    """How many of an axis: from less than none to more than all, half of them few."""
+    """Counts of positions of an axis, such as a top-k. They range from below 0 to above the axis; half are small."""
 
     axis: str
 
     @staticmethod
     def ends(size: int) -> tuple[int, int]:
-        """The first number, and the first that isn't drawn any more."""
+        """Return the smallest number that is drawn, and the largest plus one."""
         return -2, size + 20
 
 
 class Chance(Value):
-    """Numbers from 0 up to 1, all alike, that an answer is drawn by."""
+    """Numbers from 0 up to 1, equally likely, that decide a sampled answer."""
 
 
 class Parts(Value):
-    """Whole numbers that add up to the size of an axis: a quarter of them zero, the others not where that goes.
+    """Whole numbers that add up to the size of an axis, such as group sizes. A quarter are zero.
 
-    Beside unusual values there may be other patterns, of less than the axis as well.
+    The others are at least 1, if the axis is large enough. Workloads of unusual values also draw other patterns,
+    whose sum may be below the axis.
     """
 
     axis: str
 
     @staticmethod
     def filled(parts: int, total: int) -> int:
-        """How many of so many parts of a total aren't zero."""
+        """Return how many of `parts` numbers aren't zero when they add up to `total`."""
         return min(total, parts - parts // 4)
 
 
 class Slots(Value):
-    """Different whole numbers below the size of an axis; about an eighth, and what is left over, are -1: none.
+    """Distinct whole numbers below the size of an axis, or -1 for no slot.
 
-    Beside unusual values there may be other patterns: none, as many as there are, runs.
+    About an eighth of the entries are -1, and so are entries beyond the number of slots. Workloads of unusual values
+    also draw other patterns: all -1, every slot, runs of consecutive slots.
     """
 
     axis: str
 
     @staticmethod
     def taken(entries: int, size: int) -> int:
-        """How many of so many entries have a number."""
+        """Return how many of `entries` have a slot when there are `size` slots."""
         return min(entries - (entries + 5) // 8, size)
 
 
 Values = AsKind | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
-"""How an operand's values are drawn: a closed union. `AsKind` alone are floats that follow the kind of workload."""
+"""Rule that an operand's values are drawn by: a closed union. Only `AsKind` follows the workload's kind."""
 
 
 class TensorSpec(Value):
-    """One operand: its name and its axes, outermost first; a number among them is a size that never varies."""
+    """One operand: its name and its axes, outermost first. An axis that is a number is a fixed size."""
 
     name: str
     axes: tuple[str, ...]
     element: ElementType | None = None
-    """Its own element type; None is the task's."""
+    """Element type; None: the task's type."""
     values: Values = AsKind()
-    """How it is drawn, if it is an input."""
+    """Rule that its values are drawn by, if it is an input."""
     times: dict[str, int] = Field(default_factory=dict)
-    """By axis, how many entries one position has (two halves of a head)."""
+    """Axis -> number of entries for each position, such as 2 for the two halves of a head."""
     per: dict[str, int] = Field(default_factory=dict)
-    """By axis, how many positions share one entry (a scale of a group, two numbers in a byte); the last may have
-    fewer."""
+    """Axis -> number of positions that share one entry, such as a scale of a group or two numbers in a byte. The last
+    entry may have fewer."""
     at_most: dict[str, int] = Field(default_factory=dict)
-    """By axis, how many of its positions are kept, if it has so many."""
+    """Axis -> largest number of positions that the operand has, such as 8 for a top-8."""
 
     def sizes(self, shape: Mapping[str, int]) -> tuple[int, ...]:
-        """The operand's sizes when the operation's axes have the sizes in `shape`."""
+        """Return the operand's sizes when the operation's axes have the sizes in `shape`."""
         shared = (-(-_size(axis, shape) * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
         return tuple(min(size, self.at_most.get(axis, size)) for axis, size in zip(self.axes, shared, strict=True))
 
     def element_type(self, dtype: DType) -> ElementType:
-        """What its elements are in a task of this type."""
+        """Return the type of its elements in a task of type `dtype`."""
         return self.element or dtype
 
     def rounded_to(self, dtype: DType) -> DType:
-        """The type whose rounding its values are judged by: its own, or the task's if its own doesn't round so."""
+        """Return the type whose rounding its values are judged by: its own if it is a DType, else the task's."""
         own = self.element_type(dtype)
         return next((one for one in DTYPES if one == own), dtype)
 
     @property
     def follows_kind(self) -> bool:
-        """Whether its values depend on the workload's kind: floats, not indices or what is packed."""
+        """True if its values follow the workload's kind: floats, not indices or packed numbers."""
         return isinstance(self.values, AsKind)
 
 
 def _size(axis: str, shape: Mapping[str, int]) -> int:
-    """An axis that is a number has that size at every shape."""
+    """Return the size of an axis; an axis that is a number is its own size."""
     return int(axis) if axis.isdecimal() else shape[axis]
 
 
@@ -213,5 +222,5 @@ def parse_shape(untrusted_text: str, axes: tuple[str, ...]) -> Shape:
 
 
 def shape_slug(shape: Mapping[str, int]) -> str:
-    """`b16_h4096`: axes in name order, common ones abbreviated."""
+    """Return a shape as an identifier, `b16_h4096`: axes in name order, common ones abbreviated."""
     return "_".join(f"{AXIS_ABBREVIATIONS.get(axis, axis.replace('_', ''))}{shape[axis]}" for axis in sorted(shape))

@@ -1,4 +1,4 @@
-"""What a judgement can end in, and the closed list of reasons for a refusal."""
+"""The possible results of a judgement, and the closed list of reasons for a refusal."""
 
 from typing import Literal, get_args
 
@@ -38,7 +38,7 @@ REASON_CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
 UNDECIDED: frozenset[ReasonCode] = frozenset(
     {"NOISE_TOO_HIGH", "CLOCKS_UNSTABLE", "GPU_SHARED", "CLOCK_DISAGREES", "INFRASTRUCTURE"}
 )
-"""Reasons that say nothing about the candidate: the answer is `Inconclusive`, and another attempt is allowed."""
+"""Reasons that say nothing about the candidate. The result is `Inconclusive`, and another attempt is allowed."""
 
 
 class Reason(Value):
@@ -49,20 +49,20 @@ class Reason(Value):
 
 
 class Accepted(Value):
-    """The evidence supports it."""
+    """The evidence supports the candidate."""
 
     verdict: Literal["accepted"] = "accepted"
 
 
 class Rejected(Value):
-    """The evidence speaks against it."""
+    """The evidence speaks against the candidate."""
 
     verdict: Literal["rejected"] = "rejected"
     reason: Reason
 
 
 class Inconclusive(Value):
-    """No verdict: the machine or the noise, not the candidate."""
+    """No verdict, because of the machine or its noise and not because of the candidate."""
 
     verdict: Literal["inconclusive"] = "inconclusive"
     reason: Reason
@@ -71,4 +71,4 @@ class Inconclusive(Value):
 Verdict = Accepted | Rejected | Inconclusive
 
 IN_ANOTHER_RUN = "an attempt's samples count in the run's next ones, so measure in another run"
-"""Ends the reason of a run that no further attempt can decide."""
+"""Last part of the reason text when another attempt in the same run can't decide."""

@@ -1,4 +1,4 @@
-"""What can have happened: a closed union of facts, one module per phase.
+"""The events: a closed union of facts, one module per phase.
 
 To add an event: a class in the phase's module, and its line in `Event` and `EVENT_TYPES` below.
 """
@@ -124,7 +124,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
 
 
 def parse_event(type_name: str, schema_version: int, untrusted_payload: str | bytes) -> Event:
-    """Read a stored payload as today's class of its type; raise LedgerCorrupt for anything unknown or invalid."""
+    """Read a stored payload as the current class of its type; raise LedgerCorrupt if it is unknown or invalid."""
     event_type = EVENT_TYPES.get(type_name)
     if event_type is None:
         raise LedgerCorrupt(f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade")

@@ -1,4 +1,4 @@
-"""Phase 10: what the clock saw, and what was later found wrong with it."""
+"""Phase 10: measured times, and the withdrawal of a measurement that turns out to be wrong."""
 
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ class BaselineRecorded(Fact):
 
 
 class BenchmarkRecorded(Fact):
-    """A verified candidate was timed against its baselines and met the rule for each workload."""
+    """A verified candidate was timed against its baselines and met the promotion rule for each workload."""
 
     TYPE: ClassVar[str] = "BenchmarkRecorded"
     SCHEMA_VERSION: ClassVar[int] = 2
@@ -39,7 +39,7 @@ class BenchmarkRecorded(Fact):
     attempt: int
     workloads: tuple[WorkloadTiming, ...] = Field(min_length=1)
     baseline_used: BaselineKind
-    """The one that had to be beaten."""
+    """Baseline that had to be beaten."""
     baseline_seqs: tuple[int, ...]
     isolation: Isolation
     env_sha256: Digest
@@ -53,7 +53,7 @@ class BenchmarkRecorded(Fact):
 
 
 class BenchmarkFailed(Fact):
-    """A verified candidate was timed and didn't meet the rule, or the measurement doesn't allow a verdict."""
+    """A verified candidate was timed and didn't meet the promotion rule, or the measurement allows no verdict."""
 
     TYPE: ClassVar[str] = "BenchmarkFailed"
     SCHEMA_VERSION: ClassVar[int] = 2
@@ -63,7 +63,7 @@ class BenchmarkFailed(Fact):
     attempt: int
     reason: Reason
     workloads: tuple[WorkloadTiming, ...]
-    """As far as it got."""
+    """Workloads that were timed before it failed."""
     baseline_used: BaselineKind | None
     env_sha256: Digest
     verified_seq: int
@@ -76,7 +76,7 @@ class BenchmarkFailed(Fact):
 
 
 class BenchmarkErrored(Fact):
-    """The machine failed, not the candidate."""
+    """A benchmark failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "BenchmarkErrored"
     run_id: str
@@ -93,7 +93,7 @@ class BenchmarkErrored(Fact):
 
 
 class BenchmarkInvalidated(Fact):
-    """A recorded benchmark no longer counts."""
+    """A recorded benchmark was withdrawn and no longer counts."""
 
     TYPE: ClassVar[str] = "BenchmarkInvalidated"
     candidate: Digest
@@ -107,7 +107,7 @@ class BenchmarkInvalidated(Fact):
 
 
 class ProfileCaptured(Fact):
-    """A profiler looked at a candidate."""
+    """A profiler measured a candidate."""
 
     TYPE: ClassVar[str] = "ProfileCaptured"
     run_id: str

@@ -1,4 +1,4 @@
-"""Phase 5: what was handed in, what it claims, and where those claims ended."""
+"""Phase 5: submitted candidates, their claims, and the assessment of these claims."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from forge.events.fact import Fact
 
 
 class CandidateSubmitted(Fact):
-    """Five files were accepted and stored by content; from here on the candidate is its digest."""
+    """Five files were accepted and stored by content. Later events name the candidate by its digest."""
 
     TYPE: ClassVar[str] = "CandidateSubmitted"
     SCHEMA_VERSION: ClassVar[int] = 2
@@ -24,7 +24,10 @@ class CandidateSubmitted(Fact):
     layer: str | None = None
     axis: str | None = None
     normalised_sha256: Digest | None = None
-    """The program without comments, layout and docstrings: twins have the same. Since version 2."""
+    """Digest of the program without comments, layout and docstrings. Candidates that differ only in these share it.
+
+    Since version 2.
+    """
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -32,7 +35,7 @@ class CandidateSubmitted(Fact):
 
 
 class CandidateDuplicated(Fact):
-    """The same bytes were judged for the same task before."""
+    """A candidate with the same bytes was judged for the same task before."""
 
     TYPE: ClassVar[str] = "CandidateDuplicated"
     run_id: str
@@ -46,25 +49,25 @@ class CandidateDuplicated(Fact):
 
 
 class CandidateRejected(Fact):
-    """A candidate was refused, at the door or on evidence."""
+    """A candidate was refused, at submission or on evidence."""
 
     TYPE: ClassVar[str] = "CandidateRejected"
     SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
-    """At the stage `submit`, where no candidate exists yet: the digest of what was offered."""
+    """Digest of the candidate. At the stage `submit` there is no candidate yet: the digest of the submitted files."""
     stage: Literal["submit", "screen", "build", "verify"]
     reason: Reason
     gates: tuple[GateResult, ...] = ()
     counterexample_sha256: Digest | None = None
     env_sha256: Digest | None = None
     gates_sha256: Digest | None = None
-    """The version of the judge. Since version 2, as are the two below."""
+    """Digest of the judge's version. Since version 2, like the two fields below."""
     report_sha256: Digest | None = None
-    """Everything that was seen, what the sources showed among it; none at the stage `submit`."""
+    """Digest of the full report, including findings in the sources. None at the stage `submit`."""
     reused_seq: int | None = None
-    """The event that holds the judgement, where this candidate or its twin had been judged before."""
+    """Sequence number of an earlier judgement that was reused, of this candidate or of the same program."""
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -72,7 +75,7 @@ class CandidateRejected(Fact):
 
 
 class ClaimRecorded(Fact):
-    """Something was said about a candidate by someone who isn't Forge."""
+    """An author, a person or another program made a claim about a candidate."""
 
     TYPE: ClassVar[str] = "ClaimRecorded"
     run_id: str
@@ -91,7 +94,7 @@ class ClaimRecorded(Fact):
 
 
 class ClaimAssessed(Fact):
-    """A claim was held against what Forge measured."""
+    """A claim was compared with Forge's own measurement."""
 
     TYPE: ClassVar[str] = "ClaimAssessed"
     SCHEMA_VERSION: ClassVar[int] = 2
@@ -99,10 +102,10 @@ class ClaimAssessed(Fact):
     candidate: Digest
     claim_id: str
     verdict: Literal["confirmed", "understated", "overstated", "refuted", "not_comparable"]
-    """Version 1 had no `understated`: there, `confirmed` means not overstated."""
+    """Result of the comparison. Version 1 had no `understated`: there, `confirmed` means not overstated."""
     measured_value: float | None
     measured_by_seq: int | None
-    """The benchmark that measured it."""
+    """Sequence number of the benchmark that measured it."""
 
     def stream(self) -> str:
         """The candidate's stream."""

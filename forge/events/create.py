@@ -15,8 +15,8 @@ class TaskCreated(Fact):
     task_id: str
     task: Task
     admission: Admission | None = None
-    """How its own inputs and bound did against known wrong answers; none where the lab wasn't installed, and before
-    version 2."""
+    """Score of the task's inputs and bound on known wrong answers. None: the lab wasn't installed, or the event is of
+    version 1."""
 
     def stream(self) -> str:
         """The task's stream."""

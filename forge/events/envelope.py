@@ -1,4 +1,4 @@
-"""What the ledger puts around an event."""
+"""The fields that the ledger adds to an event."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,14 +11,14 @@ E_co = TypeVar("E_co", bound=Fact, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Generic[E_co]):
-    """An event as it stands in the ledger: its place, its time, its author, its hash."""
+    """An event in the ledger: its position, its time, its author, its hash."""
 
     seq: int
     event_id: str
     stream: str
     stream_version: int
     recorded_at: str
-    """UTC with microseconds; informative, the order is `seq`."""
+    """Time in UTC with microseconds, for information. `seq` gives the order."""
     actor: str
     correlation_id: str
     causation_id: str | None

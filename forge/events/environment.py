@@ -1,4 +1,4 @@
-"""The machine on which what follows was observed."""
+"""The machines on which evidence was gathered."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from forge.events.fact import Fact
 
 
 class EnvironmentCaptured(Fact):
-    """A machine was described; later events name it by `env_sha256`."""
+    """A machine was described. Later events name it by `env_sha256`."""
 
     TYPE: ClassVar[str] = "EnvironmentCaptured"
     environment: Environment
@@ -18,12 +18,12 @@ class EnvironmentCaptured(Fact):
     abi_key: Digest
 
     def stream(self) -> str:
-        """One stream per distinct environment."""
+        """Return the stream: one for each distinct environment."""
         return f"env:{self.env_sha256}"
 
 
 class DeviceCalibrated(Fact):
-    """A processor's ceilings were measured: floors of times on that machine are computed from the newest."""
+    """A processor's ceilings were measured. Floors of times on that machine are computed from the newest ones."""
 
     TYPE: ClassVar[str] = "DeviceCalibrated"
     env_sha256: Digest

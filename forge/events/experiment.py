@@ -1,4 +1,4 @@
-"""The flywheel: how an experiment ended, and what was learned from several."""
+"""Experiments that ended, and the lessons that were drawn from them."""
 
 from typing import ClassVar
 
@@ -10,20 +10,20 @@ from forge.events.fact import Fact
 
 
 class ExperimentClosed(Fact):
-    """A candidate was judged; what its change was held against, and what became of it."""
+    """A candidate was judged, and its change was compared with its parent, the incumbent or a baseline."""
 
     TYPE: ClassVar[str] = "ExperimentClosed"
     run_id: str
     task_id: str
     candidate: Digest
     parent: Digest | None
-    """The candidate it came from, where it was held against that one."""
+    """Candidate that it came from, if the comparison is with that one."""
     layer: str | None
     axis: str | None
-    """As the author declared them."""
+    """Axis that the author declared; `layer` is declared too."""
     conclusion: Conclusion
     decided_seq: int = Field(ge=1)
-    """The refusal or the benchmark that decided."""
+    """Sequence number of the refusal or the benchmark that decided."""
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -31,19 +31,19 @@ class ExperimentClosed(Fact):
 
 
 class LessonProposed(Fact):
-    """Somebody draws a conclusion from closed experiments, for a playbook."""
+    """A person or an agent proposed a lesson for a playbook, drawn from closed experiments."""
 
     TYPE: ClassVar[str] = "LessonProposed"
     lesson_id: str
     op: str
     playbook: str
-    """The skill that it would amend."""
+    """Id of the skill that the lesson would amend."""
     ended: Ended
-    """What the lesson says comes of it; every experiment it rests on ended so."""
+    """End that the lesson predicts. Every experiment that it rests on ended so."""
     text: str
-    """In the proposer's words: untrusted."""
+    """Lesson in the proposer's words: untrusted."""
     experiment_seqs: tuple[int, ...] = Field(min_length=1)
-    """The ExperimentClosed events it rests on."""
+    """Sequence numbers of the ExperimentClosed events that it rests on."""
 
     def stream(self) -> str:
         """The lesson's stream."""
@@ -51,16 +51,16 @@ class LessonProposed(Fact):
 
 
 class LessonAccepted(Fact):
-    """A person took a lesson into its playbook."""
+    """A person accepted a lesson into its playbook."""
 
     TYPE: ClassVar[str] = "LessonAccepted"
     lesson_id: str
     by: str
     playbook: str
     before_sha256: Digest
-    """The playbook's version until then."""
+    """Digest of the playbook before."""
     after_sha256: Digest
-    """The amended one, which is stored by content."""
+    """Digest of the amended playbook, whose bytes are stored."""
 
     def stream(self) -> str:
         """The lesson's stream."""

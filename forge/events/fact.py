@@ -1,4 +1,4 @@
-"""What every event is: a frozen value with a stable name, a version, and the stream it belongs to."""
+"""The base of every event: a frozen value with a stable name, a version and a stream."""
 
 from typing import ClassVar
 
@@ -6,11 +6,11 @@ from forge.domain.digest import Value
 
 
 class Fact(Value):
-    """Base of all events. `TYPE` and `SCHEMA_VERSION` are for ever; they are columns, not payload."""
+    """Base of all events. `TYPE` and `SCHEMA_VERSION` never change; they are columns and not part of the payload."""
 
     TYPE: ClassVar[str]
     SCHEMA_VERSION: ClassVar[int] = 1
 
     def stream(self) -> str:
-        """`<category>:<id>`: the sequence in which this event takes the next place."""
+        """Return the stream that this event is appended to: `<category>:<id>`."""
         raise NotImplementedError(f"{type(self).__name__} names no stream")

@@ -6,7 +6,7 @@ from forge.events.fact import Fact
 
 
 class HumanDecided(Fact):
-    """A person chose something that no rule decides."""
+    """A person made a decision that no rule makes."""
 
     TYPE: ClassVar[str] = "HumanDecided"
     subject_stream: str
@@ -15,5 +15,5 @@ class HumanDecided(Fact):
     reason: str
 
     def stream(self) -> str:
-        """The stream of what was decided about."""
+        """Return the stream of the subject of the decision."""
         return self.subject_stream

@@ -9,16 +9,16 @@ from forge.events.fact import Fact
 
 
 class LedgerOpened(Fact):
-    """The first event: a new, empty history begins."""
+    """A new ledger was opened. This is its first event."""
 
     TYPE: ClassVar[str] = "LedgerOpened"
     ledger_id: str
     origin: str
-    """A name for people; free of host names unless the user gives one."""
+    """Name of the ledger, for people. It holds a host name only if the user gives one."""
     format: Literal["forge.ledger.v1"] = "forge.ledger.v1"
     forge_version: str
     public_key: str | None = None
-    """Ed25519, base64, of the key that signs this ledger's checkpoints."""
+    """Public key that signs this ledger's checkpoints: Ed25519, base64."""
 
     def stream(self) -> str:
         """The ledger's own stream."""
@@ -26,16 +26,16 @@ class LedgerOpened(Fact):
 
 
 class CheckpointPublished(Fact):
-    """The ledger's size and root were signed and given out."""
+    """The ledger's size and root were signed and published."""
 
     TYPE: ClassVar[str] = "CheckpointPublished"
     ledger_id: str
     size: int = Field(ge=1)
-    """How many events it covers: those before this one."""
+    """Number of events that it covers: all before this one."""
     root_hash: Digest
-    """Of the Merkle tree (RFC 6962) over the hashes of these events."""
+    """Root of the Merkle tree (RFC 6962) over the hashes of these events."""
     note: str
-    """The signed note (C2SP tlog-checkpoint), as it was given out."""
+    """Signed note (C2SP tlog-checkpoint), as it was published."""
 
     def stream(self) -> str:
         """The ledger's own stream."""
@@ -45,7 +45,8 @@ class CheckpointPublished(Fact):
 class LedgerKeyAdopted(Fact):
     """A key begins to sign this ledger's checkpoints, and no earlier key vouches for it.
 
-    For a ledger that had none, or whose key was lost: a person decides that. Who trusts an earlier key must be told.
+    A person decides this for a ledger that had no key, or whose key was lost. Readers that trust an earlier key must
+    be told.
     """
 
     TYPE: ClassVar[str] = "LedgerKeyAdopted"
@@ -64,9 +65,9 @@ class LedgerKeyRotated(Fact):
     TYPE: ClassVar[str] = "LedgerKeyRotated"
     ledger_id: str
     public_key: str
-    """The successor: Ed25519, base64."""
+    """Public key of the successor: Ed25519, base64."""
     note: str
-    """A signed note (C2SP) by the old key; its text names the log, the old verifier key and the successor's."""
+    """Signed note (C2SP) by the old key. Its text names the log, the old verifier key and the successor's."""
 
     def stream(self) -> str:
         """The ledger's own stream."""
@@ -74,22 +75,23 @@ class LedgerKeyRotated(Fact):
 
 
 class LedgerRestored(Fact):
-    """A copy of the ledger goes on from a backup: a new epoch begins.
+    """A ledger was restored from a backup, and a new epoch begins.
 
-    The same backup may be restored twice, or its ledger may go on elsewhere: each continuation has its own event
-    here, so that from this place on no two of them have the same hashes.
+    One backup may be restored twice, or the original ledger may grow elsewhere. Each continuation has its own event
+    here, so their hashes differ from this position on.
     """
 
     TYPE: ClassVar[str] = "LedgerRestored"
     ledger_id: str
     from_size: int = Field(ge=1)
-    """How many events came with the backup: those before this one."""
+    """Number of events in the backup: all before this one."""
     root_hash: Digest
-    """Of the Merkle tree over the hashes of these events."""
+    """Root of the Merkle tree over the hashes of these events."""
     epoch: str
-    """A random name for this continuation."""
+    """Random name of this continuation."""
     signed_size: int = Field(ge=0)
-    """What the signer had signed when this was restored; more than `from_size` if signed events were lost."""
+    """Number of events that the signer had signed before the restore. It exceeds `from_size` if signed events were
+    lost."""
 
     def stream(self) -> str:
         """The ledger's own stream."""
@@ -97,28 +99,28 @@ class LedgerRestored(Fact):
 
 
 class LedgerImported(Fact):
-    """Another ledger's events were taken in as evidence, word for word, beside this ledger's own."""
+    """Another ledger's events were imported as evidence, unchanged, beside this ledger's own."""
 
     TYPE: ClassVar[str] = "LedgerImported"
     ledger_id: str
     """This ledger."""
     foreign_ledger_id: str
     origin: str
-    """The name that the other ledger gives itself."""
+    """Name that the other ledger gives itself."""
     first_seq: int = Field(ge=1)
-    """The first of the other ledger's events that are new here."""
+    """Sequence number of the first of the other ledger's events that is new here."""
     size: int = Field(ge=1)
-    """How many of its events are here now."""
+    """Number of its events that are here now."""
     root_hash: Digest
-    """Of the other ledger's Merkle tree at that size."""
+    """Root of the other ledger's Merkle tree at that size."""
     head_hash: Digest
-    """Its last event's hash at that size."""
+    """Hash of its last event at that size."""
     note: str
-    """The other ledger's signed checkpoint (C2SP tlog-checkpoint) of that size."""
+    """Signed checkpoint (C2SP tlog-checkpoint) of the other ledger at that size."""
     verifier_key: str
-    """The key that the note was checked with."""
+    """Verifier key that the note was checked with."""
     bundle_sha256: Digest
-    """The file that they came in."""
+    """Digest of the bundle file that held the events."""
 
     def stream(self) -> str:
         """The ledger's own stream."""

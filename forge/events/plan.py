@@ -1,4 +1,4 @@
-"""Phase 2: which skills the author gets, and why."""
+"""Phase 2: the skills that the author gets, and why."""
 
 from typing import ClassVar, Literal
 
@@ -11,11 +11,11 @@ from forge.domain.verdict import ReasonCode
 from forge.events.fact import Fact
 
 ExperimentEnd = Literal[Ended, "promoted", "denied", "not_faster", "rejected"]
-"""The last four stand in plans before version 3."""
+"""End of an experiment in a plan. Only plans before version 3 have the last four."""
 
 
 class ChosenSkill(Value):
-    """One playbook and the reason it was chosen."""
+    """One playbook, and the reason why it was chosen."""
 
     id: str
     sha256: Digest
@@ -24,18 +24,18 @@ class ChosenSkill(Value):
 
 
 class SkillLibrary(Value):
-    """Where skills could come from."""
+    """A library that skills can come from."""
 
     provider: str
     state: Literal["read", "absent"]
     version: str | None
     sha256: Digest | None
-    """Over the ids and digests of all its skills."""
+    """Digest over the ids and digests of all its skills."""
     skills: int = Field(ge=0)
 
 
 class EarlierExperiment(Value):
-    """An earlier run for the same operation that came to an end on evidence."""
+    """An earlier run for the same operation that was decided by evidence."""
 
     run_id: str
     family: str
@@ -43,56 +43,56 @@ class EarlierExperiment(Value):
     reason: ReasonCode | None
     """Why it wasn't promoted."""
     speedup: float | None = None
-    """Over what it was held against, where it was measured."""
+    """Speedup over `against`. None: not measured."""
     hypothesis: str | None = None
-    """In the author's words, on one line, cut short: untrusted."""
+    """Hypothesis in the author's words, shortened to one line: untrusted."""
     low: float | None = None
     high: float | None = None
-    """The speedup's 95 % interval. Since version 3, as are the rest."""
+    """Upper end of the speedup's 95 % interval; `low` is the lower end. Since version 3, like the fields below."""
     against: str | None = None
     layer: str | None = None
     axis: str | None = None
     closed_seq: int | None = None
-    """The event that closed it."""
+    """Sequence number of the event that closed it."""
 
 
 class BestKernel(Value):
-    """A kernel that the registry offers for what is asked."""
+    """The best kernel that the registry offers for the task."""
 
     kernel_id: str
     candidate: Digest
     language: str
     same_shape: bool
-    """Whether it was measured at the very shape that is asked."""
+    """True if it was measured at exactly the task's shape."""
     speedup: Interval
     baseline: str
     median_us: float = Field(gt=0)
     floor_fraction: float | None = None
-    """Of the measured floor: 1 is as fast as the memory allows."""
+    """Measured floor divided by its time: 1 is as fast as the memory allows."""
     promoted_seq: int
     benchmark_seq: int
 
 
 class Triage(Value):
-    """What was known before a line was written."""
+    """The facts that were known before a kernel was written."""
 
     implementation: str
-    """The implementation class: what an author may change in it decides which playbook fits."""
+    """Implementation class. It decides which changes an author can make, and so which playbook fits."""
     bytes_moved: int = Field(ge=0)
-    """Least traffic of the public workload."""
+    """Least traffic of the public workload, in bytes."""
     flops: int = Field(ge=0)
     intensity: float = Field(ge=0)
-    """Flops per byte of least traffic."""
+    """Arithmetic intensity: flops per byte of least traffic."""
     ridge: float | None
-    """Flops per byte above which arithmetic is the limit, from the processor's table; None where there is none."""
+    """Ridge point: flops per byte above which arithmetic is the limit, from vendor figures. None: no figures."""
     floor_us: float | None
-    """Least traffic over the table's bandwidth: for orientation, no kernel is judged by it."""
+    """Least traffic divided by the vendor's bandwidth. It is for orientation; no kernel is judged by it."""
     earlier: tuple[EarlierExperiment, ...] = ()
-    """The latest for this operation, those on this processor first, at any shape."""
+    """Latest experiments on this operation at any shape, those on this processor first."""
     arithmetic_us: float | None = None
-    """Flops over the table's peak rate. Since version 3, as are the rest."""
+    """Flops divided by the vendor's peak rate. Since version 3, like the fields below."""
     rate_of: str | None = None
-    """Of which type that rate is: the element's on the matrix units, or fp32 on the vector units."""
+    """Type of that rate: the element type on the matrix units, or fp32 on the vector units."""
     best: BestKernel | None = None
 
 
@@ -106,13 +106,13 @@ class PlanAccepted(Fact):
     skills: tuple[ChosenSkill, ...] = Field(min_length=1)
     queries: tuple[str, ...]
     bottleneck_prior: str
-    """memory, compute or launch: where the floor of this operation at this shape lies."""
+    """Expected bottleneck at this shape: memory, compute or launch."""
     earlier_experiments: int
-    """Earlier runs of the same task."""
+    """Number of earlier runs of the same task."""
     triage: Triage | None = None
-    """None in plans made before it was recorded."""
+    """Facts known before writing. None in plans that were made before this was recorded."""
     libraries: tuple[SkillLibrary, ...] | None = None
-    """Where skills were looked for; None in plans made before it was recorded."""
+    """Libraries that were searched. None in plans that were made before this was recorded."""
 
     def stream(self) -> str:
         """The task's stream."""

@@ -1,4 +1,4 @@
-"""Phase 11: what the recorded evidence allowed."""
+"""Phase 11: promotions, denials, and the later end of a promotion."""
 
 from typing import ClassVar, Literal
 
@@ -13,11 +13,12 @@ from forge.domain.verdict import Reason
 from forge.events.fact import Fact
 
 Severity = Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
-"""Why a kernel must not be used: its results, its behaviour, what was known of it, or its owner's wish."""
+"""Kind of reason why a kernel must not be used: wrong results, unsafe behaviour, invalid evidence, or its owner's
+wish."""
 
 
 class KernelPromoted(Fact):
-    """A candidate became the next version of its family; everything a registry entry shows is here or named here."""
+    """A candidate became the next version of its family. A registry entry shows only what is stored or named here."""
 
     TYPE: ClassVar[str] = "KernelPromoted"
     run_id: str
@@ -70,7 +71,7 @@ class PromotionDenied(Fact):
 
 
 class KernelDeprecated(Fact):
-    """A kernel version is still right but no longer the one to use."""
+    """A kernel version is still correct, but another one should be used."""
 
     TYPE: ClassVar[str] = "KernelDeprecated"
     kernel_id: str

@@ -1,4 +1,4 @@
-"""Phase 3: the brief as it was rendered."""
+"""Phase 3: the rendered brief."""
 
 from typing import ClassVar
 
@@ -19,11 +19,11 @@ class PromptRendered(Fact):
     variables_sha256: Digest
     rendered_sha256: Digest
     budget_tokens: int | None = None
-    """What it had to fit into. Since version 2, as are the two below."""
+    """Largest number of tokens that it could have. Since version 2, like the two fields below."""
     tokens: int | None = None
-    """An upper estimate of its length."""
+    """Estimated length in tokens."""
     left_out: tuple[str, ...] = ()
-    """What didn't fit, in the order in which it was dropped."""
+    """Parts that didn't fit, in the order in which they were dropped."""
 
     def stream(self) -> str:
         """The task's stream."""

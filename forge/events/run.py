@@ -1,4 +1,4 @@
-"""A run: one candidate's way through the phases, and the directory that shows it."""
+"""Runs: one candidate's way through the phases, with a directory of its files."""
 
 from typing import ClassVar
 
@@ -21,12 +21,12 @@ class RunStarted(Fact):
 
 
 class RunSealed(Fact):
-    """The run came to its end; its directory is read-only and every file in it is named by digest."""
+    """The run ended. Its directory is read-only, and a manifest lists the digest of every file in it."""
 
     TYPE: ClassVar[str] = "RunSealed"
     run_id: str
     outcome: str
-    """promoted, denied, rejected or failed."""
+    """Outcome: promoted, denied, rejected or failed."""
     manifest_sha256: Digest
 
     def stream(self) -> str:

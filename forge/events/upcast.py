@@ -1,6 +1,6 @@
-"""Old payloads, read as today's: one pure step per (type, version), chained, never deleted.
+"""Reads old payloads as current ones: one pure step for each (type, version). Steps are chained and never deleted.
 
-Stored bytes stay as they are; a step takes the payload of one schema version and gives that of the next.
+Stored bytes don't change. A step takes the payload of one schema version and returns that of the next.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ Step = Callable[[Payload], Payload]
 
 
 def with_nothing(*names: str) -> Step:
-    """The step for fields that were added and that an old payload says nothing about."""
+    """Return the step that sets added fields to None, for payloads that lack them."""
     return lambda payload: {**dict.fromkeys(names), **payload}
 
 
@@ -29,7 +29,7 @@ UPCASTERS: dict[tuple[str, int], Step] = {
     ("ClaimAssessed", 1): with_nothing(),  # version 2 adds a verdict, which no old payload has
     ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
 }
-"""(type, version) -> the step to version + 1."""
+"""Steps by (type, version); each leads to version + 1."""
 
 
 def upcast(

@@ -1,4 +1,4 @@
-"""Phases 6 to 9: what the gates saw."""
+"""Phases 6 to 9: the results of the gates."""
 
 from typing import ClassVar
 
@@ -20,22 +20,22 @@ class CandidateVerified(Fact):
     candidate: Digest
     attempt: int
     artifact_sha256: Digest | None
-    """What the builder made and the guest loaded; none for a language without a build."""
+    """Digest of the built artifact that the guest loaded. None for a language without a build."""
     workloads: tuple[WorkloadErrors, ...] = Field(min_length=1)
     shapes_verified: tuple[Shape, ...] = Field(min_length=1)
     gates: tuple[GateResult, ...] = Field(min_length=1)
     seeds_sha256: Digest
-    """The randomness the inputs were drawn with, kept in the run's report."""
+    """Digest of the seeds that the inputs were drawn with. The run's report holds the seeds."""
     isolation: Isolation
     env_sha256: Digest
     simulated: bool
-    """Ran on something that stands for the target (an interpreter for a GPU): can never be promoted."""
+    """True if it ran on a substitute for the target, such as an interpreter for a GPU. It can never be promoted."""
     report_sha256: Digest
     policy_sha256: Digest
     gates_sha256: Digest | None = None
-    """The version of the judge. Since version 2, as is the next."""
+    """Digest of the judge's version. Since version 2, like the next field."""
     reused_seq: int | None = None
-    """The event that holds the judgement, where the same bytes had been judged before."""
+    """Sequence number of an earlier judgement of the same bytes that was reused."""
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -43,7 +43,7 @@ class CandidateVerified(Fact):
 
 
 class VerificationErrored(Fact):
-    """The machine failed, not the candidate."""
+    """A verification failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "VerificationErrored"
     run_id: str
