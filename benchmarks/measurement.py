@@ -28,7 +28,7 @@ from replaying import Bench, bench, job_for, own_calls
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit, ForgeError
 from forge.executor.turns import lock_of, turn
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import prepare
 from forge.lab.timing.statistics import interval, pair_ratios
 from forge.platforms.nvml import sample
@@ -46,7 +46,9 @@ BUSY_EVERY_S = 0.1
 Json = dict[str, Any]  # Any: a JSON document
 
 
-def against_itself(one: Bench, left: list[Probe], right: list[Probe], *, trials: int, limit_s: float) -> Json:
+def against_itself(
+    one: Bench, left: list[LoadedKernel], right: list[LoadedKernel], *, trials: int, limit_s: float
+) -> Json:
     """Part a: trials of the whole rule, with the same plan on both sides."""
     began_s, began_ns = time.monotonic(), one.device_ns
     found: list[list[float]] = []
@@ -62,7 +64,7 @@ def against_itself(one: Bench, left: list[Probe], right: list[Probe], *, trials:
     return {"trials": found, "median_us": us, "gpu_s": gpu_s, "wall_s": took_s}
 
 
-def widths(one: Bench, left: list[Probe], right: list[Probe]) -> list[Json]:
+def widths(one: Bench, left: list[LoadedKernel], right: list[LoadedKernel]) -> list[Json]:
     """Part b: half the interval's width with the first so many rounds of each pair."""
     rows: dict[int, list[tuple[float, float]]] = {rounds: [] for rounds in WIDTH_ROUNDS}
     for _ in range(WIDTH_DRAWS):
@@ -83,7 +85,7 @@ def widths(one: Bench, left: list[Probe], right: list[Probe]) -> list[Json]:
     ]
 
 
-def launcher_against_calls(one: Bench, launchers: list[Probe]) -> Json:
+def launcher_against_calls(one: Bench, launchers: list[LoadedKernel]) -> Json:
     """Part c: the same kernel launched from its plan, and its own calls replayed in their process."""
     calls = one.open(lambda: own_calls(one.job), PAIRS)
     own, launcher = one.paired(calls, launchers[:PAIRS], max(WIDTH_ROUNDS))

@@ -23,7 +23,7 @@ from forge.errors import EnvironmentUnfit
 from forge.executor.local import isolation
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import KEPT_AT, trusted_program
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
@@ -47,7 +47,7 @@ STARTED_TOGETHER = 8
 
 Times = list[list[int]]
 """Nanoseconds of a window, by pair and round."""
-Start = Callable[[], AbstractContextManager[Probe | Failed]]
+Start = Callable[[], AbstractContextManager[LoadedKernel | Failed]]
 """Starts a process that has loaded what is to be timed."""
 
 
@@ -62,7 +62,7 @@ class Bench:
     device_ns: int = 0
     """All windows so far."""
 
-    def window_ns(self, side: Probe, *, roll: int = 0) -> int:
+    def window_ns(self, side: LoadedKernel, *, roll: int = 0) -> int:
         """One window, as forge/lab/timing/graph_replay.py asks for it."""
         timed = side.time(0, Window(roll=roll), self.cases)
         if isinstance(timed, Failed):
@@ -70,16 +70,16 @@ class Bench:
         self.device_ns += timed[0].device_ns
         return timed[0].device_ns
 
-    def open(self, start: Start, count: int) -> list[Probe]:
+    def open(self, start: Start, count: int) -> list[LoadedKernel]:
         """Fresh processes, laid out and warm."""
 
-        def one(_: int) -> Probe:
-            probe = self.stack.enter_context(start())
-            if isinstance(probe, Failed):
-                raise EnvironmentUnfit(f"a guest didn't load: {probe.reason.message}; {probe.log[-800:]}")
-            if probe.fill(self.cases) is not None:
+        def one(_: int) -> LoadedKernel:
+            kernel = self.stack.enter_context(start())
+            if isinstance(kernel, Failed):
+                raise EnvironmentUnfit(f"a guest didn't load: {kernel.reason.message}; {kernel.log[-800:]}")
+            if kernel.fill(self.cases) is not None:
                 raise EnvironmentUnfit("a guest couldn't lay out its operands")
-            return probe
+            return kernel
 
         with ThreadPoolExecutor(STARTED_TOGETHER) as pool:
             sides = list(pool.map(one, range(count)))
@@ -87,7 +87,7 @@ class Bench:
             self.window_ns(side)
         return sides
 
-    def paired(self, left: Sequence[Probe], right: Sequence[Probe], rounds: int) -> tuple[Times, Times]:
+    def paired(self, left: Sequence[LoadedKernel], right: Sequence[LoadedKernel], rounds: int) -> tuple[Times, Times]:
         """Rounds of each pair in turn, with contents and order drawn anew for each."""
         times: tuple[Times, Times] = ([], [])
         for pair in zip(left, right, strict=True):
@@ -138,14 +138,14 @@ def plan_of(job: Job) -> Captured:
 
 
 @contextmanager
-def own_calls(job: Job) -> Iterator[Probe | Failed]:
+def own_calls(job: Job) -> Iterator[LoadedKernel | Failed]:
     """A guest like a launcher, but with the kernel's own host code: its calls are captured and replayed."""
     cache = Path(tempfile.mkdtemp(prefix="forge-measurement-"))
     cache.chmod(0o777)
     stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, KEPT_AT, writable=True),)), job.isolation)
     try:
-        with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as probe:
-            yield probe
+        with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as kernel:
+            yield kernel
     finally:
         stage.remove()
         shutil.rmtree(cache, ignore_errors=True)

@@ -138,18 +138,18 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
     files = artifact.staged_files(job, record.artifact)
     with (
         staged(job, files, {}) as stage,
-        loaded(job, stage, job.limits(job.policy.verify_limit_s), fills_memory=True) as probe,
+        loaded(job, stage, job.limits(job.policy.verify_limit_s), fills_memory=True) as kernel,
     ):
-        if isinstance(probe, Failed):
+        if isinstance(kernel, Failed):
             if job.device == "cuda" and job.operation.own is None:
                 trusted.require_device(job)
-            return record.take("load", probe)
+            return record.take("load", kernel)
         for number, gate in enumerate(gates_of(job)):
             if number == FIRST_GATES:
                 half_way()
             progress(gate.name)
-            finding = gate.examine(probe)
-            record.seeds = tuple(probe.seeds)
+            finding = gate.examine(kernel)
+            record.seeds = tuple(kernel.seeds)
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if job.operation.own is not None:
@@ -157,8 +157,8 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
                 if job.device == "cuda" and gate is GATES[0]:
                     trusted.require_device(job)
                 progress("shrink")
-                probe.unfilled_share = 0.0  # so that reading what was never written shows at each smaller shape
-                return shrink(probe, gate.name, failed)
+                kernel.unfilled_share = 0.0  # so that reading what was never written shows at each smaller shape
+                return shrink(kernel, gate.name, failed)
     return None
 
 

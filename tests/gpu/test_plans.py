@@ -9,7 +9,7 @@ from forge.domain.plan import Argument, Copy, KernelLaunch, LaunchPlan, Memset, 
 from forge.domain.verdict import Rejected
 from forge.lab.calls import artifact
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.examine import examine
 from forge.lab.finding import Failed, Passed
 from forge.lab.job import Job
@@ -107,11 +107,11 @@ def staged_for(job: Job) -> dict[str, bytes]:
 def listed(job: Job) -> Captured | NoPlan | Failed:
     """What one call comes to, once one has been right."""
     limits = job.limits(120.0)
-    with staged(job, staged_for(job), {}) as stage, loaded(job, stage, limits) as probe:
-        assert isinstance(probe, Probe), probe
-        checked = probe.check([probe.case(job.shape)])
+    with staged(job, staged_for(job), {}) as stage, loaded(job, stage, limits) as loaded_kernel:
+        assert isinstance(loaded_kernel, LoadedKernel), loaded_kernel
+        checked = loaded_kernel.check([loaded_kernel.case(job.shape)])
         assert not isinstance(checked, Failed), checked
-        return capture(job, probe)
+        return capture(job, loaded_kernel)
 
 
 def plan_of(kernel: str, *, language: str = "triton") -> LaunchPlan:

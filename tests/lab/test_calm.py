@@ -12,10 +12,10 @@ PATH_NS, WORK_NS = 50_000, 5_000_000
 
 def rounds(count: int, spread: float, *, candidate_spread: float = 0.0) -> list[dict[str, float]]:
     """Rounds in which each side's work varies by so much, normally."""
-    lot = random.Random(3)
+    rng = random.Random(3)
     spreads = {"eager": spread, "control": spread, "candidate": candidate_spread}
     return [
-        {HARNESS: PATH_NS} | {side: PATH_NS + WORK_NS * (1 + lot.gauss(0, wide)) for side, wide in spreads.items()}
+        {HARNESS: PATH_NS} | {side: PATH_NS + WORK_NS * (1 + rng.gauss(0, wide)) for side, wide in spreads.items()}
         for _ in range(count)
     ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from forge.domain.policy import Policy
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
@@ -40,21 +40,21 @@ def job(later: str = "pass") -> Job:
 
 
 @contextmanager
-def probed(later: str = "pass") -> Iterator[Probe]:
+def probed(later: str = "pass") -> Iterator[LoadedKernel]:
     asked = job(later)
-    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as probe:
-        assert isinstance(probe, Probe)
-        yield probe
+    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as kernel:
+        assert isinstance(kernel, LoadedKernel)
+        yield kernel
 
 
 def test_every_call_of_every_cycle_is_counted_and_the_last_ones_are_right() -> None:
-    with probed() as probe:
-        cases = [probe.case(probe.shape) for _ in range(3)]
-        observed = probe.call(cases, cycles=4)
+    with probed() as kernel:
+        cases = [kernel.case(kernel.shape) for _ in range(3)]
+        observed = kernel.call(cases, cycles=4)
         assert not isinstance(observed, Failed)
-        assert probe.calls == 12
+        assert kernel.calls == 12
         assert len(observed) == 3
-        assert probe.first_wrong(observed) is None
+        assert kernel.first_wrong(observed) is None
 
 
 @pytest.mark.parametrize(
@@ -66,27 +66,27 @@ def test_every_call_of_every_cycle_is_counted_and_the_last_ones_are_right() -> N
     ],
 )
 def test_one_call_of_another_form_ends_the_release(later: str, code: str) -> None:
-    with probed(later) as probe:
-        failed = probe.call([probe.case(probe.shape) for _ in range(3)], cycles=4)
+    with probed(later) as kernel:
+        failed = kernel.call([kernel.case(kernel.shape) for _ in range(3)], cycles=4)
         assert isinstance(failed, Failed)
         assert failed.reason.code == code
 
 
 def test_what_a_later_cycle_answers_is_what_is_judged() -> None:
     for wrong_call, found in ((2, False), (11, True)):
-        with probed(f"y = y * 2 if calls == {wrong_call} else y") as probe:
-            observed = probe.call([probe.case(probe.shape) for _ in range(3)], cycles=4)
+        with probed(f"y = y * 2 if calls == {wrong_call} else y") as kernel:
+            observed = kernel.call([kernel.case(kernel.shape) for _ in range(3)], cycles=4)
             assert not isinstance(observed, Failed)
-            assert (probe.first_wrong(observed) is not None) == found
+            assert (kernel.first_wrong(observed) is not None) == found
 
 
 def test_outputs_of_a_cycle_are_kept_apart() -> None:
     """One buffer for all answers is the last one's when they are copied out."""
-    with probed("globals().setdefault('kept', torch.empty_like(y)).copy_(y); y = kept") as probe:
+    with probed("globals().setdefault('kept', torch.empty_like(y)).copy_(y); y = kept") as kernel:
         for cycles, found in ((1, False), (2, True)):
-            observed = probe.call([probe.case(probe.shape) for _ in range(3)], cycles=cycles)
+            observed = kernel.call([kernel.case(kernel.shape) for _ in range(3)], cycles=cycles)
             assert not isinstance(observed, Failed)
-            assert (probe.first_wrong(observed) is not None) == found
+            assert (kernel.first_wrong(observed) is not None) == found
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def guests() -> Iterator[GuestSet]:
 def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
     with guests() as opened:
         if planned.cycles:
-            opened.add(HARNESS, opened.probe("eager"), opened.function("eager"))
+            opened.add(HARNESS, opened.kernel("eager"), opened.function("eager"))
         measured = _Pair(opened, planned, random.Random(1)).round()
         assert not isinstance(measured, Failed)
         assert set(measured) == {"candidate", "eager", "control", HARNESS}
@@ -112,9 +112,9 @@ def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
 
 def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control() -> None:
     with guests() as opened:
-        probes = [opened.probe(side) for side in opened.sides if side != HARNESS]
-        assert len({id(probe) for probe in probes}) == len(probes) == len(opened.sides) - 1
-        assert opened.probe(HARNESS) is opened.probe("eager")
+        kernels = [opened.kernel(side) for side in opened.sides if side != HARNESS]
+        assert len({id(kernel) for kernel in kernels}) == len(kernels) == len(opened.sides) - 1
+        assert opened.kernel(HARNESS) is opened.kernel("eager")
 
 
 def test_a_plan_shows_more_than_it_asks_on_the_processor_and_repeats_all_on_a_device() -> None:
@@ -131,16 +131,16 @@ PLANNED = Planned(shown=32, asked=8)
 
 
 def test_every_round_asks_fresh_questions() -> None:
-    with probed() as probe:
-        one, other = (questions(probe, PLANNED, random.Random(seed)) for seed in (1, 2))
+    with probed() as kernel:
+        one, other = (questions(kernel, PLANNED, random.Random(seed)) for seed in (1, 2))
     values = [tuple(case.inputs[0].view(-1)[:8].tolist()) for case in (*one, *other)]
     assert len(set(values)) == len(values) == 64
     assert {case.kind for case in one} == {"normal"}
 
 
 def test_half_of_the_values_are_hard_where_the_time_does_not_count() -> None:
-    with probed() as probe:
-        asked = questions(probe, PLANNED, random.Random(1), hard=hard_kinds(probe))
+    with probed() as kernel:
+        asked = questions(kernel, PLANNED, random.Random(1), hard=hard_kinds(kernel))
     assert len(asked) == 32
     assert 4 < sum(case.kind != "normal" for case in asked) < 28
 
@@ -180,18 +180,18 @@ FINISHES_LATER = """if timed:
 
 
 @contextmanager
-def cheating(cheat: str) -> Iterator[Probe]:
+def cheating(cheat: str) -> Iterator[LoadedKernel]:
     asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
-    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as probe:
-        assert isinstance(probe, Probe)
-        yield probe
+    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as kernel:
+        assert isinstance(kernel, LoadedKernel)
+        yield kernel
 
 
-def chained(probe: Probe, seed: int) -> Failed | None:
+def chained(kernel: LoadedKernel, seed: int) -> Failed | None:
     rng = random.Random(seed)
-    cases = questions(probe, PLANNED, rng, hard=hard_kinds(probe))
-    observed = probe.chain(cases, first=rng.randrange(32), count=8, function=0)
-    return observed if isinstance(observed, Failed) else probe.first_wrong(observed)
+    cases = questions(kernel, PLANNED, rng, hard=hard_kinds(kernel))
+    observed = kernel.chain(cases, first=rng.randrange(32), count=8, function=0)
+    return observed if isinstance(observed, Failed) else kernel.first_wrong(observed)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def chained(probe: Probe, seed: int) -> Failed | None:
 )
 def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
     """Each of these is right wherever it isn't timed."""
-    with cheating(cheat) as probe:
-        assert not isinstance(probe.check([probe.case(probe.shape, "large"), probe.case(probe.shape)]), Failed)
-        failed = next(filter(None, (chained(probe, seed) for seed in range(12))), None)
+    with cheating(cheat) as kernel:
+        assert not isinstance(kernel.check([kernel.case(kernel.shape, "large"), kernel.case(kernel.shape)]), Failed)
+        failed = next(filter(None, (chained(kernel, seed) for seed in range(12))), None)
     assert ({failed.reason.code} if failed else set()) <= codes
     assert (failed is None) == (not codes)
 
@@ -217,11 +217,11 @@ def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
 def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
     with cheating(
         "asked.append(index)\n    if len(asked) == 8:\n        print(asked, file=sys.stderr)\n        1 / 0"
-    ) as probe:
-        cases = questions(probe, PLANNED, random.Random(3))
-        failed = probe.chain(cases, first=5, count=8, function=0)
+    ) as kernel:
+        cases = questions(kernel, PLANNED, random.Random(3))
+        failed = kernel.chain(cases, first=5, count=8, function=0)
         assert isinstance(failed, Failed)
-        followed = probe._followed(5, 8)
+        followed = kernel._followed(5, 8)
     assert str(followed) in failed.log
     assert len(set(followed)) == 8
     assert followed != sorted(followed)

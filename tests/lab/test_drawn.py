@@ -13,7 +13,7 @@ from forge.domain.operation import Drawn
 from forge.domain.policy import Policy
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.distribution import DRAWS, FALSE_ALARM, LARGEST_CHANCE, examine_distribution
 from forge.lab.inputs.draw import draw
@@ -167,9 +167,9 @@ def found_of(kernel: str) -> str | Failed:
     job = dataclasses.replace(
         made, operation=SAMPLING, entry_point="sampling", metadata=Metadata.model_validate(described)
     )
-    with staged(job, staged_files(job, ()), {}) as stage, loaded(job, stage, job.limits(60.0)) as probe:
-        assert isinstance(probe, Probe)
-        return examine_distribution(probe)
+    with staged(job, staged_files(job, ()), {}) as stage, loaded(job, stage, job.limits(60.0)) as loaded_kernel:
+        assert isinstance(loaded_kernel, LoadedKernel)
+        return examine_distribution(loaded_kernel)
 
 
 RIGHT = reference_source(SAMPLING).replace("def sampling", "def right")

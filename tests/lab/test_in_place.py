@@ -15,7 +15,7 @@ from forge.domain.tensors import LayoutName
 from forge.errors import UsageError
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Passed
 from forge.lab.gates import GATES
@@ -47,18 +47,18 @@ def job(kernel: str) -> Job:
 
 
 @contextmanager
-def asked(kernel: str) -> Iterator[Probe]:
+def asked(kernel: str) -> Iterator[LoadedKernel]:
     one = job(kernel)
-    with staged(one, staged_files(one, ()), {}) as stage, loaded(one, stage, one.limits(60.0)) as probe:
-        assert isinstance(probe, Probe)
-        yield probe
+    with staged(one, staged_files(one, ()), {}) as stage, loaded(one, stage, one.limits(60.0)) as loaded_kernel:
+        assert isinstance(loaded_kernel, LoadedKernel)
+        yield loaded_kernel
 
 
 def test_an_honest_one_is_right_at_the_gates_that_watch_its_inputs() -> None:
-    with asked(HONEST) as probe:
+    with asked(HONEST) as loaded_kernel:
         for name in ("signature", "aliasing", "mutation"):
-            assert isinstance(GATE[name].examine(probe), Passed)
-        assert "but key_cache, value_cache" in GATE["mutation"].examine(probe).threshold
+            assert isinstance(GATE[name].examine(loaded_kernel), Passed)
+        assert "but key_cache, value_cache" in GATE["mutation"].examine(loaded_kernel).threshold
 
 
 WRONG = {
@@ -87,8 +87,8 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_one_is_refused_at_its_first_call_because(wrong: str) -> None:
     kernel, code, says = WRONG[wrong]
-    with asked(kernel) as probe:
-        found = GATE["signature"].examine(probe)
+    with asked(kernel) as loaded_kernel:
+        found = GATE["signature"].examine(loaded_kernel)
     assert isinstance(found, Failed)
     assert found.reason.code == code
     assert says in found.reason.message
@@ -121,15 +121,15 @@ BEHIND = {
 @pytest.mark.parametrize("wrong", BEHIND)
 def test_one_that_is_right_at_a_glance_is_refused_because(wrong: str) -> None:
     gate, kernel, code = BEHIND[wrong]
-    with asked(kernel) as probe:
-        found = GATE[gate].examine(probe)
+    with asked(kernel) as loaded_kernel:
+        found = GATE[gate].examine(loaded_kernel)
     assert isinstance(found, Failed)
     assert found.reason.code == code
 
 
 def test_a_counterexample_names_the_updated_input_as_what_it_got() -> None:
-    with asked(WRONG["it does nothing"][0]) as probe:
-        found = GATE["signature"].examine(probe)
+    with asked(WRONG["it does nothing"][0]) as loaded_kernel:
+        found = GATE["signature"].examine(loaded_kernel)
     assert isinstance(found, Failed)
     assert found.counterexample is not None
     lines = found.counterexample.snippet.splitlines()

@@ -27,17 +27,17 @@ def test_each_class_comes_in_each_octave_that_has_it(modulus_and_rest: tuple[int
 
 
 def test_sizes_between_two_listed_ones_are_drawn_in_every_part() -> None:
-    lot = random.Random(1)
-    parts = {of_class(lot, 8192, 16383, *lot.choice(CLASSES)) // 1024 for _ in range(SEEDS)}
+    rng = random.Random(1)
+    parts = {of_class(rng, 8192, 16383, *rng.choice(CLASSES)) // 1024 for _ in range(SEEDS)}
     assert parts == set(range(8, 16))
 
 
 def test_draws_stay_between_their_ends_and_reach_them() -> None:
-    lot = random.Random(2)
-    drawn = [log_uniform(lot, 3, 9) for _ in range(SEEDS)]
+    rng = random.Random(2)
+    drawn = [log_uniform(rng, 3, 9) for _ in range(SEEDS)]
     assert (min(drawn), max(drawn)) == (3, 9)
-    assert all(odd(lot, 4, 8) in (5, 7) for _ in range(SEEDS))
-    assert of_class(lot, 9, 15, 16, 0) in range(9, 16)
+    assert all(odd(rng, 4, 8) in (5, 7) for _ in range(SEEDS))
+    assert of_class(rng, 9, 15, 16, 0) in range(9, 16)
 
 
 def test_shapes_near_the_public_one_differ_from_seed_to_seed() -> None:

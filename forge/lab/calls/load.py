@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from forge.domain.own_operation import Contract
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox.arena import Arena
@@ -70,7 +70,7 @@ def loaded(
     *,
     threads: int | None = None,
     fills_memory: bool = False,
-) -> Iterator[Probe | Failed]:
+) -> Iterator[LoadedKernel | Failed]:
     """A guest that has loaded the candidate (or another function of its stage), or why it hasn't."""
     arena = Arena(arena_bytes(job))
     try:
@@ -92,8 +92,8 @@ def _not_loaded(job: Job, refused: Refused) -> Failed:
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
-def _probe(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> Probe:
-    return Probe(
+def _probe(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> LoadedKernel:
+    return LoadedKernel(
         session,
         arena,
         operation=job.operation,

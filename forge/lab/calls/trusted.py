@@ -49,8 +49,8 @@ def require_device(job: Job) -> None:
     stage = Stage(program, job.isolation)
     function = GuestFunction("reference.py", operation.reference.__name__)
     try:
-        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
-            answer = probe if isinstance(probe, Failed) else probe.call([probe.case(probe.shape)])
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as kernel:
+            answer = kernel if isinstance(kernel, Failed) else kernel.call([kernel.case(kernel.shape)])
     finally:
         stage.remove()
     if isinstance(answer, Failed):

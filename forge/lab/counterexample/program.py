@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Counterexample, Values
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.observed import Observed
 
@@ -16,23 +16,23 @@ MOST_VALUES = 64
 """An operand or a result with more isn't written out."""
 
 
-def written_out(probe: Probe, observed: Observed, wrong: Counterexample) -> Counterexample:
+def written_out(kernel: LoadedKernel, observed: Observed, wrong: Counterexample) -> Counterexample:
     """The counterexample with its values and its own program, if every operand and the output are small."""
     case = observed.case
-    names = [spec.name for spec in probe.operation.outputs]
+    names = [spec.name for spec in kernel.operation.outputs]
     position = names.index(wrong.output)
     got = observed.outputs[position]
     if max(tensor.numel() for tensor in (got, *case.inputs)) > MOST_VALUES:
         return wrong
-    expected = probe.operation.oracle(*case.inputs, *case.scalars)[position].value
-    inputs = zip(probe.operation.inputs, case.inputs, strict=True)
+    expected = kernel.operation.oracle(*case.inputs, *case.scalars)[position].value
+    inputs = zip(kernel.operation.inputs, case.inputs, strict=True)
     operands = tuple(_values(spec.name, tensor) for spec, tensor in inputs)
     return wrong.model_copy(
         update={
             "operands": operands,
             "expected_values": _values(wrong.output, expected),
             "got_values": _values(wrong.output, got),
-            "snippet": _program(probe, operands, case.scalars, wrong),
+            "snippet": _program(kernel, operands, case.scalars, wrong),
         }
     )
 
@@ -48,15 +48,15 @@ def _written(value: float) -> str:
 
 
 def _program(
-    probe: Probe,
+    kernel: LoadedKernel,
     operands: tuple[Values, ...],
     scalars: tuple[float, ...],
     wrong: Counterexample,
 ) -> str:
-    types = [torch_dtype(spec.element_type(probe.dtype)) for spec in probe.operation.inputs]
+    types = [torch_dtype(spec.element_type(kernel.dtype)) for spec in kernel.operation.inputs]
     lines = [
         "import torch",
-        f"from kernel import {probe.entry}",
+        f"from kernel import {kernel.entry}",
         "",
         *(["nan, inf = float('nan'), float('inf')", ""] if _unwritable(operands) else []),
         *(
@@ -64,18 +64,20 @@ def _program(
             for one, element in zip(operands, types, strict=True)
         ),
         *_called(
-            probe, f"{probe.entry}({', '.join([*(one.name for one in operands), *map(repr, scalars)])})", wrong.output
+            kernel,
+            f"{kernel.entry}({', '.join([*(one.name for one in operands), *map(repr, scalars)])})",
+            wrong.output,
         ),
         f"print(got[{wrong.index!r}].item(), 'expected', {wrong.expected!r}, 'within', {wrong.allowed_error!r})",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _called(probe: Probe, call: str, output: str) -> tuple[str, ...]:
+def _called(kernel: LoadedKernel, call: str, output: str) -> tuple[str, ...]:
     """Lines that make the call and name the output `got`."""
-    if output in probe.operation.updates:
+    if output in kernel.operation.updates:
         return call, f"got = {output}"
-    names = [spec.name for spec in probe.operation.returned]
+    names = [spec.name for spec in kernel.operation.returned]
     return (f"got = {call}" + (f"[{names.index(output)}]" if len(names) > 1 else ""),)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from forge.domain.evidence import Counterexample
 from forge.domain.verdict import ReasonCode
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.counterexample.program import written_out
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
@@ -59,27 +59,27 @@ class _Smaller:
         return _elements(self.observed.case.shape), STYLES.index(self.style)
 
 
-def shrink(probe: Probe, gate_name: str, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
+def shrink(kernel: LoadedKernel, gate_name: str, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
     """The same failure with the smallest counterexample found within the budget."""
     case, first = failed.case, failed.counterexample
     if case is None or first is None or gate_name not in SINGLE_CALL_GATES or failed.reason.code not in SHRINKABLE:
         return failed
-    available_s = min(budget_s, probe.remaining_s - RESERVE_S)
+    available_s = min(budget_s, kernel.remaining_s - RESERVE_S)
     if available_s <= 0:
         return failed
-    search = _Search(probe, case, stop_s=time.monotonic() + available_s)
+    search = _Search(kernel, case, stop_s=time.monotonic() + available_s)
     found = search.run()
     if found is None:
         return failed
-    smaller = _described(probe, found, first, case)
+    smaller = _described(kernel, found, first, case)
     return dataclasses.replace(failed, counterexample=smaller)
 
 
 class _Search:
     """One search for smaller failing questions; remembers the best one, whatever ends the search."""
 
-    def __init__(self, probe: Probe, case: Case, *, stop_s: float) -> None:
-        self._probe = probe
+    def __init__(self, kernel: LoadedKernel, case: Case, *, stop_s: float) -> None:
+        self._probe = kernel
         self._case = case
         self._stop_s = stop_s
         self._best: _Smaller | None = None
@@ -148,17 +148,17 @@ def _within(size: int, drawn: int) -> int:
     return min(max(drawn, min(1, size)), size)
 
 
-def _made(probe: Probe, case: Case, shape: Mapping[str, int], style: Style) -> Case:
+def _made(kernel: LoadedKernel, case: Case, shape: Mapping[str, int], style: Style) -> Case:
     """The question at another shape, with values of a style; everything else as it was."""
-    drawn = draw(probe.operation, shape, probe.dtype, case.kind, seed=case.seed)
+    drawn = draw(kernel.operation, shape, kernel.dtype, case.kind, seed=case.seed)
     if style == "drawn":
         return dataclasses.replace(case, shape=dict(shape), inputs=drawn)
-    rows = probe.operation.row_axis
+    rows = kernel.operation.row_axis
     inputs = tuple(
         _filled(spec.sizes(shape), style, is_weight=rows not in spec.axes).to(tensor.dtype)
         if spec.follows_kind
         else tensor
-        for spec, tensor in zip(probe.operation.inputs, drawn, strict=True)
+        for spec, tensor in zip(kernel.operation.inputs, drawn, strict=True)
     )
     return dataclasses.replace(case, shape=dict(shape), inputs=inputs, kind="constant")
 
@@ -177,10 +177,10 @@ def _filled(sizes: tuple[int, ...], style: Style, *, is_weight: bool) -> torch.T
     return values
 
 
-def _described(probe: Probe, found: _Smaller, first: Counterexample, case: Case) -> Counterexample:
+def _described(kernel: LoadedKernel, found: _Smaller, first: Counterexample, case: Case) -> Counterexample:
     wrong = found.failed.counterexample
     assert wrong is not None
-    smaller = written_out(probe, found.observed, wrong)
+    smaller = written_out(kernel, found.observed, wrong)
     seed = case.seed if found.style == "drawn" else None
     inputs = first.inputs if found.style == "drawn" else found.style
     is_smaller = found.size < (_elements(case.shape), STYLES.index("drawn"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from forge.domain.operation import InputKind
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import equal
 from forge.lab.gates.gate import Gate
@@ -31,28 +31,28 @@ MORE_ROWS = (1, 31)
 """By lot, of the second large shape."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Make several calls, and read their outputs only when all have been made."""
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    shape = {**probe.shape, rows: min(4, probe.shape[rows])}
-    more = 1 if probe.interpreted else LARGE_ELEMENTS // largest_row(probe.operation, probe.shape)
-    large = {**shape, rows: rows_within(probe.operation, probe.shape, max(probe.shape[rows], more))}
-    larger = {**large, rows: large[rows] + probe.lot.randint(*MORE_ROWS)}
-    tiny = {**shape, rows: probe.lot.randint(*FEW_ROWS), reduced: FEW_COLUMNS}
-    many = probe.lot.randint(*MANY)
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    shape = {**kernel.shape, rows: min(4, kernel.shape[rows])}
+    more = 1 if kernel.interpreted else LARGE_ELEMENTS // largest_row(kernel.operation, kernel.shape)
+    large = {**shape, rows: rows_within(kernel.operation, kernel.shape, max(kernel.shape[rows], more))}
+    larger = {**large, rows: large[rows] + kernel.rng.randint(*MORE_ROWS)}
+    tiny = {**shape, rows: kernel.rng.randint(*FEW_ROWS), reduced: FEW_COLUMNS}
+    many = kernel.rng.randint(*MANY)
     kept = 0
     series: list[tuple[Mapping[str, int], InputKind, int]] = [(shape, kind, count) for kind, count in KEPT.items()]
-    series += [(one, "normal", LARGE) for one in ((large,) if probe.interpreted else (large, larger))]
+    series += [(one, "normal", LARGE) for one in ((large,) if kernel.interpreted else (large, larger))]
     for asked, kind, count in (*series, (tiny, "normal", many)):
-        fitting = _fitting(probe, asked, count)
-        cases = [probe.case(asked, kind) for _ in range(fitting)]
-        observed = probe.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)
+        fitting = _fitting(kernel, asked, count)
+        cases = [kernel.case(asked, kind) for _ in range(fitting)]
+        observed = kernel.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)
         if isinstance(observed, Failed):
             return observed
         for position, one in enumerate(observed):
-            wrong = probe.wrong(one) if kind == "normal" else probe.judge(one)[1]
+            wrong = kernel.wrong(one) if kind == "normal" else kernel.judge(one)[1]
             if wrong is not None:
-                return _explained(probe, wrong, one, observed[position + 1 :])
+                return _explained(kernel, wrong, one, observed[position + 1 :])
         kept += fitting
     return Passed(
         observed=f"{kept} outputs kept and intact, none of them an input's memory",
@@ -60,15 +60,15 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _fitting(probe: Probe, shape: Mapping[str, int], count: int) -> int:
-    while count > 1 and not probe.fits(shape, count):
+def _fitting(kernel: LoadedKernel, shape: Mapping[str, int], count: int) -> int:
+    while count > 1 and not kernel.fits(shape, count):
         count //= 2
     return count
 
 
-def _explained(probe: Probe, wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
+def _explained(kernel: LoadedKernel, wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
     """An answer that is a later one's, bit for bit, was overwritten, where it is right there."""
-    if not any(equal(kept, one) and probe.judge(one)[1] is None for one in later):
+    if not any(equal(kept, one) and kernel.judge(one)[1] is None for one in later):
         return wrong
     message = f"an output was overwritten by a later call: {wrong.reason.message}"
     return dataclasses.replace(wrong, reason=Reason(code="STATE_CARRIED", message=message))

@@ -7,7 +7,7 @@ code can open them again and gains nothing by it, since the bytes are compared a
 
 from collections.abc import Mapping
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -18,26 +18,26 @@ SHORT, LONG = (2, 16), (16, 2048)
 ends flush to an odd address. One element is asked beside them."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Call beside closed pages, then report on all calls so far."""
-    on_host = probe.device == "cpu"
+    on_host = kernel.device == "cpu"
     placements = (Placement(pages="closed_after"), Placement(pages="closed_before")) if on_host else (PLAIN,)
     for placement in placements:
-        for shape in _shapes(probe):
-            checked = probe.check([probe.case(shape) for _ in range(2)], placement=placement)
+        for shape in _shapes(kernel):
+            checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)
             if isinstance(checked, Failed):
                 return checked
     closed = "" if on_host else "; no unreachable pages: inputs are copies in device memory, the sanitizer's to watch"
     return Passed(
-        observed=f"{probe.calls} calls: inputs and red zones untouched{closed}",
+        observed=f"{kernel.calls} calls: inputs and red zones untouched{closed}",
         threshold="no byte outside the outputs written, none outside the operands read",
     )
 
 
-def _shapes(probe: Probe) -> list[Mapping[str, int]]:
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    widths = 1, *(odd(probe.lot, *ends) for ends in (SHORT, SHORT, LONG, LONG))
-    return [*({**probe.shape, rows: 3, reduced: width} for width in widths), probe.shape]
+def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    widths = 1, *(odd(kernel.rng, *ends) for ends in (SHORT, SHORT, LONG, LONG))
+    return [*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape]
 
 
 BOUNDS = Gate(name="bounds", examine=examine)

@@ -3,7 +3,7 @@
 Another order of summation may change the last bits, so a spread within the bound is recorded, not refused.
 """
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import apart, equal
 from forge.lab.gates.gate import Gate
@@ -12,21 +12,21 @@ from forge.lab.observed import Observed
 RUNS = 10
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask the same question ten times; every answer must be within the bound."""
-    case = probe.case(probe.shape)
+    case = kernel.case(kernel.shape)
     answers: list[Observed] = []
     for _ in range(RUNS):
-        observed = probe.call([case])
+        observed = kernel.call([case])
         if isinstance(observed, Failed):
             return observed
-        _, wrong = probe.judge(observed[0])
+        _, wrong = kernel.judge(observed[0])
         if wrong is not None:
             return wrong
         answers.append(observed[0])
     first, *later = answers
     same = 1 + sum(equal(answer, first) for answer in later)
-    furthest = max(apart(probe, answer, first) for answer in later)
+    furthest = max(apart(kernel, answer, first) for answer in later)
     return Passed(
         observed=f"{same} of {RUNS} runs bitwise equal to the first, spread {furthest:.3g} x what rounding explains",
         threshold="every run within the bound",

@@ -1,34 +1,34 @@
 """Right answers of one kernel, and how far two of them are apart, in units of what rounding explains."""
 
 from forge.domain.operation import Expectation
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.judge import spread
 from forge.lab.observed import Case, Observed
 
 
-def asked(probe: Probe, case: Case) -> Observed | Failed:
+def asked(kernel: LoadedKernel, case: Case) -> Observed | Failed:
     """One right answer, or what is wrong with it."""
-    observed = probe.call([case])
+    observed = kernel.call([case])
     if isinstance(observed, Failed):
         return observed
-    return probe.judge(observed[0])[1] or observed[0]
+    return kernel.judge(observed[0])[1] or observed[0]
 
 
-def apart(probe: Probe, one: Observed, other: Observed) -> float:
+def apart(kernel: LoadedKernel, one: Observed, other: Observed) -> float:
     """The largest difference between two answers to the same question; 0 where they are equal bit for bit.
 
     Outputs that aren't rounded are held to the oracle exactly, in each answer, and add nothing here.
     """
     if equal(one, other):
         return 0.0
-    expectations = probe.operation.oracle(*one.case.inputs, *one.case.scalars)
+    expectations = kernel.operation.oracle(*one.case.inputs, *one.case.scalars)
     return max(
-        spread(now, then, expected, dtype=spec.rounded_to(probe.dtype), policy=probe.policy)
+        spread(now, then, expected, dtype=spec.rounded_to(kernel.dtype), policy=kernel.policy)
         if isinstance(expected, Expectation)
         else 0.0
         for spec, now, then, expected in zip(
-            probe.operation.outputs, one.outputs, other.outputs, expectations, strict=True
+            kernel.operation.outputs, one.outputs, other.outputs, expectations, strict=True
         )
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from forge.domain.operation import Drawn
 from forge.domain.tensors import Chance
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.judge import chance_of
 from forge.lab.observed import Case
@@ -32,26 +32,26 @@ LARGEST_CHANCE = 1 - 2.0**-24
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"
 
 
-def is_drawn(probe: Probe) -> bool:
+def is_drawn(kernel: LoadedKernel) -> bool:
     """Whether the operation's answers are drawn by numbers that are given."""
-    return any(isinstance(spec.values, Chance) for spec in probe.operation.inputs)
+    return any(isinstance(spec.values, Chance) for spec in kernel.operation.inputs)
 
 
-def examine_distribution(probe: Probe) -> str | Failed:
+def examine_distribution(kernel: LoadedKernel) -> str | Failed:
     """Draw many times from each of a few rows; in words what came of it."""
-    ends = probe.check([_at_the_ends(probe)])
+    ends = kernel.check([_at_the_ends(kernel)])
     if isinstance(ends, Failed):
         return ends
     least = 1.0
     for _ in range(ROWS_ASKED):
-        case = _one_row_again_and_again(probe)
-        called = probe.call([case])
+        case = _one_row_again_and_again(kernel)
+        called = kernel.call([case])
         if isinstance(called, Failed):
             return called
-        wrong = probe.judge(called[0])[1]
+        wrong = kernel.judge(called[0])[1]
         if wrong is not None:
             return wrong
-        for position, expected in enumerate(probe.expected(case)[0]):
+        for position, expected in enumerate(kernel.expected(case)[0]):
             if isinstance(expected, Drawn):
                 least = min(least, chance_of(called[0].outputs[position], expected.weights[0]))
     if not least >= FALSE_ALARM:
@@ -59,12 +59,12 @@ def examine_distribution(probe: Probe) -> str | Failed:
     return f"{ROWS_ASKED} x {DRAWS} draws counted, G-test's smallest p {least:.2g}"
 
 
-def _at_the_ends(probe: Probe) -> Case:
+def _at_the_ends(kernel: LoadedKernel) -> Case:
     """Different rows, drawn by the largest number and by zero in turn."""
-    case = probe.case({**probe.shape, probe.operation.row_axis: ROWS_AT_THE_ENDS})
+    case = kernel.case({**kernel.shape, kernel.operation.row_axis: ROWS_AT_THE_ENDS})
     inputs = tuple(
         _ends(tensor) if isinstance(spec.values, Chance) else tensor
-        for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True)
+        for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True)
     )
     return dataclasses.replace(case, inputs=inputs)
 
@@ -75,10 +75,10 @@ def _ends(tensor: torch.Tensor) -> torch.Tensor:
     return ends.reshape(tensor.shape)
 
 
-def _one_row_again_and_again(probe: Probe) -> Case:
-    operation = probe.operation
-    width = min(POSITIONS, probe.shape[operation.reduced_axis])
-    case = probe.case({**probe.shape, operation.row_axis: DRAWS, operation.reduced_axis: width})
+def _one_row_again_and_again(kernel: LoadedKernel) -> Case:
+    operation = kernel.operation
+    width = min(POSITIONS, kernel.shape[operation.reduced_axis])
+    case = kernel.case({**kernel.shape, operation.row_axis: DRAWS, operation.reduced_axis: width})
     inputs = tuple(
         tensor
         if isinstance(spec.values, Chance) or operation.row_axis not in spec.axes

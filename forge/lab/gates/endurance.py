@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
@@ -35,23 +35,23 @@ ROWS, WIDTHS = 2, (8, 24)
 THRESHOLD = "1 x the bound, every answer of the row"
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask a small question so often, with new contents after each few thousand calls."""
-    if probe.interpreted or probe.operation.updates:
-        why = "an interpreter makes the calls" if probe.interpreted else "each call changes what the next one gets"
+    if kernel.interpreted or kernel.operation.updates:
+        why = "an interpreter makes the calls" if kernel.interpreted else "each call changes what the next one gets"
         return Passed(observed=f"not asked: {why}", threshold=THRESHOLD)
-    shape = dict(probe.shape)
-    if probe.operation.own is None:
-        widths = probe.operation.reduced_axis
-        shape |= {probe.operation.row_axis: ROWS, widths: log_uniform(probe.lot, *WIDTHS)}
-    room = max(2, MOST_BYTES // max(1, _answer_bytes(probe, shape)))
+    shape = dict(kernel.shape)
+    if kernel.operation.own is None:
+        widths = kernel.operation.reduced_axis
+        shape |= {kernel.operation.row_axis: ROWS, widths: log_uniform(kernel.rng, *WIDTHS)}
+    room = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))
     made, goal, calls, fastest_s = 0, FIRST * FIRSTS, min(FIRST, room), math.inf
     while made < goal:
-        observed = probe.call([probe.case(shape)], cycles=calls, retain=True)
+        observed = kernel.call([kernel.case(shape)], cycles=calls, retain=True)
         if isinstance(observed, Failed):
             return observed
         for answer in _distinct(observed[0]):
-            wrong = probe.judge(answer)[1]
+            wrong = kernel.judge(answer)[1]
             if wrong is not None:
                 return _in_a_row(wrong)
         made += calls
@@ -64,9 +64,9 @@ def examine(probe: Probe) -> Finding:
     return Passed(observed=f"{made} calls in a row, every answer right{left}", threshold=THRESHOLD)
 
 
-def _answer_bytes(probe: Probe, shape: dict[str, int]) -> int:
-    returned = probe.operation.returned
-    return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(probe.dtype)] for spec in returned)
+def _answer_bytes(kernel: LoadedKernel, shape: dict[str, int]) -> int:
+    returned = kernel.operation.returned
+    return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(kernel.dtype)] for spec in returned)
 
 
 def _distinct(observed: Observed) -> Iterator[Observed]:

@@ -5,7 +5,7 @@ the last bit.
 """
 
 from forge.domain.evidence import WorkloadErrors
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd
@@ -15,13 +15,13 @@ ROWS, WIDTHS = (5, 9), (513, 1535)
 """Between these, by lot, are rows and the odd width of one more draw."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Judge integers at the public shape and at one of odd width."""
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     errors: list[WorkloadErrors] = []
-    other = {**probe.shape, rows: probe.lot.randint(*ROWS), reduced: odd(probe.lot, *WIDTHS)}
-    for shape in (*(probe.shape,) * DRAWS, other):
-        checked = probe.check([probe.case(shape, "integers")])
+    other = {**kernel.shape, rows: kernel.rng.randint(*ROWS), reduced: odd(kernel.rng, *WIDTHS)}
+    for shape in (*(kernel.shape,) * DRAWS, other):
+        checked = kernel.check([kernel.case(shape, "integers")])
         if isinstance(checked, Failed):
             return checked
         errors += checked

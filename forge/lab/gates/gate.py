@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Finding
 
 
@@ -12,4 +12,4 @@ class Gate:
     """One question put to a loaded candidate."""
 
     name: str
-    examine: Callable[[Probe], Finding]
+    examine: Callable[[LoadedKernel], Finding]

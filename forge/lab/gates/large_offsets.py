@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from forge.domain.operation import Operation
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.inputs.shape_budget import MOST_DRAWN, largest_row
 from forge.lab.observed import Case, Observed
@@ -33,23 +33,23 @@ def rows_stand_for_all(operation: Operation) -> bool:
     return not operation.updates and RowsIndependent() in relations and RowsPermuted() in relations
 
 
-def ask(probe: Probe) -> str | Failed:
+def ask(kernel: LoadedKernel) -> str | Failed:
     """Ask once, or say why not; the answer is in words."""
-    if probe.device == "cpu":
+    if kernel.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
-    if not rows_stand_for_all(probe.operation):
+    if not rows_stand_for_all(kernel.operation):
         return "past 2^31 bytes not asked (a few rows can't stand for all)"
-    boundary = BOUNDARY_BYTES // max(_row_bytes(probe, spec) for spec in probe.operation.inputs)
-    shape = {**probe.shape, probe.operation.row_axis: boundary + BEYOND_ROWS}
-    if not probe.fits(shape, 1) or not _host_has(HOST_COPIES * probe.operation.operand_bytes(shape, probe.dtype)):
+    boundary = BOUNDARY_BYTES // max(_row_bytes(kernel, spec) for spec in kernel.operation.inputs)
+    shape = {**kernel.shape, kernel.operation.row_axis: boundary + BEYOND_ROWS}
+    if not kernel.fits(shape, 1) or not _host_has(HOST_COPIES * kernel.operation.operand_bytes(shape, kernel.dtype)):
         return "past 2^31 bytes not asked (memory)"
-    case = repeated(probe, shape, rows_drawn(probe.operation, shape))
-    observed = probe.call([case])
+    case = repeated(kernel, shape, rows_drawn(kernel.operation, shape))
+    observed = kernel.call([case])
     if isinstance(observed, Failed):
         return observed
-    rows = shape[probe.operation.row_axis]
+    rows = shape[kernel.operation.row_axis]
     chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), rows - 2, rows - 1]
-    wrong = probe.judge(at_rows(probe, observed[0], chosen))[1]
+    wrong = kernel.judge(at_rows(kernel, observed[0], chosen))[1]
     if wrong is None:
         return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
     return _named(wrong, rows)
@@ -62,12 +62,12 @@ def _named(wrong: Failed, rows: int) -> Failed:
     return dataclasses.replace(wrong, reason=reason, counterexample=None, case=None)
 
 
-def _row_bytes(probe: Probe, spec: TensorSpec) -> int:
+def _row_bytes(kernel: LoadedKernel, spec: TensorSpec) -> int:
     """What one row adds to an operand; nothing where it has no rows."""
-    if probe.operation.row_axis not in spec.axes:
+    if kernel.operation.row_axis not in spec.axes:
         return 0
-    element_bytes = ITEMSIZE_BYTES[spec.element_type(probe.dtype)]
-    return math.prod((element_bytes, *spec.sizes({**probe.shape, probe.operation.row_axis: 1})))
+    element_bytes = ITEMSIZE_BYTES[spec.element_type(kernel.dtype)]
+    return math.prod((element_bytes, *spec.sizes({**kernel.shape, kernel.operation.row_axis: 1})))
 
 
 def rows_drawn(operation: Operation, shape: Mapping[str, int]) -> int:
@@ -80,25 +80,25 @@ def _host_has(size_bytes: int) -> bool:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
 
 
-def repeated(probe: Probe, shape: dict[str, int], count: int) -> Case:
+def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int) -> Case:
     """A case of which so many rows are drawn, and the others repeat them."""
     import torch
 
-    rows = probe.operation.row_axis
-    drawn = probe.case({**shape, rows: count})
+    rows = kernel.operation.row_axis
+    drawn = kernel.case({**shape, rows: count})
     index = torch.arange(shape[rows]) % count
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
-        for spec, tensor in zip(probe.operation.inputs, drawn.inputs, strict=True)
+        for spec, tensor in zip(kernel.operation.inputs, drawn.inputs, strict=True)
     )
     return dataclasses.replace(drawn, shape=shape, inputs=inputs)
 
 
-def at_rows(probe: Probe, observed: Observed, chosen: list[int]) -> Observed:
+def at_rows(kernel: LoadedKernel, observed: Observed, chosen: list[int]) -> Observed:
     """The call as if it had been made of a few rows alone."""
     import torch
 
-    operation, rows = probe.operation, probe.operation.row_axis
+    operation, rows = kernel.operation, kernel.operation.row_axis
     index = torch.tensor(chosen)
     inputs, outputs = (
         tuple(

@@ -13,7 +13,7 @@ import random
 from typing import assert_never
 
 from forge.domain.tensors import LayoutName
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement, has_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -29,70 +29,70 @@ FEW, MANY = (2, 5), (40, 100)
 MOST_GAP = 31
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask in each layout, at the public shape and at small ones; then of each input alone, at the small ones."""
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    lot = probe.lot
-    widths = of_class(lot, *ALIGNED, 16, 0), odd(lot, *ODD)
-    small = [{**probe.shape, rows: lot.randint(*FEW), reduced: width} for width in widths]
-    small.append({**probe.shape, rows: 1, reduced: odd(lot, *ONE_ROW)})
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    rng = kernel.rng
+    widths = of_class(rng, *ALIGNED, 16, 0), odd(rng, *ODD)
+    small = [{**kernel.shape, rows: rng.randint(*FEW), reduced: width} for width in widths]
+    small.append({**kernel.shape, rows: 1, reduced: odd(rng, *ONE_ROW)})
     many = [
-        {**one, rows: rows_within(probe.operation, one, one[rows])}
-        for one in ({**probe.shape, rows: lot.randint(*MANY), reduced: width} for width in widths)
+        {**one, rows: rows_within(kernel.operation, one, one[rows])}
+        for one in ({**kernel.shape, rows: rng.randint(*MANY), reduced: width} for width in widths)
     ]
-    layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*probe.operation.layouts, *probe.claimed)))
+    layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.operation.layouts, *kernel.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((probe.shape, *small, *many), _of_all(layout, lot)),
-            *itertools.product(small, _of_one(probe, layout)),
+            *itertools.product((kernel.shape, *small, *many), _of_all(layout, rng)),
+            *itertools.product(small, _of_one(kernel, layout)),
         )
         for shape, placement in asked:
-            checked = probe.check([_suited(probe, probe.case(shape), placement)], placement=placement)
+            checked = kernel.check([_suited(kernel, kernel.case(shape), placement)], placement=placement)
             if isinstance(checked, Failed):
                 return _in_layout(checked, layout)
-    claimed = f"; claimed: {', '.join(probe.claimed)}" if probe.claimed else "; none claimed beyond the contract"
+    claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"
     return Passed(
         observed=f"right in {', '.join(layouts)}{claimed}", threshold="every layout of the contract and of the claim"
     )
 
 
-def _of_all(layout: LayoutName, lot: random.Random) -> tuple[Placement, ...]:
+def _of_all(layout: LayoutName, rng: random.Random) -> tuple[Placement, ...]:
     match layout:
         case "offset":
             return tuple(Placement(layout=layout, elements_in=count) for count in ELEMENTS_IN)
         case "strided_rows":
-            gap = _odd_gap(lot)
-            return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_gap(lot))))
+            gap = _odd_gap(rng)
+            return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_gap(rng))))
         case "contiguous" | "transposed" | "expanded":
             return (Placement(layout=layout),)
         case _:
             assert_never(layout)
 
 
-def _of_one(probe: Probe, layout: LayoutName) -> list[Placement]:
+def _of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
     """Each input that can lie so, where there are others."""
-    operation, lot = probe.operation, probe.lot
+    operation, rng = kernel.operation, kernel.rng
     chosen = [spec.name for spec in operation.inputs if layout == "offset" or has_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
-    gaps = (_odd_gap(lot), 0)
-    return [Placement(layout=layout, elements_in=_odd_gap(lot), gaps=gaps, only=name) for name in chosen]
+    gaps = (_odd_gap(rng), 0)
+    return [Placement(layout=layout, elements_in=_odd_gap(rng), gaps=gaps, only=name) for name in chosen]
 
 
-def _odd_gap(lot: random.Random) -> int:
-    return 2 * lot.randint(0, MOST_GAP // 2) + 1
+def _odd_gap(rng: random.Random) -> int:
+    return 2 * rng.randint(0, MOST_GAP // 2) + 1
 
 
-def _suited(probe: Probe, case: Case, placement: Placement) -> Case:
+def _suited(kernel: LoadedKernel, case: Case, placement: Placement) -> Case:
     """In an expanded layout one row's values are every row's."""
     if placement.layout != "expanded":
         return case
     inputs = []
-    for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True):
-        if placement.only not in (None, spec.name) or not has_layouts(probe.operation, spec):
+    for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True):
+        if placement.only not in (None, spec.name) or not has_layouts(kernel.operation, spec):
             inputs.append(tensor)
         else:
-            first = tensor.narrow(spec.axes.index(probe.operation.row_axis), 0, 1)
+            first = tensor.narrow(spec.axes.index(kernel.operation.row_axis), 0, 1)
             inputs.append(first.expand_as(tensor))
     return dataclasses.replace(case, inputs=tuple(inputs))
 

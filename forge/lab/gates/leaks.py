@@ -6,7 +6,7 @@ The question comes before those at large shapes: memory that they leave free is 
 """
 
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import affordable
@@ -28,42 +28,42 @@ GROWN_BYTES = 2**22
 THRESHOLD = f"less than {GROWN_BYTES // 2**20} MiB more in one of {WINDOWS} rows of calls"
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape, and where tails have code of their own."""
-    if probe.interpreted:
+    if kernel.interpreted:
         return Passed(observed="not asked: an interpreter makes the calls, not a device", threshold=THRESHOLD)
-    if not probe.held_bytes:
+    if not kernel.held_bytes:
         return Passed(observed="not seen: this machine shows nobody a guest's memory", threshold=THRESHOLD)
-    cases = [probe.case(probe.shape)]
-    if probe.operation.own is None:
-        rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-        odd = {**probe.shape, rows: 2 * probe.shape[rows] + 1, reduced: probe.shape[reduced] // 2 * 2 + 1}
-        cases.append(probe.case(affordable(probe.operation, odd, probe.shape)))
+    cases = [kernel.case(kernel.shape)]
+    if kernel.operation.own is None:
+        rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+        odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
+        cases.append(kernel.case(affordable(kernel.operation, odd, kernel.shape)))
     said = []
     for case in cases:
-        finding = _at(probe, case)
+        finding = _at(kernel, case)
         if isinstance(finding, Failed):
             return finding
         said.append(finding.observed)
     return Passed(observed="; ".join(said), threshold=THRESHOLD)
 
 
-def _at(probe: Probe, case: Case) -> Finding:
+def _at(kernel: LoadedKernel, case: Case) -> Finding:
     """Make calls until it has settled, then rows of them, and look at its memory after each."""
     calls = FEWEST
     for _ in range(SETTLING):
-        took_ns = _row(probe, case, calls)
+        took_ns = _row(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
         if took_ns >= SLOW_S * 1e9:
             break
         calls = max(FEWEST, min(CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
-    held, grown = probe.held_bytes, list[int]()
-    while len(grown) < WINDOWS or _may_be_a_pool(grown, probe.policy.memory_limit_bytes):
-        took_ns = _row(probe, case, calls)
+    held, grown = kernel.held_bytes, list[int]()
+    while len(grown) < WINDOWS or _may_be_a_pool(grown, kernel.policy.memory_limit_bytes):
+        took_ns = _row(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
-        before, held = held, probe.held_bytes
+        before, held = held, kernel.held_bytes
         grown.append(held - before)
     return _compared(calls, grown)
 
@@ -72,9 +72,9 @@ def _may_be_a_pool(grown: list[int], limit_bytes: int) -> bool:
     return len(grown) < MOST_WINDOWS and min(grown) >= GROWN_BYTES and sum(grown) < MOST_SHARE * limit_bytes
 
 
-def _row(probe: Probe, case: Case, calls: int) -> int | Failed:
+def _row(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
     """Nanoseconds that so many calls took; whether they are right is asked elsewhere."""
-    observed = probe.call([case], cycles=calls)
+    observed = kernel.call([case], cycles=calls)
     return observed if isinstance(observed, Failed) else max(1, observed[0].elapsed_ns)
 
 

@@ -14,7 +14,7 @@ from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Slots
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import asked
 from forge.lab.gates.gate import Gate
@@ -28,78 +28,78 @@ THRESHOLD = "related answers apart by no more than rounding explains"
 Tensors = tuple["torch.Tensor", ...]
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask one question and, for each relation, those that it relates to it."""
-    rows = probe.operation.row_axis
-    shape = {**probe.shape, rows: max(3, min(probe.shape[rows], 16))}
+    rows = kernel.operation.row_axis
+    shape = {**kernel.shape, rows: max(3, min(kernel.shape[rows], 16))}
     furthest = 0.0
-    for relation in probe.operation.relations:
-        first = asked(probe, probe.case(shape))
+    for relation in kernel.operation.relations:
+        first = asked(kernel, kernel.case(shape))
         if isinstance(first, Failed):
             return first
-        found = _related(probe, relation, first)
+        found = _related(kernel, relation, first)
         if isinstance(found, Failed):
             return found
         if not found <= 1:
             return _broken(relation, found, shape)
         furthest = max(furthest, found)
-    names = ", ".join(dict.fromkeys(_NAMES[type(relation)] for relation in probe.operation.relations))
+    names = ", ".join(dict.fromkeys(_NAMES[type(relation)] for relation in kernel.operation.relations))
     return Passed(observed=f"{names}: {furthest:.3g} x what rounding explains", threshold=THRESHOLD)
 
 
-def _related(probe: Probe, relation: Relation, first: Observed) -> float | Failed:
+def _related(kernel: LoadedKernel, relation: Relation, first: Observed) -> float | Failed:
     """How far the related answers are apart."""
     match relation:
         case RowsIndependent():
-            return _one_row_changed(probe, first)
+            return _one_row_changed(kernel, first)
         case RowsPermuted():
-            return _permuted(probe, first)
+            return _permuted(kernel, first)
         case Scaled():
-            return _scaled(probe, relation, first)
+            return _scaled(kernel, relation, first)
         case Additive():
-            return _added(probe, relation, first)
+            return _added(kernel, relation, first)
         case _:
             assert_never(relation)
 
 
-def _one_row_changed(probe: Probe, first: Observed) -> float | Failed:
-    rows = probe.operation.row_axis
+def _one_row_changed(kernel: LoadedKernel, first: Observed) -> float | Failed:
+    rows = kernel.operation.row_axis
     changed = first.case.shape[rows] // 2
-    fresh = probe.case(first.case.shape)
+    fresh = kernel.case(first.case.shape)
     kept = [row for row in range(first.case.shape[rows]) if row != changed]
     inputs = []
-    for spec, tensor, other in zip(probe.operation.inputs, first.case.inputs, fresh.inputs, strict=True):
+    for spec, tensor, other in zip(kernel.operation.inputs, first.case.inputs, fresh.inputs, strict=True):
         mixed = tensor.clone()
         if rows in spec.axes and not (isinstance(spec.values, Slots)):
             axis = spec.axes.index(rows)
             mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
         inputs.append(mixed)
-    answer = asked(probe, dataclasses.replace(first.case, inputs=tuple(inputs)))
+    answer = asked(kernel, dataclasses.replace(first.case, inputs=tuple(inputs)))
     if isinstance(answer, Failed):
         return answer
-    return _furthest(probe, first, _rows(probe, answer.outputs, kept), kept)
+    return _furthest(kernel, first, _rows(kernel, answer.outputs, kept), kept)
 
 
-def _permuted(probe: Probe, first: Observed) -> float | Failed:
+def _permuted(kernel: LoadedKernel, first: Observed) -> float | Failed:
     import torch
 
-    rows = probe.operation.row_axis
+    rows = kernel.operation.row_axis
     count = first.case.shape[rows]
     order = torch.randperm(count, generator=torch.Generator().manual_seed(first.case.seed))
     if order.equal(torch.arange(count)):  # of few rows, chance may move none
         order = order.roll(1)
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), order) if rows in spec.axes else tensor
-        for spec, tensor in zip(probe.operation.inputs, first.case.inputs, strict=True)
+        for spec, tensor in zip(kernel.operation.inputs, first.case.inputs, strict=True)
     )
-    answer = asked(probe, dataclasses.replace(first.case, inputs=inputs))
+    answer = asked(kernel, dataclasses.replace(first.case, inputs=inputs))
     if isinstance(answer, Failed):
         return answer
-    return _furthest(probe, first, _rows(probe, answer.outputs, order.argsort().tolist()))
+    return _furthest(kernel, first, _rows(kernel, answer.outputs, order.argsort().tolist()))
 
 
-def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
-    operation, case = probe.operation, first.case
+def _scaled(kernel: LoadedKernel, relation: Scaled, first: Observed) -> float | Failed:
+    operation, case = kernel.operation, first.case
     inputs = tuple(
         tensor * 2.0 ** relation.inputs[spec.name] if spec.name in relation.inputs else tensor
         for spec, tensor in zip(operation.inputs, case.inputs, strict=True)
@@ -108,21 +108,21 @@ def _scaled(probe: Probe, relation: Scaled, first: Observed) -> float | Failed:
         value * 2.0 ** relation.scalars.get(name, 0)
         for name, value in zip(operation.scalars, case.scalars, strict=True)
     )
-    answer = asked(probe, dataclasses.replace(case, inputs=inputs, scalars=scalars))
+    answer = asked(kernel, dataclasses.replace(case, inputs=inputs, scalars=scalars))
     if isinstance(answer, Failed):
         return answer
     back = tuple(
         output * 2.0 ** -relation.outputs[spec.name] if relation.outputs[spec.name] else output
         for spec, output in zip(operation.outputs, answer.outputs, strict=True)
     )
-    return _furthest(probe, first, back)
+    return _furthest(kernel, first, back)
 
 
-def _added(probe: Probe, relation: Additive, first: Observed) -> float | Failed:
+def _added(kernel: LoadedKernel, relation: Additive, first: Observed) -> float | Failed:
     """Split the input element by element: the summands have zeros in turn, so that nothing is rounded."""
     import torch
 
-    names = [spec.name for spec in probe.operation.inputs]
+    names = [spec.name for spec in kernel.operation.inputs]
     place = names.index(relation.input)
     whole = first.case.inputs[place]
     generator = torch.Generator().manual_seed(first.case.seed)
@@ -131,50 +131,50 @@ def _added(probe: Probe, relation: Additive, first: Observed) -> float | Failed:
     for mask in (taken, ~taken):
         part = torch.where(mask, whole, torch.zeros_like(whole))
         inputs = (*first.case.inputs[:place], part, *first.case.inputs[place + 1 :])
-        answer = asked(probe, dataclasses.replace(first.case, inputs=inputs))
+        answer = asked(kernel, dataclasses.replace(first.case, inputs=inputs))
         if isinstance(answer, Failed):
             return answer
         answers.append(answer)
     summed = tuple(
         (one.double() + other.double()) if spec.name in relation.outputs else kept
         for spec, one, other, kept in zip(
-            probe.operation.outputs, answers[0].outputs, answers[1].outputs, first.outputs, strict=True
+            kernel.operation.outputs, answers[0].outputs, answers[1].outputs, first.outputs, strict=True
         )
     )
-    return _furthest(probe, first, summed)
+    return _furthest(kernel, first, summed)
 
 
-def _rows(probe: Probe, outputs: Tensors, chosen: list[int]) -> Tensors:
+def _rows(kernel: LoadedKernel, outputs: Tensors, chosen: list[int]) -> Tensors:
     import torch
 
-    rows, index = probe.operation.row_axis, torch.tensor(chosen)
+    rows, index = kernel.operation.row_axis, torch.tensor(chosen)
     return tuple(
         output.index_select(spec.axes.index(rows), index) if rows in spec.axes else output
-        for spec, output in zip(probe.operation.outputs, outputs, strict=True)
+        for spec, output in zip(kernel.operation.outputs, outputs, strict=True)
     )
 
 
-def _furthest(probe: Probe, first: Observed, others: Tensors, kept: list[int] | None = None) -> float:
+def _furthest(kernel: LoadedKernel, first: Observed, others: Tensors, kept: list[int] | None = None) -> float:
     """How far `others` is from the first answer, at the rows in `kept`."""
-    chosen = kept if kept is not None else list(range(first.case.shape[probe.operation.row_axis]))
-    firsts = _rows(probe, first.outputs, chosen)
+    chosen = kept if kept is not None else list(range(first.case.shape[kernel.operation.row_axis]))
+    firsts = _rows(kernel, first.outputs, chosen)
     furthest = 0.0
-    for position, expected in enumerate(probe.expected(first.case)[0]):
+    for position, expected in enumerate(kernel.expected(first.case)[0]):
         if isinstance(expected, Expectation):
             sizes = {"value": expected.value, "scale": expected.scale, "last_factor": expected.last_factor}
-            named = {n: _rows_of(probe, one, position, chosen) for n, one in sizes.items() if one is not None}
+            named = {n: _rows_of(kernel, one, position, chosen) for n, one in sizes.items() if one is not None}
             part = dataclasses.replace(expected, **named)
-            dtype = probe.operation.outputs[position].rounded_to(probe.dtype)
-            used = spread(firsts[position], others[position], part, dtype=dtype, policy=probe.policy)
+            dtype = kernel.operation.outputs[position].rounded_to(kernel.dtype)
+            used = spread(firsts[position], others[position], part, dtype=dtype, policy=kernel.policy)
             furthest = max(furthest, used)
     return furthest
 
 
-def _rows_of(probe: Probe, tensor: torch.Tensor, position: int, chosen: list[int]) -> torch.Tensor:
+def _rows_of(kernel: LoadedKernel, tensor: torch.Tensor, position: int, chosen: list[int]) -> torch.Tensor:
     import torch
 
-    axes = probe.operation.outputs[position].axes
-    rows = probe.operation.row_axis
+    axes = kernel.operation.outputs[position].axes
+    rows = kernel.operation.row_axis
     return tensor.index_select(axes.index(rows), torch.tensor(chosen)) if rows in axes else tensor
 
 

@@ -5,7 +5,7 @@ copies: there they come back after the call and are compared, which sees what re
 Inputs that the operation updates are outputs, and judged as such: wherever nothing was to be written, bit by bit.
 """
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -15,23 +15,23 @@ LONG, SHORT = (513, 1535), (8, 64)
 """Between these, by lot, are two widths beside the public one: an odd one, and one that vectors of eight divide."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape and at two small ones."""
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    on_host = probe.device == "cpu"
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    on_host = kernel.device == "cpu"
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
-    lot = probe.lot
+    rng = kernel.rng
     shapes = (
-        probe.shape,
-        {**probe.shape, rows: 3, reduced: odd(lot, *LONG)},
-        {**probe.shape, rows: 2, reduced: of_class(lot, *SHORT, 8, 0)},
+        kernel.shape,
+        {**kernel.shape, rows: 3, reduced: odd(rng, *LONG)},
+        {**kernel.shape, rows: 2, reduced: of_class(rng, *SHORT, 8, 0)},
     )
     for shape in shapes:
-        checked = probe.check([probe.case(shape) for _ in range(2)], placement=placement)
+        checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)
         if isinstance(checked, Failed):
             return checked
     how = "from read-only pages" if on_host else "with the device's inputs compared afterwards"
-    updated = f" but {', '.join(probe.operation.updates)}" if probe.operation.updates else ""
+    updated = f" but {', '.join(kernel.operation.updates)}" if kernel.operation.updates else ""
     return Passed(observed=f"{2 * len(shapes)} calls {how}", threshold=f"no write to an input{updated}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import Expectation
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.distribution import examine_distribution, is_drawn
 from forge.lab.gates.gate import Gate
@@ -22,16 +22,16 @@ MOST_ELEMENTS = 2**18
 """Of all outputs of one call that errors are taken together from."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Judge normal and uniform inputs, several draws of each; then many rows of both together."""
-    cases = probe.cases(probe.shape, ("normal", "uniform") * DRAWS)
+    cases = kernel.cases(kernel.shape, ("normal", "uniform") * DRAWS)
     errors: list[WorkloadErrors] = []
     for case in cases:
-        checked = probe.check([case])
+        checked = kernel.check([case])
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    together = examine_distribution(probe) if is_drawn(probe) else _together(probe)
+    together = examine_distribution(kernel) if is_drawn(kernel) else _together(kernel)
     if isinstance(together, Failed):
         return together
     worst = max(e.bound_used for e in errors)
@@ -42,20 +42,20 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _together(probe: Probe) -> str | Failed:
+def _together(kernel: LoadedKernel) -> str | Failed:
     """What the errors of many rows come to, in words."""
-    shape = _many_rows(probe)
+    shape = _many_rows(kernel)
     observed = []
     for kind in ("normal", "uniform"):
-        called = probe.call([probe.case(shape, kind)])
+        called = kernel.call([kernel.case(shape, kind)])
         if isinstance(called, Failed):
             return called
-        wrong = probe.judge(called[0])[1]
+        wrong = kernel.judge(called[0])[1]
         if wrong is not None:
             return wrong
         observed.append(called[0])
-    types = {spec.name: spec.rounded_to(probe.dtype) for spec in probe.operation.outputs}
-    found = {name: aggregate(samples, dtype=types[name]) for name, samples in _samples(probe, observed).items()}
+    types = {spec.name: spec.rounded_to(kernel.dtype) for spec in kernel.operation.outputs}
+    found = {name: aggregate(samples, dtype=types[name]) for name, samples in _samples(kernel, observed).items()}
     for name, one in found.items():
         if one is not None and not one.within:
             return _beyond(name, one)
@@ -63,11 +63,11 @@ def _together(probe: Probe) -> str | Failed:
     return "too few rows to take errors together" if used is None else f"all together {used:.3g} x the allowance"
 
 
-def _many_rows(probe: Probe) -> Mapping[str, int]:
-    one_row = {**probe.shape, probe.operation.row_axis: 1}
-    elements = sum(_product(spec.sizes(one_row)) for spec in probe.operation.outputs)
+def _many_rows(kernel: LoadedKernel) -> Mapping[str, int]:
+    one_row = {**kernel.shape, kernel.operation.row_axis: 1}
+    elements = sum(_product(spec.sizes(one_row)) for spec in kernel.operation.outputs)
     rows = min(MOST_ROWS, max(FEWEST_ROWS, MOST_ELEMENTS // max(1, elements)))
-    return narrowed(probe.operation, {**one_row, probe.operation.row_axis: rows})
+    return narrowed(kernel.operation, {**one_row, kernel.operation.row_axis: rows})
 
 
 def _product(sizes: tuple[int, ...]) -> int:
@@ -77,16 +77,16 @@ def _product(sizes: tuple[int, ...]) -> int:
     return product
 
 
-def _samples(probe: Probe, observed: list[Observed]) -> dict[str, list[Sample]]:
+def _samples(kernel: LoadedKernel, observed: list[Observed]) -> dict[str, list[Sample]]:
     """By output, rows first; outputs without rows, and those that aren't rounded, have nothing to take together."""
     samples: dict[str, list[Sample]] = {}
     for one in observed:
-        expectations, baselines = probe.expected(one.case)
+        expectations, baselines = kernel.expected(one.case)
         for spec, got, expected, baseline in zip(
-            probe.operation.outputs, one.outputs, expectations, baselines, strict=True
+            kernel.operation.outputs, one.outputs, expectations, baselines, strict=True
         ):
-            if isinstance(expected, Expectation) and probe.operation.row_axis in spec.axes:
-                rows = spec.axes.index(probe.operation.row_axis)
+            if isinstance(expected, Expectation) and kernel.operation.row_axis in spec.axes:
+                rows = spec.axes.index(kernel.operation.row_axis)
                 samples.setdefault(spec.name, []).append(Sample(got, expected, baseline, rows))
     return samples
 

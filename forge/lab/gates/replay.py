@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.observed import Case
@@ -34,39 +34,39 @@ TRIES = 16
 """To find two elements that differ."""
 
 
-def examine(probe: Probe) -> Finding:
-    """Ask related questions through the same tensors; the probe knows an earlier answer when it sees one.
+def examine(kernel: LoadedKernel) -> Finding:
+    """Ask related questions through the same tensors; the judge knows an earlier answer when it sees one.
 
     Values in coarse steps add up without rounding errors in any order: not even a sum's last bit tells a change.
     """
-    first = probe.case(probe.shape)
-    coarse = _coarse(probe, probe.case(probe.shape))
+    first = kernel.case(kernel.shape)
+    coarse = _coarse(kernel, kernel.case(kernel.shape))
     questions = (
-        probe.case(probe.shape),
+        kernel.case(kernel.shape),
         first,
-        with_low_bits(first, _floats(probe)),
-        _weight(probe, first),
+        with_low_bits(first, _floats(kernel)),
+        _weight(kernel, first),
         _scalar(first),
-        *(place(first, position, probe.lot) for position in _places(probe)),
-        *(_columns(probe, first) for _ in range(COLUMNS)),
+        *(place(first, position, kernel.rng) for position in _places(kernel)),
+        *(_columns(kernel, first) for _ in range(COLUMNS)),
         coarse,
-        *(place(coarse, position, probe.lot) for position in _places(probe)),
+        *(place(coarse, position, kernel.rng) for position in _places(kernel)),
         first,
     )
     for question in questions:
-        checked = probe.check([question])
+        checked = kernel.check([question])
         if isinstance(checked, Failed):
             return checked
     return Passed(observed=f"{len(questions)} related questions answered afresh", threshold="every answer fresh")
 
 
-def _coarse(probe: Probe, case: Case) -> Case:
+def _coarse(kernel: LoadedKernel, case: Case) -> Case:
     """Take each activation to an odd multiple of a step, of 2^-6 of its largest value or more.
 
     The first operands' steps are different powers of two, so that no value is zero, nor is a sum of two of theirs.
     """
-    for turn, spec in enumerate(probe.operation.activations):
-        place = probe.operation.inputs.index(spec)
+    for turn, spec in enumerate(kernel.operation.activations):
+        place = kernel.operation.inputs.index(spec)
         values = case.inputs[place].double()
         if values.numel():
             step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + min(turn, COARSEST))
@@ -75,25 +75,25 @@ def _coarse(probe: Probe, case: Case) -> Case:
     return dataclasses.replace(case, kind="ties")
 
 
-def _places(probe: Probe) -> list[int]:
+def _places(kernel: LoadedKernel) -> list[int]:
     """Which operands change: each once, those with rows more often."""
-    lot, every = probe.lot, range(len(probe.operation.inputs))
-    return [*every, *lot.choices(_with_rows(probe), k=max(MORE_PLACES, PLACES - len(every)))]
+    rng, every = kernel.rng, range(len(kernel.operation.inputs))
+    return [*every, *rng.choices(_with_rows(kernel), k=max(MORE_PLACES, PLACES - len(every)))]
 
 
-def place(case: Case, position: int, lot: random.Random) -> Case:
+def place(case: Case, position: int, rng: random.Random) -> Case:
     """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
     changed = case.inputs[position].clone()
     if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
         return case
     rows = changed.view(-1, changed.shape[-1])
     for _ in range(TRIES):
-        row, (one, other) = rows[lot.randrange(len(rows))], two_places(changed.shape[-1], lot)
+        row, (one, other) = rows[rng.randrange(len(rows))], two_places(changed.shape[-1], rng)
         if row[one].item() != row[other].item():
             row[[one, other]] = row[[other, one]]
             break
     else:
-        _swap_with_the_first(rows[lot.randrange(len(rows))])
+        _swap_with_the_first(rows[rng.randrange(len(rows))])
     return _with_input(case, position, changed)
 
 
@@ -121,42 +121,42 @@ def with_low_bits(case: Case, places: Iterable[int]) -> Case:
     return case
 
 
-def _floats(probe: Probe) -> list[int]:
-    return [place for place, spec in enumerate(probe.operation.inputs) if spec.follows_kind]
+def _floats(kernel: LoadedKernel) -> list[int]:
+    return [place for place, spec in enumerate(kernel.operation.inputs) if spec.follows_kind]
 
 
-def _columns(probe: Probe, case: Case) -> Case:
+def _columns(kernel: LoadedKernel, case: Case) -> Case:
     """Swap two columns of every operand with rows: sums, norms and extremes of rows stay as they were."""
-    lot = probe.lot
-    for place in _with_rows(probe):
+    rng = kernel.rng
+    for place in _with_rows(kernel):
         changed = case.inputs[place].clone()
         if changed.shape[-1] >= 2:
-            one, other = two_places(changed.shape[-1], lot)
+            one, other = two_places(changed.shape[-1], rng)
             changed[..., [one, other]] = changed[..., [other, one]]
         case = _with_input(case, place, changed)
     return case
 
 
-def two_places(width: int, lot: random.Random) -> tuple[int, int]:
+def two_places(width: int, rng: random.Random) -> tuple[int, int]:
     """Two of at least two places in a row, by lot; where there are enough others, the ends stay as they were."""
     first, count = (1, width - 2) if width >= 4 else (0, width)
-    apart = 2 ** lot.randrange((count - 1).bit_length() or 1)
-    one = first + lot.randrange(count - apart)
+    apart = 2 ** rng.randrange((count - 1).bit_length() or 1)
+    one = first + rng.randrange(count - apart)
     return one, one + apart
 
 
-def _with_rows(probe: Probe) -> list[int]:
-    return [place for place, spec in enumerate(probe.operation.inputs) if probe.operation.row_axis in spec.axes]
+def _with_rows(kernel: LoadedKernel) -> list[int]:
+    return [place for place, spec in enumerate(kernel.operation.inputs) if kernel.operation.row_axis in spec.axes]
 
 
 def _with_input(case: Case, place: int, changed: torch.Tensor) -> Case:
     return dataclasses.replace(case, inputs=(*case.inputs[:place], changed, *case.inputs[place + 1 :]))
 
 
-def _weight(probe: Probe, case: Case) -> Case:
+def _weight(kernel: LoadedKernel, case: Case) -> Case:
     inputs = tuple(
-        tensor if probe.operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
-        for spec, tensor in zip(probe.operation.inputs, case.inputs, strict=True)
+        tensor if kernel.operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
+        for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True)
     )
     return dataclasses.replace(case, inputs=inputs)
 

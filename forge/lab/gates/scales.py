@@ -2,7 +2,7 @@
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import affordable, odd_width
@@ -21,23 +21,23 @@ ROWS = 10
 """At the odd width: as many as a kind has patterns, in both signs, so that each comes in some row."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zeros too.
 
     Then each kind in a few rows of odd width: what handles the last elements is often other code.
     """
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    odd = affordable(probe.operation, {**probe.shape, rows: ROWS, reduced: odd_width(probe.lot)}, probe.shape)
-    smaller = tuple(value / SMALLER for value in probe.operation.scalars.values())
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
+    smaller = tuple(value / SMALLER for value in kernel.operation.scalars.values())
     cases = (
-        *probe.cases(probe.shape, KINDS),
-        probe.case(probe.shape, "small", scalars=smaller),
-        *(probe.case(odd, kind) for kind in (*KINDS, *SHIFTED)),
-        *_without_scalars(probe),
+        *kernel.cases(kernel.shape, KINDS),
+        kernel.case(kernel.shape, "small", scalars=smaller),
+        *(kernel.case(odd, kind) for kind in (*KINDS, *SHIFTED)),
+        *_without_scalars(kernel),
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
-        checked = probe.check([case])
+        checked = kernel.check([case])
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -49,10 +49,10 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _without_scalars(probe: Probe) -> list[Case]:
+def _without_scalars(kernel: LoadedKernel) -> list[Case]:
     """Small values where every scalar is zero, which isn't the same as left out."""
-    zeros = (0.0,) * len(probe.operation.scalars)
-    return [probe.case(probe.shape, "small", scalars=zeros)] if zeros else []
+    zeros = (0.0,) * len(kernel.operation.scalars)
+    return [kernel.case(kernel.shape, "small", scalars=zeros)] if zeros else []
 
 
 SCALES = Gate(name="scales", examine=examine)

@@ -6,7 +6,7 @@ shape comes at least twice, with another one in between.
 
 import random
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
@@ -16,19 +16,19 @@ WIDTHS = (512, 1280)
 """Between these, by lot, unless the public width is less."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Go around a few shapes, first small between large, then shuffled."""
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    width = max(2, min(probe.shape[reduced], log_uniform(probe.lot, *WIDTHS)))
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    width = max(2, min(kernel.shape[reduced], log_uniform(kernel.rng, *WIDTHS)))
     shapes = (
-        {**probe.shape, rows: 2 * max(4, min(probe.shape[rows], 16)), reduced: width},
-        {**probe.shape, rows: 1, reduced: width // 2 + 1},
-        {**probe.shape, rows: 3, reduced: width},
-        {**probe.shape, rows: 5, reduced: 2 * width + 1},
+        {**kernel.shape, rows: 2 * max(4, min(kernel.shape[rows], 16)), reduced: width},
+        {**kernel.shape, rows: 1, reduced: width // 2 + 1},
+        {**kernel.shape, rows: 3, reduced: width},
+        {**kernel.shape, rows: 5, reduced: 2 * width + 1},
     )
-    order = [0, 1, 0, 1, *_shuffled(len(shapes), probe.lot)]
+    order = [0, 1, 0, 1, *_shuffled(len(shapes), kernel.rng)]
     for position in order:
-        checked = probe.check([probe.case(shapes[position])])
+        checked = kernel.check([kernel.case(shapes[position])])
         if isinstance(checked, Failed):
             return checked
     return Passed(
@@ -37,9 +37,9 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _shuffled(count: int, lot: random.Random) -> list[int]:
+def _shuffled(count: int, rng: random.Random) -> list[int]:
     order = [position for position in range(count) for _ in range(VISITS)]
-    lot.shuffle(order)
+    rng.shuffle(order)
     return order
 
 

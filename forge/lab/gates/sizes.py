@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import ITEMSIZE_BYTES
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import large_offsets, listed_workloads
 from forge.lab.gates.gate import Gate
@@ -57,125 +57,125 @@ MOST_DRAWN = 2**23
 """Elements of the largest operand beside many rows or a wide one."""
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Judge each shape once, large ones again with other contents; the smallest that fails is the counterexample."""
-    drawn = (*_edges(probe), *_drawn(probe), *_many(probe), *probe.held_out)
-    large = _large(probe)
+    drawn = (*_edges(kernel), *_drawn(kernel), *_many(kernel), *kernel.held_out)
+    large = _large(kernel)
     errors: list[WorkloadErrors] = []
     for shape in sorted((*drawn, *large), key=lambda shape: (_elements(shape), sorted(shape.items()))):
-        checked = _asked(probe, shape, large=shape in large)
+        checked = _asked(kernel, shape, large=shape in large)
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    listed = listed_workloads.ask(probe)
+    listed = listed_workloads.ask(kernel)
     if isinstance(listed, Failed):
         return listed
-    past = "large shapes not asked of an interpreter" if probe.interpreted else large_offsets.ask(probe)
+    past = "large shapes not asked of an interpreter" if kernel.interpreted else large_offsets.ask(kernel)
     if isinstance(past, Failed):
         return past
     worst = max(e.bound_used for e in errors)
     count = len(drawn) + len(large)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {count} shapes, {len(probe.held_out)} held out; {listed}; {past}",
+        observed=f"{worst:.3g} x the bound over {count} shapes, {len(kernel.held_out)} held out; {listed}; {past}",
         threshold="1 x the bound at every shape",
         errors=tuple(errors),
     )
 
 
-def _asked(probe: Probe, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
+def _asked(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
     """Ask at one shape; where it is large once more, at the same addresses: anew, or with two elements exchanged."""
-    case = probe.case(shape)
-    checked = probe.check([case])
-    if isinstance(checked, Failed) or probe.interpreted or not (large or _largest(probe, shape) >= AGAIN_ELEMENTS):
+    case = kernel.case(shape)
+    checked = kernel.check([case])
+    if isinstance(checked, Failed) or kernel.interpreted or not (large or _largest(kernel, shape) >= AGAIN_ELEMENTS):
         return checked
-    exchanged = probe.lot.random() < EXCHANGED
-    again = place(case, probe.lot.randrange(len(case.inputs)), probe.lot) if exchanged else probe.case(shape)
-    observed = probe.call([again])
-    return observed if isinstance(observed, Failed) else probe.first_wrong(observed) or checked
+    exchanged = kernel.rng.random() < EXCHANGED
+    again = place(case, kernel.rng.randrange(len(case.inputs)), kernel.rng) if exchanged else kernel.case(shape)
+    observed = kernel.call([again])
+    return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
 
 
-def _edges(probe: Probe) -> list[Mapping[str, int]]:
+def _edges(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Known edges, and what lies between them."""
-    lot, rows, reduced = probe.lot, probe.operation.row_axis, probe.operation.reduced_axis
-    small_rows = min(3, probe.shape[rows])
-    by_reduced = [{**probe.shape, rows: small_rows, reduced: size} for size in EDGES]
-    most = rows_within(probe.operation, probe.shape, MOST_ELEMENTS // probe.shape[reduced])
-    by_rows = [{**probe.shape, rows: count} for count in ROWS if count <= most]
-    few = {**probe.shape, rows: small_rows, reduced: min(log_uniform(lot, *SHORT_SUM), probe.shape[reduced])}
-    free = (*FREE, *in_each_octave(lot, 4, MOST_FREE))
-    by_free = [{**few, axis: size} for axis in probe.operation.free_axes for size in free]
-    by_free = [shape for shape in by_free if narrowed(probe.operation, shape) == shape]
-    return [affordable(probe.operation, shape, probe.shape) for shape in (*by_reduced, *by_rows, *by_free)]
+    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
+    small_rows = min(3, kernel.shape[rows])
+    by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in EDGES]
+    most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
+    by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
+    few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
+    free = (*FREE, *in_each_octave(rng, 4, MOST_FREE))
+    by_free = [{**few, axis: size} for axis in kernel.operation.free_axes for size in free]
+    by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
+    return [affordable(kernel.operation, shape, kernel.shape) for shape in (*by_reduced, *by_rows, *by_free)]
 
 
-def _drawn(probe: Probe) -> list[Mapping[str, int]]:
+def _drawn(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Widths in each octave, numbers of rows in every second one, and shapes near the public one."""
-    lot, rows, reduced = probe.lot, probe.operation.row_axis, probe.operation.reduced_axis
-    widths = (*in_each_octave(lot, 2, LONG), *in_each_octave(lot, LONG, WIDEST, draws=2))
-    counts = in_each_octave(lot, 16, MOST_ROWS)[lot.randrange(2) :: 2]
-    shapes: list[Mapping[str, int]] = [{**probe.shape, rows: lot.randint(1, 3), reduced: size} for size in widths]
-    for count in counts[:1] if probe.interpreted else counts:
-        width = min(probe.shape[reduced], log_uniform(lot, *WIDTHS), MOST_TALL // count)
-        narrow = {**probe.shape, reduced: max(1, width)}
-        shapes.append({**narrow, rows: rows_within(probe.operation, narrow, count)})
-    shapes = [affordable(probe.operation, shape, probe.shape, most_elements=MOST_DRAWN) for shape in shapes]
-    return [*shapes, *(near(probe.shape, rows, reduced, lot) for _ in range(NEAR))]
+    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
+    widths = (*in_each_octave(rng, 2, LONG), *in_each_octave(rng, LONG, WIDEST, draws=2))
+    counts = in_each_octave(rng, 16, MOST_ROWS)[rng.randrange(2) :: 2]
+    shapes: list[Mapping[str, int]] = [{**kernel.shape, rows: rng.randint(1, 3), reduced: size} for size in widths]
+    for count in counts[:1] if kernel.interpreted else counts:
+        width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL // count)
+        narrow = {**kernel.shape, reduced: max(1, width)}
+        shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
+    shapes = [affordable(kernel.operation, shape, kernel.shape, most_elements=MOST_DRAWN) for shape in shapes]
+    return [*shapes, *(near(kernel.shape, rows, reduced, rng) for _ in range(NEAR))]
 
 
-def _many(probe: Probe) -> list[Mapping[str, int]]:
-    operation, lot = probe.operation, probe.lot
+def _many(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    operation, rng = kernel.operation, kernel.rng
     shapes: list[Mapping[str, int]] = []
     for modulus, rest, widest in CORNERS:
-        free = {axis: 2 * lot.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
-        reduced = {operation.reduced_axis: of_class(lot, WIDTHS[0], widest, modulus, rest)}
-        thin = {**probe.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
-        rows = rows_within(operation, thin, lot.randint(*(FEWER if probe.interpreted else MANY)))
-        wanted = {**probe.shape, **free, **reduced, operation.row_axis: rows}
-        smaller = affordable(operation, wanted, probe.shape, most_elements=MOST_CORNER)
+        free = {axis: 2 * rng.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
+        reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
+        thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
+        rows = rows_within(operation, thin, rng.randint(*(FEWER if kernel.interpreted else MANY)))
+        wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
+        smaller = affordable(operation, wanted, kernel.shape, most_elements=MOST_CORNER)
         shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
     return shapes
 
 
-def _large(probe: Probe) -> list[Mapping[str, int]]:
+def _large(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Many rows, a wide row, and an operand of some MiB, where what lies in the other axes leaves room for them.
 
     Free axes are small beside the first two, and as long as there were many rows once each.
 
     An interpreter takes minutes for all of these.
     """
-    if probe.interpreted:
+    if kernel.interpreted:
         return []
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    usual = max((workload[reduced] for workload in probe.operation.workloads), default=0)
-    wide = probe.lot.randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
-    many = probe.lot.randint(*MANY_ROWS)
-    narrow = {**probe.shape, **{axis: min(FEW_COLUMNS, probe.shape[axis]) for axis in probe.operation.free_axes}}
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    usual = max((workload[reduced] for workload in kernel.operation.workloads), default=0)
+    wide = kernel.rng.randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
+    many = kernel.rng.randint(*MANY_ROWS)
+    narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
         {**narrow, rows: many, reduced: FEW_COLUMNS},
-        _as_drawable(probe, {**narrow, rows: 2, reduced: wide}),
-        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in probe.operation.free_axes),
+        _as_drawable(kernel, {**narrow, rows: 2, reduced: wide}),
+        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
     ]
-    row = _elements({**probe.shape, rows: 1})
-    large = {**probe.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[probe.dtype] // row + 1}
-    if large[rows] > probe.shape[rows]:
+    row = _elements({**kernel.shape, rows: 1})
+    large = {**kernel.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[kernel.dtype] // row + 1}
+    if large[rows] > kernel.shape[rows]:
         shapes.append(large)
-    return [shape for shape in shapes if _is_drawable(probe, shape) and probe.fits(shape, 1)]
+    return [shape for shape in shapes if _is_drawable(kernel, shape) and kernel.fits(shape, 1)]
 
 
-def _as_drawable(probe: Probe, shape: Mapping[str, int]) -> Mapping[str, int]:
+def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str, int]:
     """The shape, with free axes of one where its operands would be too large, as a long cache of keys is."""
-    if _is_drawable(probe, shape):
+    if _is_drawable(kernel, shape):
         return shape
-    return {**shape, **dict.fromkeys(probe.operation.free_axes, 1)}
+    return {**shape, **dict.fromkeys(kernel.operation.free_axes, 1)}
 
 
-def _is_drawable(probe: Probe, shape: Mapping[str, int]) -> bool:
-    return _largest(probe, shape) <= MOST_DRAWN
+def _is_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
+    return _largest(kernel, shape) <= MOST_DRAWN
 
 
-def _largest(probe: Probe, shape: Mapping[str, int]) -> int:
+def _largest(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:
     """Elements of the largest operand."""
-    return max(math.prod(spec.sizes(shape)) for spec in (*probe.operation.inputs, *probe.operation.returned))
+    return max(math.prod(spec.sizes(shape)) for spec in (*kernel.operation.inputs, *kernel.operation.returned))
 
 
 def _elements(shape: Mapping[str, int]) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.operation import InputKind
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import narrowed, odd_width
@@ -22,42 +22,42 @@ MASKED_ROWS = 64
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Judge each kind at the public width, an odd one and one, with rows for every pattern in every operand.
 
     Weights are finite at width one: there a norm's other factor is zero but for rounding, and infinity times that is
     NaN or infinite as rounding goes.
     """
     errors: list[WorkloadErrors] = []
-    for shape, kind in itertools.product(_shapes(probe), kinds_of(probe)):
-        if kind == "special_weights" and shape[probe.operation.reduced_axis] == 1:
+    for shape, kind in itertools.product(_shapes(kernel), kinds_of(kernel)):
+        if kind == "special_weights" and shape[kernel.operation.reduced_axis] == 1:
             continue
-        checked = probe.check([probe.case(shape, kind)])
+        checked = kernel.check([kernel.case(shape, kind)])
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    if probe.operation.specials == "unspecified":
+    if kernel.operation.specials == "unspecified":
         left_out = "; the contract leaves NaN and infinities open: not asked"
     else:
-        left_out = "; subnormal numbers not asked of an interpreter" if probe.interpreted else ""
+        left_out = "; subnormal numbers not asked of an interpreter" if kernel.interpreted else ""
     return Passed(
         observed=f"{len(errors)} calls as the reference{left_out}", threshold=THRESHOLD, errors=tuple(errors)
     )
 
 
-def kinds_of(probe: Probe) -> tuple[InputKind, ...]:
+def kinds_of(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     """The kinds of special values that are asked of an operation."""
-    masks: tuple[InputKind, ...] = ("masked",) if probe.operation.masks else ()
-    if probe.operation.specials == "unspecified":
+    masks: tuple[InputKind, ...] = ("masked",) if kernel.operation.masks else ()
+    if kernel.operation.specials == "unspecified":
         return masks
-    return (*(kind for kind in KINDS if not (probe.interpreted and kind == "subnormal")), *masks)
+    return (*(kind for kind in KINDS if not (kernel.interpreted and kind == "subnormal")), *masks)
 
 
-def _shapes(probe: Probe) -> tuple[Mapping[str, int], ...]:
-    operation = probe.operation
+def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
+    operation = kernel.operation
     count = max(len(operation.activations) * len(PATTERNS) + 1, MASKED_ROWS if operation.masks else 0)
-    rows = {**probe.shape, operation.row_axis: count}
-    shapes = (rows, {**rows, operation.reduced_axis: odd_width(probe.lot)}, {**rows, operation.reduced_axis: 1})
+    rows = {**kernel.shape, operation.row_axis: count}
+    shapes = (rows, {**rows, operation.reduced_axis: odd_width(kernel.rng)}, {**rows, operation.reduced_axis: 1})
     return tuple(narrowed(operation, shape) for shape in shapes)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import apart, asked
 from forge.lab.gates.gate import Gate
@@ -20,28 +20,28 @@ OTHER_TYPE: DType = "bf16"
 THRESHOLD = "the same answer before and after, within what rounding explains"
 
 
-def examine(probe: Probe) -> Finding:
+def examine(kernel: LoadedKernel) -> Finding:
     """Ask, ask for nothing, ask again; then once more after a shuffled series of other questions."""
-    question = probe.case(probe.shape)
-    nothing = probe.case({**probe.shape, probe.operation.row_axis: 0})
-    others = _others(probe)
-    probe.lot.shuffle(others)
-    first = asked(probe, question)
+    question = kernel.case(kernel.shape)
+    nothing = kernel.case({**kernel.shape, kernel.operation.row_axis: 0})
+    others = _others(kernel)
+    kernel.rng.shuffle(others)
+    first = asked(kernel, question)
     if isinstance(first, Failed):
         return first
     furthest = 0.0
     for series in ([nothing], [*others, nothing]):
         for case in series:
-            checked = probe.check([case])
+            checked = kernel.check([case])
             if isinstance(checked, Failed):
                 return checked
-        again = asked(probe, question)
+        again = asked(kernel, question)
         if isinstance(again, Failed):
             return _changed(again)
-        furthest = max(furthest, apart(probe, first, again))
+        furthest = max(furthest, apart(kernel, first, again))
     if not furthest <= 1:
         return _different(furthest)
-    served = as_served(probe, question)
+    served = as_served(kernel, question)
     if served is not None:
         return served
     return Passed(
@@ -49,26 +49,28 @@ def examine(probe: Probe) -> Finding:
     )
 
 
-def _others(probe: Probe) -> list[Case]:
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    fresh = probe.case(probe.shape)
+def _others(kernel: LoadedKernel) -> list[Case]:
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    fresh = kernel.case(kernel.shape)
     cases = [
-        probe.case(probe.shape, "large"),
-        probe.case(probe.shape, "zeros"),
-        probe.case({**probe.shape, rows: 1, reduced: odd(probe.lot, 1, 9)}),
-        probe.case({**probe.shape, rows: 2 * probe.shape[rows], reduced: odd(probe.lot, 65, 257)}),
+        kernel.case(kernel.shape, "large"),
+        kernel.case(kernel.shape, "zeros"),
+        kernel.case({**kernel.shape, rows: 1, reduced: odd(kernel.rng, 1, 9)}),
+        kernel.case({**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd(kernel.rng, 65, 257)}),
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
-    return [*cases, probe.case(probe.shape, "special_rows")] if probe.operation.specials != "unspecified" else cases
+    return (
+        [*cases, kernel.case(kernel.shape, "special_rows")] if kernel.operation.specials != "unspecified" else cases
+    )
 
 
-def as_served(probe: Probe, question: Case) -> Failed | None:
+def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
     """Ask once more as a program that serves requests does; the refusal, if that changes the answer."""
-    observed = probe.call([question], default_type=OTHER_TYPE)
-    failed = observed if isinstance(observed, Failed) else probe.judge(observed[0])[1]
+    observed = kernel.call([question], default_type=OTHER_TYPE)
+    failed = observed if isinstance(observed, Failed) else kernel.judge(observed[0])[1]
     if failed is None:
         return None
-    thread = ", from another thread" * (probe.device == "cpu")
+    thread = ", from another thread" * (kernel.device == "cpu")
     where = f"under inference_mode(), weights as parameters, torch's default type {OTHER_TYPE}{thread}"
     message = f"{where}, as the caller may have it: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))

@@ -40,19 +40,19 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
 
 
 def _ask(job: Job, files: Mapping[str, bytes]) -> Finding:
-    lot = random.SystemRandom()
-    count = job.threads + lot.choice(MORE)
+    rng = random.SystemRandom()
+    count = job.threads + rng.choice(MORE)
     rows, reduced = job.operation.row_axis, job.operation.reduced_axis
-    many = narrowed(job.operation, {**job.shape, rows: ROWS_EACH * count, reduced: odd(lot, *WIDTHS)})
+    many = narrowed(job.operation, {**job.shape, rows: ROWS_EACH * count, reduced: odd(rng, *WIDTHS)})
     with (
         staged(job, files, {}) as stage,  # as in front of the gates: that zygote waits already
-        loaded(job, stage, job.limits(job.policy.verify_limit_s), threads=count, fills_memory=True) as probe,
+        loaded(job, stage, job.limits(job.policy.verify_limit_s), threads=count, fills_memory=True) as kernel,
     ):
-        if isinstance(probe, Failed):
-            return _with_threads(probe, count)
+        if isinstance(kernel, Failed):
+            return _with_threads(kernel, count)
         asked = (job.shape, many, many)
         for shape in asked:
-            checked = probe.check([probe.case(shape)])
+            checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
                 return _with_threads(checked, count)
     return Passed(observed=f"{len(asked)} calls with {count} threads", threshold=THRESHOLD)

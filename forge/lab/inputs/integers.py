@@ -60,8 +60,8 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """An eighth of the numbers below one zero, an eighth one."""
     import torch
 
-    lot = torch.rand(share.shape, generator=generator)
-    return share.masked_fill(lot < 0.125, 0.0).masked_fill(lot >= 0.875, 1.0)
+    rng = torch.rand(share.shape, generator=generator)
+    return share.masked_fill(rng < 0.125, 0.0).masked_fill(rng >= 0.875, 1.0)
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

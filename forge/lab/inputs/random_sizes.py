@@ -16,39 +16,39 @@ NEAR_ELEMENTS, FAR_ELEMENTS = 2**14, 2**22
 NEAR_ROWS = 64
 
 
-def log_uniform(lot: random.Random, low: int, high: int) -> int:
+def log_uniform(rng: random.Random, low: int, high: int) -> int:
     """A size between the two, both included: each octave is as likely as another."""
-    return min(high, max(low, int(low * ((high + 1) / low) ** lot.random())))
+    return min(high, max(low, int(low * ((high + 1) / low) ** rng.random())))
 
 
-def of_class(lot: random.Random, low: int, high: int, modulus: int, rest: int) -> int:
+def of_class(rng: random.Random, low: int, high: int, modulus: int, rest: int) -> int:
     """Likewise, of the sizes that leave this rest; any size where none between the two does."""
     first, last = low + (rest - low) % modulus, high - (high - rest) % modulus
     if first > last:
-        return log_uniform(lot, low, high)
-    drawn = log_uniform(lot, low, high)
+        return log_uniform(rng, low, high)
+    drawn = log_uniform(rng, low, high)
     return min(last, max(first, drawn - (drawn - rest) % modulus))
 
 
-def in_each_octave(lot: random.Random, low: int, high: int, *, draws: int = 1) -> tuple[int, ...]:
+def in_each_octave(rng: random.Random, low: int, high: int, *, draws: int = 1) -> tuple[int, ...]:
     """So many sizes in each octave between two powers of two; classes come in turn, in an order of chance."""
-    classes = lot.sample(CLASSES, len(CLASSES))
+    classes = rng.sample(CLASSES, len(CLASSES))
     sizes: list[int] = []
     while low < high:
         for _ in range(draws):
-            sizes.append(of_class(lot, low, 2 * low - 1, *classes[len(sizes) % len(classes)]))
+            sizes.append(of_class(rng, low, 2 * low - 1, *classes[len(sizes) % len(classes)]))
         low *= 2
     return tuple(sizes)
 
 
-def odd(lot: random.Random, low: int, high: int) -> int:
+def odd(rng: random.Random, low: int, high: int) -> int:
     """An odd size between the two."""
-    return of_class(lot, low, high, 2, 1)
+    return of_class(rng, low, high, 2, 1)
 
 
-def near(shape: Mapping[str, int], rows: str, reduced: str, lot: random.Random) -> dict[str, int]:
+def near(shape: Mapping[str, int], rows: str, reduced: str, rng: random.Random) -> dict[str, int]:
     """A shape near the public one that no author is shown: an odd width, another row count."""
     budget = max(NEAR_ELEMENTS, min(FAR_ELEMENTS, shape[rows] * shape[reduced]))
     widest = min(max(3, 2 * shape[reduced]), budget - 1)
-    width = lot.randrange(1, widest + 1, 2)
-    return {**shape, reduced: width, rows: lot.randint(1, min(NEAR_ROWS, budget // width))}
+    width = rng.randrange(1, widest + 1, 2)
+    return {**shape, reduced: width, rows: rng.randint(1, min(NEAR_ROWS, budget // width))}

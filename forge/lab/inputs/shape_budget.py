@@ -21,9 +21,9 @@ ODD_WIDTHS = (16, 512)
 """Half of the least and the largest odd width: several blocks of any usual size, and a rest."""
 
 
-def odd_width(lot: random.Random) -> int:
+def odd_width(rng: random.Random) -> int:
     """A width by lot that no vector instruction or block divides."""
-    return 2 * lot.randint(*ODD_WIDTHS) + 1
+    return 2 * rng.randint(*ODD_WIDTHS) + 1
 
 
 def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:

@@ -5,7 +5,7 @@ import math
 from forge.domain.plan import NoPlan
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.domain.verdict import Reason
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox.plans import Bounds, Captured, PlanError, parse_plan
@@ -14,9 +14,9 @@ from forge.sandbox.reply import Refused
 THRESHOLD = "one call, listed as launches on its own tensors"
 
 
-def capture(job: Job, probe: Probe) -> Captured | NoPlan | Failed:
-    """List one call at the public shape; the operands of the probe's last call there are in place."""
-    answer = probe.capture()
+def capture(job: Job, kernel: LoadedKernel) -> Captured | NoPlan | Failed:
+    """List one call at the public shape; the operands of the kernel's last call there are in place."""
+    answer = kernel.capture()
     if isinstance(answer, Refused):
         return Failed(reason=answer.reason, observed=answer.reason.message, threshold=THRESHOLD, log=answer.log)
     try:

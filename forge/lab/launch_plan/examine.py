@@ -11,7 +11,7 @@ from forge.domain.policy import MeasuredBaseline
 from forge.domain.verdict import Reason
 from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import equal
@@ -34,13 +34,13 @@ THRESHOLD = "right without the candidate's host code, and the same as its calls"
 def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
     """Capture, launch, compare; the files to keep are the plan and its device code, where there is one."""
     limits = job.limits(job.policy.verify_limit_s)
-    with staged(job, files, {}) as stage, loaded(job, stage, limits) as probe:
-        if isinstance(probe, Failed):
-            return probe, ()
-        first = probe.check([probe.case(job.shape)])
+    with staged(job, files, {}) as stage, loaded(job, stage, limits) as kernel:
+        if isinstance(kernel, Failed):
+            return kernel, ()
+        first = kernel.check([kernel.case(job.shape)])
         if isinstance(first, Failed):
             return first, ()
-        captured = capture(job, probe)
+        captured = capture(job, kernel)
         match captured:
             case Failed():
                 return captured, ()
@@ -51,7 +51,7 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
                 if unfit is not None:
                     return Passed(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
                 with launched(job, captured, limits) as launcher:
-                    finding = launcher if isinstance(launcher, Failed) else _compare(probe, launcher, captured.plan)
+                    finding = launcher if isinstance(launcher, Failed) else _compare(kernel, launcher, captured.plan)
                 return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
 
 
@@ -77,16 +77,16 @@ def _listed_baseline(job: Job, kind: MeasuredBaseline) -> Captured | NoPlan | Fa
     stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
     function = baseline_function(job, kind)
     try:
-        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as probe:
-            if isinstance(probe, Failed):
-                return probe
-            called = probe.call([probe.case(probe.shape)])
-            return called if isinstance(called, Failed) else capture(job, probe)
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as kernel:
+            if isinstance(kernel, Failed):
+                return kernel
+            called = kernel.call([kernel.case(kernel.shape)])
+            return called if isinstance(called, Failed) else capture(job, kernel)
     finally:
         stage.remove()
 
 
-def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
+def _compare(calls: LoadedKernel, launcher: LoadedKernel, plan: LaunchPlan) -> Finding:
     errors: list[WorkloadErrors] = []
     for kind in _kinds(launcher):
         checked = launcher.check([launcher.case(launcher.shape, kind)], placement=SEEN)
@@ -103,21 +103,21 @@ def _compare(calls: Probe, launcher: Probe, plan: LaunchPlan) -> Finding:
     )
 
 
-def _kinds(probe: Probe) -> tuple[InputKind, ...]:
-    if probe.operation.own is not None:
-        return ("normal", *probe.operation.own.contract.kinds)
-    specials = () if probe.operation.specials == "unspecified" else SPECIALS
+def _kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
+    if kernel.operation.own is not None:
+        return ("normal", *kernel.operation.own.contract.kinds)
+    specials = () if kernel.operation.specials == "unspecified" else SPECIALS
     return ("normal", "uniform", *SCALES, "integers", *specials)
 
 
-def _same_bits(calls: Probe, launcher: Probe) -> str | Failed:
+def _same_bits(calls: LoadedKernel, launcher: LoadedKernel) -> str | Failed:
     """Whether one question has one answer, asked of the calls and of the launches several times."""
     case = launcher.case(launcher.shape)
     answers: list[list[Observed]] = []
-    for probe in (calls, launcher):
+    for kernel in (calls, launcher):
         answers.append([])
         for _ in range(TIMES):
-            answer = probe.call([case])
+            answer = kernel.call([case])
             if isinstance(answer, Failed):
                 return answer
             answers[-1].append(answer[0])

@@ -11,7 +11,7 @@ import orjson
 from forge.domain.plan import LaunchPlan, Place
 from forge.domain.tensors import TORCH_NAMES
 from forge.lab.calls.load import loaded
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import trusted_program
 from forge.lab.finding import Failed
 from forge.lab.job import Job
@@ -73,11 +73,11 @@ def _short(place: object) -> list[object]:
 
 
 @contextmanager
-def launched(job: Job, captured: Captured, limits: Limits) -> Iterator[Probe | Failed]:
+def launched(job: Job, captured: Captured, limits: Limits) -> Iterator[LoadedKernel | Failed]:
     """A launcher that has loaded the plan, asked like any candidate; or why it couldn't."""
     stage = Stage(trusted_program(job, launcher_files(job, captured)), job.isolation)
     try:
-        with loaded(job, stage, limits, LAUNCH) as probe:
-            yield probe
+        with loaded(job, stage, limits, LAUNCH) as kernel:
+            yield kernel
     finally:
         stage.remove()

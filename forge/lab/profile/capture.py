@@ -55,14 +55,14 @@ def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
     limits = dataclasses.replace(job.limits(job.policy.verify_limit_s, shadow=True), log_bytes=LOG_BYTES)
     stage = Stage(program, job.isolation)
     try:
-        with loaded(job, stage, limits, LAUNCH) as probe:
-            if isinstance(probe, Failed):
-                ncu.parse(probe.log)  # says why, where the tool itself couldn't
-                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {probe.reason.message}")
-            called = probe.call([probe.case(job.shape)])
+        with loaded(job, stage, limits, LAUNCH) as kernel:
+            if isinstance(kernel, Failed):
+                ncu.parse(kernel.log)  # says why, where the tool itself couldn't
+                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {kernel.reason.message}")
+            called = kernel.call([kernel.case(job.shape)])
             if isinstance(called, Failed):
                 raise EnvironmentUnfit(f"the plan can't be launched under ncu: {called.reason.message}")
-            _, log = probe.finish(_GOODBYE_S)
+            _, log = kernel.finish(_GOODBYE_S)
             return log
     finally:
         stage.remove()

@@ -12,7 +12,7 @@ from forge.domain.profile import OperatorTime
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.launch_plan.launcher import kept_plan, launched
@@ -28,19 +28,19 @@ def count_operators(job: Job, artifact: tuple[ArtifactFile, ...]) -> tuple[Opera
     plan = kept_plan(artifact)
     limits = job.limits(job.policy.verify_limit_s)
     if plan is not None:
-        with launched(job, plan, limits) as probe:
-            return _counted(job, probe)
-    with staged(job, staged_files(job, artifact), {}) as stage, loaded(job, stage, limits) as probe:
-        return _counted(job, probe)
+        with launched(job, plan, limits) as kernel:
+            return _counted(job, kernel)
+    with staged(job, staged_files(job, artifact), {}) as stage, loaded(job, stage, limits) as kernel:
+        return _counted(job, kernel)
 
 
-def _counted(job: Job, probe: Probe | Failed) -> tuple[OperatorTime, ...]:
-    if isinstance(probe, Failed):
-        raise EnvironmentUnfit(f"the candidate can't be loaded under the profiler: {probe.reason.message}")
-    called = probe.call([probe.case(job.shape)])
+def _counted(job: Job, kernel: LoadedKernel | Failed) -> tuple[OperatorTime, ...]:
+    if isinstance(kernel, Failed):
+        raise EnvironmentUnfit(f"the candidate can't be loaded under the profiler: {kernel.reason.message}")
+    called = kernel.call([kernel.case(job.shape)])
     if isinstance(called, Failed):
         raise EnvironmentUnfit(f"the candidate can't be called under the profiler: {called.reason.message}")
-    answer = probe.count_operators(CALLS)
+    answer = kernel.count_operators(CALLS)
     if isinstance(answer, Refused):
         raise EnvironmentUnfit(f"torch's profiler gave nothing: {answer.reason.message}")
     return parse_operators(answer)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.own_operation import Contract
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.calls.refusal import forbidden
 from forge.lab.finding import Failed, Finding, Passed
@@ -42,88 +42,88 @@ BOUND = "1 x the bound, every element"
 Tensors = tuple["torch.Tensor", ...]
 
 
-def numerics(probe: Probe) -> Finding:
+def numerics(kernel: LoadedKernel) -> Finding:
     """Judge several draws of values like the reference's own."""
-    return _judged(probe, [probe.case(probe.shape) for _ in range(DRAWS)], "draws of values like its own")
+    return _judged(kernel, [kernel.case(kernel.shape) for _ in range(DRAWS)], "draws of values like its own")
 
 
-def scales(probe: Probe) -> Finding:
+def scales(kernel: LoadedKernel) -> Finding:
     """Judge one draw of every kind of values at which the reference stays finite."""
-    kinds = _contract(probe).kinds
-    cases = [probe.case(probe.shape, kind) for kind in kinds]
-    return _judged(probe, cases, f"other kinds: {', '.join(kinds) or 'none'}")
+    kinds = _contract(kernel).kinds
+    cases = [kernel.case(kernel.shape, kind) for kind in kinds]
+    return _judged(kernel, cases, f"other kinds: {', '.join(kinds) or 'none'}")
 
 
-def sizes(probe: Probe) -> Finding:
+def sizes(kernel: LoadedKernel) -> Finding:
     """Judge batches that the author wasn't shown, where there are any."""
-    if not probe.held_out:
+    if not kernel.held_out:
         return Passed(observed="the reference runs at its own sizes alone: none held out", threshold=BOUND)
-    cases = [probe.case(shape) for shape in (*probe.held_out, *reversed(probe.held_out))]
-    return _judged(probe, cases, f"batches held out, {len(probe.held_out)} sizes")
+    cases = [kernel.case(shape) for shape in (*kernel.held_out, *reversed(kernel.held_out))]
+    return _judged(kernel, cases, f"batches held out, {len(kernel.held_out)} sizes")
 
 
-def replay(probe: Probe) -> Finding:
+def replay(kernel: LoadedKernel) -> Finding:
     """Ask related questions through the same tensors: each operand alone is new, the weights, a few values within.
 
     Values change places at a distance that is a power of two, as in the catalogue's gate.
     """
-    first = probe.case(probe.shape)
-    other = probe.case(probe.shape)
+    first = kernel.case(kernel.shape)
+    other = kernel.case(kernel.shape)
     places = range(len(first.inputs))
-    count = len(_contract(probe).tensors)
-    free = [sorted(set(group) - probe.operation.still) for group in (places[:count], places[count:])]
+    count = len(_contract(kernel).tensors)
+    free = [sorted(set(group) - kernel.operation.still) for group in (places[:count], places[count:])]
     questions = [
         first,
         other,
         *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
         _with(first, {place: other.inputs[place] for place in places[count:]}),
-        *(_with(first, {place: _turned(first.inputs[place], probe.lot) for place in group}) for group in free),
-        *(_one_turned(first, group, probe.lot) for group in free * TURNS if group),
+        *(_with(first, {place: _turned(first.inputs[place], kernel.rng) for place in group}) for group in free),
+        *(_one_turned(first, group, kernel.rng) for group in free * TURNS if group),
         first,
-        with_low_bits(first, [place for place in places if _continuous(probe, place)]),
+        with_low_bits(first, [place for place in places if _continuous(kernel, place)]),
         first,
     ]
-    found = _judged(probe, questions, "related questions answered afresh")
+    found = _judged(kernel, questions, "related questions answered afresh")
     return found if isinstance(found, Failed) else dataclasses.replace(found, threshold="every answer fresh")
 
 
-def aliasing(probe: Probe) -> Finding:
+def aliasing(kernel: LoadedKernel) -> Finding:
     """Make several calls, and read their outputs only when all have been made."""
-    few = RETAINED_BYTES // max(1, probe.operation.operand_bytes(probe.shape, probe.dtype))
+    few = RETAINED_BYTES // max(1, kernel.operation.operand_bytes(kernel.shape, kernel.dtype))
     count = max(RETAINED_AT_LEAST, min(RETAINED, few))
-    while count > 1 and not probe.fits(probe.shape, count):
+    while count > 1 and not kernel.fits(kernel.shape, count):
         count -= 1
-    checked = probe.check([probe.case(probe.shape) for _ in range(count)], retain=True)
+    checked = kernel.check([kernel.case(kernel.shape) for _ in range(count)], retain=True)
     if isinstance(checked, Failed):
         return checked
     threshold = "every output keeps its values"
     return Passed(observed=f"{count} outputs kept and intact", threshold=threshold, errors=checked)
 
 
-def state(probe: Probe) -> Finding:
+def state(kernel: LoadedKernel) -> Finding:
     """Ask, ask others in an order of chance, and ask again; then once as a program asks that serves requests."""
-    question = probe.case(probe.shape)
+    question = kernel.case(kernel.shape)
     others = [
-        probe.case(probe.shape),
-        *(probe.case(probe.shape, kind) for kind in _contract(probe).kinds[:3]),
-        *(probe.case(shape) for shape in probe.held_out[:2]),
+        kernel.case(kernel.shape),
+        *(kernel.case(kernel.shape, kind) for kind in _contract(kernel).kinds[:3]),
+        *(kernel.case(shape) for shape in kernel.held_out[:2]),
     ]
-    probe.lot.shuffle(others)
+    kernel.rng.shuffle(others)
     answers = []
     for case in (question, *others, question):
-        observed = probe.call([case])
+        observed = kernel.call([case])
         if isinstance(observed, Failed):
             return observed
-        wrong = probe.judge(observed[0])[1]
+        wrong = kernel.judge(observed[0])[1]
         if wrong is not None:
             return wrong
         answers.append(observed[0])
-    furthest = apart(probe, answers[0], answers[-1])
+    furthest = apart(kernel, answers[0], answers[-1])
     threshold = "the same answer before and after, within what rounding explains"
     if not furthest <= 1:
         failed = forbidden("STATE_CARRIED", "the same question has another answer after other calls", question)
         return dataclasses.replace(failed, observed=f"{furthest:.3g} x what rounding explains", threshold=threshold)
-    served = as_served(probe, question)
+    served = as_served(kernel, question)
     if served is not None:
         return served
     return Passed(
@@ -131,38 +131,38 @@ def state(probe: Probe) -> Finding:
     )
 
 
-def bounds(probe: Probe) -> Finding:
+def bounds(kernel: LoadedKernel) -> Finding:
     """Call beside closed pages: in front of each operand, and behind it where it stays aligned."""
     placements = [Placement(pages="closed_before")]
-    if all(form.at(0).size_bytes % ALIGNED_BYTES == 0 for form in probe.forms(probe.shape)[0]):
+    if all(form.at(0).size_bytes % ALIGNED_BYTES == 0 for form in kernel.forms(kernel.shape)[0]):
         placements.append(Placement(pages="closed_after"))
-    if probe.device == "cpu":
+    if kernel.device == "cpu":
         for placement in placements:
-            checked = probe.check([probe.case(probe.shape)], placement=placement)
+            checked = kernel.check([kernel.case(kernel.shape)], placement=placement)
             if isinstance(checked, Failed):
                 return checked
-    closed = "" if probe.device == "cpu" else "; no unreachable pages: inputs are copies in device memory"
+    closed = "" if kernel.device == "cpu" else "; no unreachable pages: inputs are copies in device memory"
     return Passed(
-        observed=f"{probe.calls} calls: inputs and red zones untouched{closed}",
+        observed=f"{kernel.calls} calls: inputs and red zones untouched{closed}",
         threshold="no byte outside the outputs written, none outside the operands read",
     )
 
 
-def mutation(probe: Probe) -> Finding:
+def mutation(kernel: LoadedKernel) -> Finding:
     """Ask with inputs and weights that can't be written to."""
-    on_host = probe.device == "cpu"
+    on_host = kernel.device == "cpu"
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
-    checked = probe.check([probe.case(probe.shape) for _ in range(2)], placement=placement)
+    checked = kernel.check([kernel.case(kernel.shape) for _ in range(2)], placement=placement)
     if isinstance(checked, Failed):
         return checked
     how = "from read-only pages" if on_host else "with the device's inputs compared afterwards"
     return Passed(observed=f"2 calls {how}", threshold="no write to an input")
 
 
-def _judged(probe: Probe, cases: Sequence[Case], what: str) -> Finding:
+def _judged(kernel: LoadedKernel, cases: Sequence[Case], what: str) -> Finding:
     errors: list[WorkloadErrors] = []
     for case in cases:
-        checked = probe.check([case])
+        checked = kernel.check([case])
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -170,9 +170,9 @@ def _judged(probe: Probe, cases: Sequence[Case], what: str) -> Finding:
     return Passed(observed=f"{worst:.3g} x the bound over {len(cases)} {what}", threshold=BOUND, errors=tuple(errors))
 
 
-def _contract(probe: Probe) -> Contract:
-    assert probe.operation.own is not None
-    return probe.operation.own.contract
+def _contract(kernel: LoadedKernel) -> Contract:
+    assert kernel.operation.own is not None
+    return kernel.operation.own.contract
 
 
 def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
@@ -180,25 +180,25 @@ def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
     return dataclasses.replace(case, inputs=inputs)
 
 
-def _continuous(probe: Probe, place: int) -> bool:
+def _continuous(kernel: LoadedKernel, place: int) -> bool:
     """Whether an operand's values may be any between its smallest and its largest."""
-    contract = _contract(probe)
+    contract = _contract(kernel)
     count = len(contract.tensors)
     if place < count:
         return contract.tensors[place].drawn.family in ("uniform", "normal")
     return place not in contract.still
 
 
-def _one_turned(case: Case, places: Sequence[int], lot: random.Random) -> Case:
-    place = lot.choice(places)
-    return _with(case, {place: _turned(case.inputs[place], lot)})
+def _one_turned(case: Case, places: Sequence[int], rng: random.Random) -> Case:
+    place = rng.choice(places)
+    return _with(case, {place: _turned(case.inputs[place], rng)})
 
 
-def _turned(tensor: torch.Tensor, lot: random.Random) -> torch.Tensor:
+def _turned(tensor: torch.Tensor, rng: random.Random) -> torch.Tensor:
     """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
     flat = tensor.clone().reshape(-1)
     if flat.numel() >= 4:
-        one, other = two_places(flat.numel(), lot)
+        one, other = two_places(flat.numel(), rng)
         flat[[one, other]] = flat[[other, one]]
     return flat.reshape(tensor.shape)
 

@@ -15,7 +15,7 @@ from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls import artifact
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
 from forge.lab.sanitizer.shapes import watched_shapes
@@ -71,14 +71,14 @@ def examine(job: Job) -> Finding:
         )
     files = artifact.staged_files(job, built.files)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
-    with staged(job, files, environment()) as stage, loaded(job, stage, limits) as probe:
-        return _explained(probe) if isinstance(probe, Failed) else _ask(probe)
+    with staged(job, files, environment()) as stage, loaded(job, stage, limits) as kernel:
+        return _explained(kernel) if isinstance(kernel, Failed) else _ask(kernel)
 
 
-def _ask(probe: Probe) -> Finding:
-    shapes = watched_shapes(probe)
+def _ask(kernel: LoadedKernel) -> Finding:
+    shapes = watched_shapes(kernel)
     for shape in shapes:
-        checked = probe.check([probe.case(shape)])
+        checked = kernel.check([kernel.case(shape)])
         if isinstance(checked, Failed):
             return _explained(checked)
     return Passed(observed=f"AddressSanitizer silent at {len(shapes)} shapes", threshold=THRESHOLD)

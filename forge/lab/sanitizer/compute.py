@@ -97,14 +97,14 @@ def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bo
 def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
     wrapper = (program(), "--tool", tool, *_BETWEEN.get(tool, ()), *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
-    with staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as probe:
-        if isinstance(probe, Failed):
-            return probe
-        for shape in watched_shapes(probe):
-            checked = probe.check([probe.case(shape)])
+    with staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as kernel:
+        if isinstance(kernel, Failed):
+            return kernel
+        for shape in watched_shapes(kernel):
+            checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
                 return _found(tool, code, checked.log) if report(checked.log) else checked
-        ended, log = probe.finish(_GOODBYE_S)
+        ended, log = kernel.finish(_GOODBYE_S)
     if ended is not None and ended.returncode == 0:
         return None
     return _found(tool, code, log)

@@ -2,24 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 ROWS = (1, 3, 8)
 FREE = (1, 17, 65)
 
 
-def watched_shapes(probe: Probe) -> Sequence[Mapping[str, int]]:
+def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
     """Odd widths with few rows, a few row counts, odd sizes of free axes, and the public shape."""
-    if probe.operation.own is not None:
-        return [*probe.held_out[:2], probe.shape]
-    rows, reduced = probe.operation.row_axis, probe.operation.reduced_axis
-    few = min(3, probe.shape[rows])
-    by_reduced = [{**probe.shape, rows: few, reduced: size} for size in REDUCED]
-    by_rows = [{**probe.shape, rows: count, reduced: min(probe.shape[reduced], 1025)} for count in ROWS]
+    if kernel.operation.own is not None:
+        return [*kernel.held_out[:2], kernel.shape]
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    few = min(3, kernel.shape[rows])
+    by_reduced = [{**kernel.shape, rows: few, reduced: size} for size in REDUCED]
+    by_rows = [{**kernel.shape, rows: count, reduced: min(kernel.shape[reduced], 1025)} for count in ROWS]
     by_free = [
-        {**probe.shape, rows: few, reduced: min(probe.shape[reduced], 33), axis: size}
-        for axis in probe.operation.free_axes
+        {**kernel.shape, rows: few, reduced: min(kernel.shape[reduced], 33), axis: size}
+        for axis in kernel.operation.free_axes
         for size in FREE
     ]
-    return [*by_reduced, *by_rows, *by_free, probe.shape]
+    return [*by_reduced, *by_rows, *by_free, kernel.shape]

@@ -16,7 +16,7 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import COMPILED, baseline_function, baseline_program, compiled_folder, compiled_for
 from forge.lab.calls.artifact import build_artifact, staged_files
 from forge.lab.calls.load import arena_bytes
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.own_tests import own_benchmark_claims
 from forge.lab.job import Job, Rival
@@ -58,18 +58,18 @@ class GuestSet:
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._sides: dict[str, tuple[Probe, int]] = {}
+        self._sides: dict[str, tuple[LoadedKernel, int]] = {}
 
-    def add(self, side: str, probe: Probe, function: int) -> None:
+    def add(self, side: str, kernel: LoadedKernel, function: int) -> None:
         """Name one function of one guest."""
-        self._sides[side] = (probe, function)
+        self._sides[side] = (kernel, function)
 
     @property
     def sides(self) -> tuple[str, ...]:
         """All sides, in the order they were added."""
         return tuple(self._sides)
 
-    def probe(self, side: str) -> Probe:
+    def kernel(self, side: str) -> LoadedKernel:
         """The guest that a side runs in."""
         return self._sides[side][0]
 
@@ -77,9 +77,9 @@ class GuestSet:
         """The side's function within its guest."""
         return self._sides[side][1]
 
-    def pairs(self) -> list[tuple[str, Probe]]:
+    def pairs(self) -> list[tuple[str, LoadedKernel]]:
         """Sides with their guests, without the harness, which does no work."""
-        return [(side, probe) for side, (probe, _) in self._sides.items() if side != HARNESS]
+        return [(side, kernel) for side, (kernel, _) in self._sides.items() if side != HARNESS]
 
     def __enter__(self) -> "GuestSet":
         return self
@@ -127,10 +127,10 @@ class GuestFactory:
                 if isinstance(opened, Failed) and CANDIDATE in names:
                     stack.close()
                     return opened
-                probe = _trusted(opened, f"the side {names[0]!r}")
+                kernel = _trusted(opened, f"the side {names[0]!r}")
                 for index, name in enumerate(names):
                     idle = name == HARNESS and self._job.device == "cpu"
-                    guests.add(name, probe, IDLE if idle else index)
+                    guests.add(name, kernel, IDLE if idle else index)
             return guests
         except BaseException:
             stack.close()
@@ -159,7 +159,7 @@ class GuestFactory:
         stack: ExitStack,
         stage: Stage,
         functions: tuple[GuestFunction, ...],
-    ) -> Probe | Failed:
+    ) -> LoadedKernel | Failed:
         job = self._job
         arena = Arena(arena_bytes(job))
         stack.callback(arena.close)
@@ -171,7 +171,7 @@ class GuestFactory:
         if isinstance(loaded, Refused):
             reason = loaded.reason
             return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-        probe = Probe(
+        kernel = LoadedKernel(
             session,
             arena,
             operation=job.operation,
@@ -184,13 +184,13 @@ class GuestFactory:
             interpreted=job.interpreted,
         )
         for index in range(len(functions)):
-            called = probe.call([probe.case(probe.shape)], function=index)
+            called = kernel.call([kernel.case(kernel.shape)], function=index)
             if isinstance(called, Failed):
                 return called
-        return probe
+        return kernel
 
 
-def _trusted(opened: Probe | Failed, side: str) -> Probe:
+def _trusted(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
     if isinstance(opened, Failed):
         raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
     return opened

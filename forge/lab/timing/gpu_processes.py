@@ -20,7 +20,7 @@ from forge.lab.baselines import (
     compiled_for,
 )
 from forge.lab.calls.load import DEVICE_SETS_AT_ONCE, arena_bytes
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import trusted_program
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
@@ -48,7 +48,7 @@ WHOLE_LIMIT_S = 3600.0
 class DeviceSide:
     """One function of one guest."""
 
-    probe: Probe
+    kernel: LoadedKernel
     function: int
     candidates: bool = False
     """Whether a failure is the candidate's."""
@@ -63,15 +63,15 @@ class DeviceGuests:
     """Each ends one of them."""
 
     @property
-    def probes(self) -> tuple[Probe, ...]:
+    def kernels(self) -> tuple[LoadedKernel, ...]:
         """Each guest once."""
-        return tuple({id(side.probe): side.probe for side in self.sides.values()}.values())
+        return tuple({id(side.kernel): side.kernel for side in self.sides.values()}.values())
 
     @property
     def set_bytes(self) -> int:
         """Inputs and outputs of one call."""
-        probe = self.sides[CANDIDATE].probe
-        inputs, outputs = probe.forms(probe.shape)
+        kernel = self.sides[CANDIDATE].kernel
+        inputs, outputs = kernel.forms(kernel.shape)
         return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
 
 
@@ -141,12 +141,12 @@ class _Factory:
                 pool.submit(self._open, own, stage, functions)
                 for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
             ]
-        probes = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
-        sides = {CANDIDATE: DeviceSide(probes[0], 0, candidates=True)}
-        sides |= {kind: DeviceSide(probes[1], place) for place, kind in enumerate(job.baselines)}
-        sides[CONTROL] = DeviceSide(probes[2], 0)
+        kernels = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
+        sides = {CANDIDATE: DeviceSide(kernels[0], 0, candidates=True)}
+        sides |= {kind: DeviceSide(kernels[1], place) for place, kind in enumerate(job.baselines)}
+        sides[CONTROL] = DeviceSide(kernels[2], 0)
         if self._promoted is not None:
-            sides[PROMOTED] = DeviceSide(probes[3], 0)
+            sides[PROMOTED] = DeviceSide(kernels[3], 0)
         return DeviceGuests(sides, stacks)
 
     def _compiled(self) -> Stage:
@@ -158,7 +158,7 @@ class _Factory:
         self._stack.callback(stage.remove)
         return stage
 
-    def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> Probe | Failed:
+    def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> LoadedKernel | Failed:
         job = self._job
         arena = Arena(arena_bytes(job))
         stack.callback(arena.close)
@@ -170,7 +170,7 @@ class _Factory:
         if isinstance(loaded, Refused):
             reason = loaded.reason
             return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-        probe = Probe(
+        kernel = LoadedKernel(
             session,
             arena,
             operation=job.operation,
@@ -182,17 +182,17 @@ class _Factory:
             device="cuda",
         )
         for index in range(len(functions)):
-            called = probe.call([probe.case(probe.shape)], function=index)
+            called = kernel.call([kernel.case(kernel.shape)], function=index)
             if isinstance(called, Failed):
                 return called
-        return probe
+        return kernel
 
 
 def _launcher(job: Job, captured: Captured) -> Program:
     return trusted_program(job, launcher_files(job, captured))
 
 
-def _trusted(opened: Probe | Failed, side: str) -> Probe:
+def _trusted(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
     if isinstance(opened, Failed):
         raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
     return opened

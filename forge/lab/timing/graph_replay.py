@@ -137,8 +137,8 @@ def _measure(
 
 def _drawn(guests: DeviceGuests) -> list[Case]:
     """The operands of every set. A round moves their contents on, so that none is timed on what another was."""
-    probe = guests.sides[CANDIDATE].probe
-    return each(lambda _: probe.case(probe.shape), range(sets_in_turn(guests.set_bytes)), few=1)
+    kernel = guests.sides[CANDIDATE].kernel
+    return each(lambda _: kernel.case(kernel.shape), range(sets_in_turn(guests.set_bytes)), few=1)
 
 
 def clocks_agree(
@@ -181,7 +181,7 @@ class _Pair:
 
     def measure(self) -> Failed | None:
         """Every round of every side."""
-        for refused in each(lambda probe: probe.fill(self._cases), self._guests.probes, few=1):
+        for refused in each(lambda kernel: kernel.fill(self._cases), self._guests.kernels, few=1):
             if refused is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
         for side in [*self._guests.sides] * WARM_UP_WINDOWS:
@@ -213,8 +213,8 @@ class _Pair:
         one: DeviceSide = self._guests.sides[side]
         copied = self._rng.randrange(len(self._cases)) if judged else None
         window = Window(repeats=repeats, roll=roll, copied=copied, again=again)
-        timed = one.probe.time(one.function, window, self._cases)
-        failed = timed if isinstance(timed, Failed) else one.probe.first_wrong(timed[1])
+        timed = one.kernel.time(one.function, window, self._cases)
+        failed = timed if isinstance(timed, Failed) else one.kernel.first_wrong(timed[1])
         if failed is not None and side == PROMOTED:
             raise RivalFailedError(failed)
         if failed is not None and not one.candidates:
@@ -266,13 +266,13 @@ class _Pair:
 
     def _judge_hard_values(self) -> Failed | None:
         """Windows like those that were timed, in which half of the sets have values that gates ask."""
-        probe = self._guests.sides[CANDIDATE].probe
-        kinds = hard_kinds(probe)
+        kernel = self._guests.sides[CANDIDATE].kernel
+        kinds = hard_kinds(kernel)
         drawn = [self._rng.choice(kinds) for _ in range(HARD_DRAWN)]
-        hard = each(lambda kind: probe.case(probe.shape, kind), drawn, few=1)
+        hard = each(lambda kind: kernel.case(kernel.shape, kind), drawn, few=1)
         self._cases = [self._rng.choice(hard) if self._rng.random() < 0.5 else case for case in self._cases]
         for side in self._judged_sides:
-            if self._guests.sides[side].probe.fill(self._cases) is not None:
+            if self._guests.sides[side].kernel.fill(self._cases) is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
             for _ in range(HARD_WINDOWS):
                 timed = self._window(side, judged=True)

@@ -24,7 +24,7 @@ from forge.domain.operation import InputKind
 from forge.domain.policy import CONTROL_KIND
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates import scales, specials
 from forge.lab.job import Job, Progress, Rival
@@ -143,14 +143,14 @@ class _Pair:
 
     def ask_for_kept_outputs(self) -> Failed | None:
         """Whether the candidate still hands out memory of its own for each call, now that it has been timed."""
-        candidate = self.guests.probe(CANDIDATE)
+        candidate = self.guests.kernel(CANDIDATE)
         cases = [candidate.case(candidate.shape) for _ in range(min(RETAINED, self.planned.shown))]
         observed = candidate.call(cases, retain=True)
         return observed if isinstance(observed, Failed) else candidate.first_wrong(observed)
 
     def round(self) -> dict[str, float] | Failed:
         """Measure every side once on the same fresh inputs, in random order."""
-        candidate = self.guests.probe(CANDIDATE)
+        candidate = self.guests.kernel(CANDIDATE)
         if not self.planned.cycles and (not self.rounds or self.rng.random() < HARD_SHARE):
             wrong = self._ask_hard_values(candidate)
             if wrong is not None:
@@ -167,7 +167,7 @@ class _Pair:
         self.rounds.append({side: measured[side] for side in self.guests.sides})
         return measured
 
-    def _ask_hard_values(self, candidate: Probe) -> Failed | None:
+    def _ask_hard_values(self, candidate: LoadedKernel) -> Failed | None:
         """A release like those that count, whose time doesn't, of each side that is judged."""
         cases = questions(candidate, self.planned, self.rng, hard=hard_kinds(candidate))
         first = self.rng.randrange(len(cases))
@@ -178,13 +178,13 @@ class _Pair:
         return None
 
     def _release(self, side: str, cases: Sequence[Case], first: int) -> int | Failed:
-        probe, function = self.guests.probe(side), self.guests.function(side)
+        kernel, function = self.guests.kernel(side), self.guests.function(side)
         if self.planned.cycles:
-            observed = probe.call(cases, function=function, cycles=self.planned.cycles)
+            observed = kernel.call(cases, function=function, cycles=self.planned.cycles)
         else:
-            observed = probe.chain(cases, first=first, count=self.planned.asked, function=function)
+            observed = kernel.chain(cases, first=first, count=self.planned.asked, function=function)
         judged = side in (CANDIDATE, PROMOTED)
-        failed = observed if isinstance(observed, Failed) else probe.first_wrong(observed) if judged else None
+        failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed) if judged else None
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
             raise RivalFailedError(failed)
         if failed is not None and side != CANDIDATE:
@@ -195,17 +195,19 @@ class _Pair:
         return observed[0].elapsed_ns
 
 
-def questions(probe: Probe, planned: Planned, rng: random.Random, *, hard: Sequence[InputKind] = ()) -> list[Case]:
+def questions(
+    kernel: LoadedKernel, planned: Planned, rng: random.Random, *, hard: Sequence[InputKind] = ()
+) -> list[Case]:
     """Fresh cases at the public shape, one for each set; with `hard` kinds, half of those that are drawn have one.
 
     Drawing is slow, so most sets are others with their contents moved on: they are other questions all the same.
     """
     kinds: list[InputKind] = ["normal"] * max(2, planned.asked // 2)
     kinds += [rng.choice(hard) for _ in kinds] if hard else kinds
-    drawn = [probe.case(probe.shape, kind) for kind in kinds[: planned.shown]]
+    drawn = [kernel.case(kernel.shape, kind) for kind in kinds[: planned.shown]]
     usual = [case for case in drawn if case.kind == "normal"]
     moved = [
-        moved_on(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), probe.operation.still)
+        moved_on(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), kernel.operation.still)
         for _ in range(0 if hard else planned.shown - len(drawn))
     ]
     cases = [*drawn, *moved, *_again(drawn, planned.shown - len(drawn) - len(moved), rng)]
@@ -218,12 +220,12 @@ def _again(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
     return [rng.choice(drawn) for _ in range(count)]
 
 
-def hard_kinds(probe: Probe) -> tuple[InputKind, ...]:
+def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     """Values that gates ask of the operation at the public shape."""
-    if probe.operation.own is not None:
-        return probe.operation.own.contract.kinds
-    special = specials.kinds_of(probe)
-    if probe.shape[probe.operation.reduced_axis] == 1:
+    if kernel.operation.own is not None:
+        return kernel.operation.own.contract.kinds
+    special = specials.kinds_of(kernel)
+    if kernel.shape[kernel.operation.reduced_axis] == 1:
         special = tuple(kind for kind in special if kind != "special_weights")
     return (*scales.KINDS, *special)
 
@@ -301,25 +303,25 @@ def _plan(guests: GuestSet) -> Planned:
 
     What a call takes is asked of the baseline alone: a candidate has no say in how it is timed.
     """
-    probe, function = guests.probe(CONTROL_KIND), guests.function(CONTROL_KIND)
-    inputs, outputs = probe.forms(probe.shape)
+    kernel, function = guests.kernel(CONTROL_KIND), guests.function(CONTROL_KIND)
+    inputs, outputs = kernel.forms(kernel.shape)
     set_bytes = sum(form.span_bytes for form in (*inputs, *outputs))
     for_each = SHOWN_FOR_EACH if set_bytes < LARGE_SET_BYTES else SHOWN_FOR_EACH_LARGE
     most = for_each * MOST_ASKED
-    while most > FEWEST_SETS and not (probe.fits(probe.shape, most) and most * set_bytes <= SHOWN_BYTES):
+    while most > FEWEST_SETS and not (kernel.fits(kernel.shape, most) and most * set_bytes <= SHOWN_BYTES):
         most -= 1
-    rough = _rough_chain_ns(probe, function, max(FEWEST_SETS, min(most, FEWEST_ASKED)))
+    rough = _rough_chain_ns(kernel, function, max(FEWEST_SETS, min(most, FEWEST_ASKED)))
     asked = max(FEWEST_ASKED, min(MOST_ASKED, int(WORK_NS / rough)))
     shown = max(FEWEST_SETS, min(most, asked * for_each))
     return Planned(shown=shown, asked=max(2, min(asked, shown // for_each)))
 
 
-def _rough_chain_ns(probe: Probe, function: int, count: int) -> float:
+def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
     """Roughly what a call of a trusted side takes, its share of the path included."""
-    cases = [probe.case(probe.shape) for _ in range(count)]
+    cases = [kernel.case(kernel.shape) for _ in range(count)]
     best = math.inf
     for _ in range(3):
-        observed = probe.chain(cases, first=0, count=count, function=function)
+        observed = kernel.chain(cases, first=0, count=count, function=function)
         if isinstance(observed, Failed):
             raise EnvironmentUnfit(f"the baseline failed while it was timed: {observed.reason.message}")
         best = min(best, observed[0].elapsed_ns / count)
@@ -328,11 +330,11 @@ def _rough_chain_ns(probe: Probe, function: int, count: int) -> float:
 
 def _plan_cycles(guests: GuestSet) -> Planned | Failed:
     """How many cycles over the same sets: enough work to stand out of the copies."""
-    probe = guests.probe(CANDIDATE)
-    inputs, outputs = probe.forms(probe.shape)
+    kernel = guests.kernel(CANDIDATE)
+    inputs, outputs = kernel.forms(kernel.shape)
     set_bytes = sum(form.at(0).size_bytes for form in (*inputs, *outputs))
     sets = max(2, min(MOST_SETS_ON_DEVICE, -(-ROTATION_BYTES // max(1, set_bytes))))
-    while sets > FEWEST_SETS and not probe.fits(probe.shape, sets):
+    while sets > FEWEST_SETS and not kernel.fits(kernel.shape, sets):
         sets -= 1
     fastest_ns = _fastest_ns(guests, sets)
     if isinstance(fastest_ns, Failed):
@@ -354,13 +356,13 @@ def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
     return max(1.0, min(times))
 
 
-def _rough_ns(probe: Probe, function: int, sets: int) -> float | Failed:
+def _rough_ns(kernel: LoadedKernel, function: int, sets: int) -> float | Failed:
     """The difference between two numbers of cycles, over its calls."""
-    cases = [probe.case(probe.shape) for _ in range(sets)]
+    cases = [kernel.case(kernel.shape) for _ in range(sets)]
     best = dict.fromkeys((FEW_CYCLES, 5 * FEW_CYCLES), 1e18)
     for _ in range(3):
         for cycles in best:
-            observed = probe.call(cases, function=function, cycles=cycles)
+            observed = kernel.call(cases, function=function, cycles=cycles)
             if isinstance(observed, Failed):
                 return observed
             best[cycles] = min(best[cycles], float(observed[0].elapsed_ns))

@@ -10,7 +10,7 @@ import torch
 from forge.domain.operation import Expectation
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
-from forge.lab.calls.loaded_candidate import Probe
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.job import Job
 from forge.lab.observed import Case
 from forge.lab.reference.answers import rms
@@ -109,12 +109,12 @@ def test_a_mean_that_is_a_rounding_off_is_right_where_values_are_near_each_other
     with (
         asked_of(CENTERED, off) as job,
         staged(job, staged_files(job, ()), {}) as stage,
-        loaded(job, stage, job.limits(60.0)) as probe,
+        loaded(job, stage, job.limits(60.0)) as loaded_kernel,
     ):
-        assert isinstance(probe, Probe)
-        observed = probe.call([Case(dict(job.shape), "normal", 0, (x,), ())])
+        assert isinstance(loaded_kernel, LoadedKernel)
+        observed = loaded_kernel.call([Case(dict(job.shape), "normal", 0, (x,), ())])
         assert isinstance(observed, tuple)
-        errors, wrong = probe.judge(observed[0])
+        errors, wrong = loaded_kernel.judge(observed[0])
     assert (wrong is None) is right, (errors, wrong)
 
 

@@ -39,7 +39,7 @@ UNFILLED_SHARE = 0.25
 """Share of a verification's releases that find memory as it is."""
 
 
-class Probe:
+class LoadedKernel:
     """A session with one loaded function, and the operation it claims to be."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Probe:
         self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
         self.seeds = [_seed()]
-        self.lot = random.Random(self.seeds[0])  # noqa: S311 (seeded by the system's; the guest sees few of its bits)
+        self.rng = random.Random(self.seeds[0])  # noqa: S311 (seeded by the system's; the guest sees few of its bits)
         """Draws shapes and orders; its seed is the first that is recorded, once a verdict stands."""
         self._session = session
         self._arena = arena
