@@ -1,169 +1,142 @@
 """Holds one sentence against the evidence it names: a list of what is wrong with it, empty if it may be said."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from forge.claims import named
-from forge.claims.evidence import Evidence, Measurement
-from forge.claims.figure import Figure
-from forge.claims.names import Scope, unnamed
-from forge.claims.number import plain, rounds_to
-from forge.claims.rates import Judged, launch, rate, same_time, unit_ns
+from forge.claims.evidence import Calibration, Evidence, Measurement
+from forge.claims.number import decimals_of, rounds_to, value_of
 from forge.claims.sentence import shape_written, written
-from forge.claims.spoken import CELL_GAP, Sentence
+from forge.claims.spoken import Figure, Sentence
 from forge.claims.verdict import Fault, Problem
 from forge.domain.evidence import Speedup
+from forge.platforms import PROCESSORS, Processor, evidence_reach
+
+TIME_SLACK_DIGITS = 0.5005
+"""Largest distance of a written time from the true one, in its last digit: half of it, and a little for the decimal
+form of a measured time."""
+_SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
+_HOST_FAMILY = re.compile(r"\b(?:EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
+Faults = Iterator[Fault]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One figure's faults, with the measurement that it rests on or comes nearest to."""
+
+    figure: Figure
+    faults: tuple[Fault, ...]
+    measurement: Measurement | None = None
+    rests_on: tuple[str, ...] = ()
 
 
 def judge(sentence: Sentence, evidence: Evidence) -> tuple[Judged, ...]:
     """Every figure of a sentence against what its passage cites."""
-    scope = scope_of(sentence)
-    found, unknown = _resolved(scope.cites, evidence)
-    figures = sentence.figures + (sentence.times if named.cited(sentence.text) else ())
-    return tuple(
-        _judged(one, scope, _Resting(about, scope, figures), unknown, evidence)
-        for one, about in _subjects(figures, scope, found)
-    )
-
-
-@dataclass(frozen=True)
-class _Resting:
-    """The measurements that one figure rests on."""
-
-    found: tuple[Measurement, ...]
-    scope: Scope
-    figures: tuple[Figure, ...]
-
-    @property
-    def on_every_one(self) -> bool:
-        """Whether it is said of each of them: one ratio for all that the sentence cites."""
-        return bool(named.cited(self.scope.text)) and sum(one.kind == "ratio" for one in self.figures) <= 1
-
-
-def _subjects(
-    figures: tuple[Figure, ...], scope: Scope, found: tuple[Measurement, ...]
-) -> Iterator[tuple[Figure, tuple[Measurement, ...]]]:
-    """Each figure with the kernels named last before it; without such, with everything that is cited."""
-    ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(scope.text)]
+    found, unknown = _resolved(sentence.cites, evidence)
+    ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]
+    judged: list[Judged] = []
     about, since = found, 0
-    for one in sorted(figures, key=lambda figure: figure.start):
-        between = {kernel_id for start, kernel_id in ids if since <= start < one.start}
+    for figure in sorted(sentence.figures, key=lambda one: one.start):
+        # Kernels named between the last figure and this one are what it is said of.
+        between = {kernel_id for start, kernel_id in ids if since <= start < figure.start}
         if between:
-            about = tuple(measured for measured in found if measured.kernel_id in between)
-            since = one.end
-        yield one, about
-
-
-def scope_of(sentence: Sentence) -> Scope:
-    """What is read for a sentence: itself, then its passage, with the header of its table."""
-    passage = sentence.passage
-    block = plain(CELL_GAP.join([*passage.header, passage.text])).replace("\n", " ")
-    text = sentence.text.replace("\n", " ")
-    return Scope(text, block, named.cited(text) or named.cited(block))
+            about = tuple(one for one in found if one.kernel_id in between)
+            since = figure.end
+        judged.append(_judged(figure, sentence, about, unknown, evidence))
+    return tuple(judged)
 
 
 def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
     """The measurements that are cited, and citations that lead nowhere."""
-    faults: list[Fault] = []
+    wrong: list[str] = []
     found: list[Measurement] = []
     for kernel_id in cites.kernels:
         own = evidence.by_kernel(kernel_id)
         found += own
         if not own:
-            faults.append(_fault("unknown_evidence", f"this ledger has no kernel {kernel_id}"))
+            wrong.append(f"this ledger has no kernel {kernel_id}")
     for seq in cites.events:
         own = evidence.by_event(seq)
         if seq not in evidence.known:
-            faults.append(_fault("unknown_evidence", f"event {seq} is none that holds or ends a measurement here"))
+            wrong.append(f"event {seq} is none that holds or ends a measurement here")
         elif own and cites.kernels and not any(one.kernel_id in cites.kernels for one in own):
-            faults.append(_fault("unknown_evidence", f"event {seq} isn't about {', '.join(cites.kernels)}"))
+            wrong.append(f"event {seq} isn't about {', '.join(cites.kernels)}")
         else:
             found += [one for one in own if one not in found]
-    if found and cites.events and not faults and not any(_measures(seq, evidence) for seq in cites.events):
-        faults.append(
-            _fault("unknown_evidence", f"event {cites.events[0]} holds no measurement: cite the benchmark's")
-        )
-    return tuple(found), tuple(faults)
-
-
-def _measures(seq: int, evidence: Evidence) -> bool:
-    """Whether an event holds a measurement, or ends one."""
-    ends = any(one.ended is not None and one.ended.seq == seq for one in evidence.measurements)
-    return bool(evidence.by_event(seq)) or seq in evidence.calibrations or ends
+    ends = {one.ended.seq for one in evidence.measurements if one.ended}
+    holds = any(evidence.by_event(seq) or seq in evidence.calibrations or seq in ends for seq in cites.events)
+    if found and cites.events and not wrong and not holds:
+        wrong.append(f"event {cites.events[0]} holds no measurement: cite the benchmark's")
+    return tuple(found), tuple(_fault("unknown_evidence", why) for why in wrong)
 
 
 def _judged(
-    figure: Figure,
-    scope: Scope,
-    resting: _Resting,
-    unknown: tuple[Fault, ...],
-    evidence: Evidence,
+    figure: Figure, sentence: Sentence, found: tuple[Measurement, ...], unknown: tuple[Fault, ...], evidence: Evidence
 ) -> Judged:
-    found = resting.found
+    """A figure holds only if it holds for every measurement that it rests on."""
+    said, beyond = repr(figure.said), tuple(_beyond(sentence, found))
     if figure.kind == "rate":
-        return rate(figure, scope, evidence)
+        return _rate(figure, sentence, evidence)
     if figure.kind == "unreadable":
-        why = (
-            f"{figure.said!r} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
-        )
-        return Judged(figure, (_fault("unreadable", why), *_beyond(scope, found)), found[0] if found else None)
-    if figure.kind == "absolute":
-        why = f"no event can bear out {figure.said!r}: name a ratio, its interval and its event"
-        return Judged(figure, (_fault("no_measure", why), *_beyond(scope, found)), found[0] if found else None)
-    if figure.kind == "time" and (calibrated := launch(figure, scope, evidence)):
-        return Judged(figure, (), None, (calibrated,))
+        why = f"{said} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
+        return Judged(figure, (_fault("unreadable", why), *beyond), found[0] if found else None)
+    if figure.kind == "boast":
+        why = f"no event can bear out {said}: name a ratio, its interval and its event"
+        return Judged(figure, (_fault("no_measure", why), *beyond), found[0] if found else None)
+    if figure.kind == "time" and (calibrated := _launch(figure, sentence, evidence)):
+        return Judged(figure, (), rests_on=(calibrated,))
     if not found:
-        said = "what it names holds no time" if scope.cites else "it names no kernel and no event"
-        faults = unknown or (_fault("no_evidence", f"{figure.said!r}: {said}"),)
-        return Judged(figure, (*faults, *_beyond(scope, ())), None)
-    tried = [(tuple(_faults(figure, scope, one)), one) for one in found]
-    choose = max if resting.on_every_one else min
-    faults, nearest = choose(tried, key=lambda pair: len(pair[0]))
+        lacks = "what it names holds no time" if sentence.cites else "it names no kernel and no event"
+        return Judged(figure, (*(unknown or (_fault("no_evidence", f"{said}: {lacks}"),)), *beyond))
+    tried = [(tuple(_faults(figure, sentence, one)), one) for one in found]
+    faults, nearest = max(tried, key=lambda pair: len(pair[0]))
     return Judged(figure, unknown + faults, nearest, (f"event {nearest.seq}, {nearest.event_type}",))
 
 
-def _beyond(scope: Scope, found: tuple[Measurement, ...]) -> Iterator[Fault]:
-    text = scope.text
-    for one in found:
-        if one.environment is not None:
-            text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
-    larger = named.beyond_operation(text)
-    if larger is not None:
-        why = f"{larger!r}: evidence about an operation says nothing of anything larger"
-        yield _fault("beyond_operation", why)
-
-
-def _faults(figure: Figure, scope: Scope, measured: Measurement) -> Iterator[Fault]:
+def _faults(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
     """What stands against one figure resting on one measurement."""
-    yield from _standing(scope, measured)
+    yield from _standing(sentence, measured)
     if figure.kind == "ratio":
-        yield from _ratio(figure, scope, measured)
-    elif figure.kind == "compared":
-        why = f"{figure.said!r} says by how much neither in a ratio nor in an interval"
-        yield _fault("no_interval", why)
+        yield from _ratio(figure, sentence, measured)
     elif figure.kind == "floor_share":
-        yield from _floor_share(figure, scope, measured)
+        yield from _floor_share(figure, sentence, measured)
     else:
         yield from _time(figure, measured)
     if figure.best_case:
         yield _fault("best_case", f"{figure.said!r} is said of the best of several: name the one, or a lower end")
-    yield from unnamed(scope, measured)
-    yield from _beyond(scope, (measured,))
+    yield from _processor(sentence, measured)
+    yield from _shape(sentence, measured)
+    task, elsewhere = measured.task, _elsewhere(sentence, measured)
+    dtypes = named.dtypes(sentence.text) or named.dtypes(elsewhere)
+    yield from _one_of(dtypes, task.dtype, ("wrong_dtype", "no_dtype"), "element type", sentence, measured)
+    operations = named.operations(sentence.text) or named.operations(elsewhere)
+    yield from _one_of(operations, task.op, ("wrong_operation", "no_operation"), "operation", sentence, measured)
+    yield from _beyond(sentence, (measured,))
 
 
-def _standing(scope: Scope, measured: Measurement) -> Iterator[Fault]:
-    ended = measured.ended
-    if ended is not None and not (ended.word in scope.text.lower() and ended.seq in scope.cites.events):
-        why = f"it was {ended.word} ({ended.why}): event {ended.seq}, {ended.event_type}"
-        yield _fault("taken_back", why)
+def _standing(sentence: Sentence, measured: Measurement) -> Faults:
+    ended, text = measured.ended, sentence.text.lower()
+    if ended is not None and not (ended.word in text and ended.seq in sentence.cites.events):
+        yield _fault("taken_back", f"it was {ended.word} ({ended.why}): event {ended.seq}, {ended.event_type}")
     if measured.no_verdict is not None:
         yield _fault("no_verdict", f"event {measured.seq} ended without a verdict: {measured.no_verdict}")
-    if measured.simulated and "simulated" not in scope.text.lower():
+    if measured.simulated and "simulated" not in text:
         yield _fault("simulated", f"event {measured.verified_seq} is of a simulated run, and isn't called one")
 
 
-def _ratio(figure: Figure, scope: Scope, measured: Measurement) -> Iterator[Fault]:
-    against = scope.baseline_of(figure)
+def baseline_of(figure: Figure, sentence: Sentence) -> named.BaselineNamed | None:
+    """What a ratio is over: the first baseline after it, else the last before it, else the passage's only one."""
+    mentioned = named.baselines(sentence.text)
+    after = [one for one in mentioned if one.start >= figure.start]
+    if mentioned:
+        return after[0] if after else mentioned[-1]
+    elsewhere = {one.kind: one for one in named.baselines(sentence.block)}
+    return next(iter(elsewhere.values())) if len(elsewhere) == 1 else None
+
+
+def _ratio(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
+    against = baseline_of(figure, sentence)
     kinds = ", ".join(named.baseline_name(one.baseline) for one in measured.speedups)
     if against is None or against.kind == "pytorch":
         said = "no baseline" if against is None else f"{against.said!r}, which isn't one baseline"
@@ -176,18 +149,18 @@ def _ratio(figure: Figure, scope: Scope, measured: Measurement) -> Iterator[Faul
     yield from _number(figure, speedup, measured)
     yield from _interval(figure, speedup)
     fastest = measured.fastest
-    if fastest != speedup.baseline and fastest not in {one.kind for one in named.baselines(scope.block)}:
-        assert fastest is not None
+    if (
+        fastest
+        and fastest != speedup.baseline
+        and all(one.kind != fastest for one in named.baselines(sentence.block))
+    ):
         why = f"{named.baseline_name(fastest)} was harder to beat, and isn't named beside it"
         yield _fault("weak_baseline", why)
 
 
-def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Iterator[Fault]:
+def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Faults:
     found = speedup.interval
-    ends = [(figure.value, figure.reach)]
-    if figure.slower and figure.value > 0:
-        ends.append((1 / figure.reach, 1 / figure.value))
-    if any(least <= found.high and most >= found.low for least, most in ends):
+    if _within(figure, speedup):
         return
     measured_as = f"measured were {found.ratio:.3f}x ({written(found.low)} to {written(found.high)}x)"
     other = next((one for one in measured.speedups if _within(figure, one)), None)
@@ -202,10 +175,12 @@ def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Iterator
 
 
 def _within(figure: Figure, speedup: Speedup) -> bool:
-    return figure.value <= speedup.interval.high and figure.reach >= speedup.interval.low
+    """Whether the interval holds the number, which may have been rounded down in its last digit."""
+    reach = figure.value + 10.0 ** -decimals_of(figure.number)
+    return figure.value <= speedup.interval.high and reach >= speedup.interval.low
 
 
-def _interval(figure: Figure, speedup: Speedup) -> Iterator[Fault]:
+def _interval(figure: Figure, speedup: Speedup) -> Faults:
     found = speedup.interval
     true = f"{written(found.low)} to {written(found.high)}x"
     if figure.interval is None:
@@ -216,30 +191,144 @@ def _interval(figure: Figure, speedup: Speedup) -> Iterator[Fault]:
         yield _fault("wrong_interval", f"the interval isn't {low} to {high}x: over {speedup.baseline} it is {true}")
 
 
-def _floor_share(figure: Figure, scope: Scope, measured: Measurement) -> Iterator[Fault]:
+def _floor_share(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
+    """The candidate's share, or that of a baseline which is named before it."""
+    before = {one.kind for one in named.baselines(sentence.text) if one.start < figure.start}
+    floor = measured.timing.floor_ns
     shares = [measured.floor_share]
-    before = [one.kind for one in named.baselines(scope.text) if one.start < figure.start]
-    shares += [
-        measured.timing.floor_ns / one.baseline_median_ns for one in measured.speedups if one.baseline in before
-    ]
-    if any(rounds_to(100 * share, figure.number) for share in shares):
-        return
-    problem: Problem = "overstated" if figure.value > max(shares) else "not_measured"
-    yield _fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
+    shares += [floor / one.baseline_median_ns for one in measured.speedups if one.baseline in before]
+    if not any(rounds_to(100 * share, figure.number) for share in shares):
+        problem: Problem = "overstated" if figure.value > 100 * max(shares) else "not_measured"
+        yield _fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
 
 
-def _time(figure: Figure, measured: Measurement) -> Iterator[Fault]:
-    unit = unit_ns(figure)
-    sides = [timing for timing in (measured.timing, measured.timing.confirmation) if timing is not None]
+def _time(figure: Figure, measured: Measurement) -> Faults:
     known = [measured.timing.floor_ns, measured.timing.harness_ns]
-    for side in sides:
-        known += [side.candidate.median_ns, side.candidate.p10_ns, side.candidate.p90_ns]
-        known += [one.baseline_median_ns for one in side.speedups]
-    if any(same_time(true / unit, figure.number) for true in known):
+    for side in (measured.timing, measured.timing.confirmation):
+        if side is not None:
+            known += [side.candidate.median_ns, side.candidate.p10_ns, side.candidate.p90_ns]
+            known += [one.baseline_median_ns for one in side.speedups]
+    if any(_same_time(true, figure) for true in known):
         return
     problem: Problem = "overstated" if figure.value < measured.candidate.median_ns else "not_measured"
     why = f"{figure.said!r}: its median was {measured.candidate.median_ns / 1000:.3f} us per call"
     yield _fault(problem, f"{why} at {shape_written(measured.timing.shape)}")
+
+
+def _same_time(true_ns: float, figure: Figure) -> bool:
+    distance = abs(true_ns / figure.unit - value_of(figure.number))
+    return distance <= TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
+
+
+def _launch(figure: Figure, sentence: Sentence, evidence: Evidence) -> str | None:
+    """The calibration that is cited and measured this time for a launch."""
+    for seq in sentence.cites.events:
+        one = evidence.calibrations.get(seq)
+        if one is not None and _same_time(one.event.ceilings.launch_ns or 0.0, figure):
+            return f"event {seq}, {one.event.TYPE}"
+    return None
+
+
+def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
+    """A rate is what a calibration measured, or what a data sheet says; no benchmark holds one."""
+    said = repr(figure.said)
+    mentioned = named.processors(sentence.text) or named.processors(sentence.block)
+    for seq in sentence.cites.events:
+        calibrated = evidence.calibrations.get(seq)
+        if calibrated is None or not _is_rate(figure, _measured_rates(calibrated)):
+            continue
+        other = next((name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu), None)
+        if other is not None:
+            return Judged(figure, (_fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
+        return Judged(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
+    if _SHEET.search(sentence.block):
+        for slug in mentioned.values():
+            if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):
+                return Judged(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))
+    if figure.end_to_end:
+        why = f"{said} is of more than one operation, and nothing larger was measured"
+        return Judged(figure, (_fault("beyond_operation", why),))
+    why = f"{said}: a rate is said of a calibration's event or of a named data sheet, and of nothing else here"
+    return Judged(figure, (_fault("no_measure", why),))
+
+
+def _measured_rates(calibrated: Calibration) -> list[float]:
+    ceilings = calibrated.event.ceilings
+    rates = [value for name, value in ceilings if name.endswith("_per_s") and isinstance(value, float)]
+    return [*rates, *ceilings.flop_per_s.values()]
+
+
+def _published_rates(processor: Processor) -> list[float]:
+    bandwidth = processor.peak_bandwidth_gb_s
+    return [rate * 1e12 for rate in processor.peak_tflop_s.values()] + ([bandwidth * 1e9] if bandwidth else [])
+
+
+def _is_rate(figure: Figure, rates: Iterable[float]) -> bool:
+    return any(rounds_to(rate / figure.unit, figure.number) for rate in rates)
+
+
+def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
+    """Where to look for what the sentence doesn't name; nowhere if it has the kernel's id, which names it."""
+    return "" if measured.kernel_id in named.cited(sentence.text).kernels else sentence.block
+
+
+def _one_of(
+    mentioned: frozenset[str],
+    wanted: str,
+    problems: tuple[Problem, Problem],
+    what: str,
+    sentence: Sentence,
+    measured: Measurement,
+) -> Faults:
+    wrong, missing = problems
+    if mentioned and wanted not in mentioned:
+        yield _fault(wrong, f"{', '.join(sorted(mentioned))}: it was measured for {wanted}")
+    elif not mentioned and measured.kernel_id not in sentence.cites.kernels:
+        yield _fault(missing, f"it names no {what}: it was measured for {wanted}")
+
+
+def _processor(sentence: Sentence, measured: Measurement) -> Faults:
+    slug, text = measured.task.target.gpu, sentence.text
+    if match := named.ANY_PROCESSOR.search(text):
+        why = f"{match[0]!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
+        yield _fault("wrong_processor", why)
+    mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))
+    if not mentioned and measured.kernel_id not in sentence.cites.kernels:
+        yield _fault("no_processor", f"it names no processor: it was measured on {slug}")
+    for said, claimed in mentioned.items():
+        gap: str | None = "nothing was measured there" if claimed is None else f"it was measured on {slug}"
+        if claimed is not None and slug in PROCESSORS:
+            gap = evidence_reach(PROCESSORS[slug], PROCESSORS[claimed])
+        if gap is not None:
+            yield _fault("wrong_processor", f"{said!r}: {gap}")
+    if slug == "cpu" and measured.environment is not None:
+        model = measured.environment.cpu_model
+        for family in _HOST_FAMILY.findall(text):
+            if family.lower() not in model.lower():
+                yield _fault("wrong_processor", f"{family!r}: it was measured on {model}")
+
+
+def _shape(sentence: Sentence, measured: Measurement) -> Faults:
+    wanted, op = measured.timing.shape, measured.task.op
+    own = named.shape(sentence.text, wanted, op)
+    if own.other is None and own.missing:
+        own = named.shape(_elsewhere(sentence, measured), wanted, op)
+    if own.other is not None:
+        yield _fault("wrong_shape", f"{own.other!r}: it was measured at {shape_written(wanted)}")
+    elif own.missing and measured.kernel_id not in sentence.cites.kernels:
+        why = f"it gives no {', '.join(own.missing)}: it was measured at {shape_written(wanted)}"
+        yield _fault("no_shape", why)
+
+
+def _beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
+    """A word for something larger than an operation, but not the `model` in a processor's name."""
+    text = sentence.text
+    for one in found:
+        if one.environment is not None:
+            text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
+    if larger := named.BEYOND_OPERATION.search(text):
+        why = f"{larger[0]!r}: evidence about an operation says nothing of anything larger"
+        yield _fault("beyond_operation", why)
 
 
 def _fault(problem: Problem, why: str) -> Fault:

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 import orjson
 
 from forge.claims import named
-from forge.claims.figure import Figure
 from forge.claims.number import decimals_of, value_of
+from forge.claims.spoken import Figure
 from forge.claims.verdict import Fault
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt")
@@ -28,28 +28,26 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 
 def faults_in_file(figure: Figure, path: str, read: ReadFile) -> Iterator[Fault]:
     """What stands against a figure resting on a file."""
-    if figure.kind in ("compared", "absolute"):
+    if figure.kind == "boast":
         yield Fault(problem="no_measure", why=f"{figure.said!r} gives no number that {path} could hold")
-        return
+    elif (why := _missing(figure, path, read)) is not None:
+        yield Fault(problem="not_in_file", why=why)
+
+
+def _missing(figure: Figure, path: str, read: ReadFile) -> str | None:
+    """Why the file doesn't hold the number; None if it does."""
     if PurePosixPath(path).suffix.lower() not in SUFFIXES:
-        yield Fault(problem="not_in_file", why=f"{path!r} is no file of figures: expected {', '.join(SUFFIXES)}")
-        return
+        return f"{path!r} is no file of figures: expected {', '.join(SUFFIXES)}"
     text = read(path)
     if text is None:
-        yield Fault(problem="not_in_file", why=f"there is no file {path!r} beside the page")
-        return
-    if not figure.number or sum(sign.isdigit() for sign in figure.number.lstrip("0.")) < LEAST_DIGITS:
-        yield Fault(problem="not_in_file", why=f"{figure.said!r} has too few digits to be found in a file: give two")
-        return
+        return f"there is no file {path!r} beside the page"
+    if sum(sign.isdigit() for sign in figure.number.lstrip("0.")) < LEAST_DIGITS:
+        return f"{figure.said!r} has too few digits to be found in a file: give two"
     decimals = decimals_of(figure.number)
     if decimals > MOST_DECIMALS:
-        yield Fault(
-            problem="not_in_file", why=f"{decimals} digits behind the point: expected {MOST_DECIMALS} at most"
-        )
-        return
+        return f"{decimals} digits behind the point: expected {MOST_DECIMALS} at most"
     wanted = f"{value_of(figure.number):.{decimals}f}"
-    if wanted not in _written(text, path, decimals):
-        yield Fault(problem="not_in_file", why=f"{path} holds no {wanted}")
+    return None if wanted in _written(text, path, decimals) else f"{path} holds no {wanted}"
 
 
 def is_about_kernels(text: str) -> bool:

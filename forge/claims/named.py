@@ -1,7 +1,7 @@
 """What a passage names beside its figures: evidence, baselines, processors, shapes, types, operations, the level."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,56 +9,47 @@ from forge.claims.number import value_of
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import shape_slug
 from forge.operations import OPERATIONS
-from forge.platforms import PROCESSORS, Processor
+from forge.platforms import PROCESSORS
 
 KERNEL_ID = re.compile(r"\b(?:cpp|cuda|triton|torch|hip|metal)_[a-z0-9]+(?:_[a-z0-9]+)*_v[1-9]\d*\b")
 EVENT = re.compile(
     r"\bevents?\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12}(?:(?:\s*,\s*|\s+and\s+)\d{1,12})*)\b",
-    re.IGNORECASE,
+    re.I,
 )
-_BEYOND_OPERATION = re.compile(
+BEYOND_OPERATION = re.compile(
     r"\bend[- ]to[- ]end\b|\be2e\b|\bmodels?\b|\binference\b|\bserving\b|\bservers?\b|\brequests?\b|\bendpoints?\b"
     r"|\bapplications?\b|\btraining\b|\btokens?\s*(?:/|per\b)|\bllama|\bqwen|\bmistral|\bmixtral|\bdeepseek|\bgemma"
     r"|\bgpt\b|\bllms?\b|\bvllm\b|\bsglang\b|\bttft\b|\btpot\b|\btime[- ]to[- ]first\b|\bsteps?\s+times?\b"
     r"|\blayers?\b|\bproduction\b|\btransformers?\b|\bdeployments?\b|\buser[- ]visible\b",
-    re.IGNORECASE,
+    re.I,
 )
 """Words for what is larger than one call of one operation."""
 ANY_SHAPE = re.compile(
     r"\b(?:all|any|every|most|many|various|typical|common|realistic)\s+(?:\w+\s+)?(?:shapes?|sizes?)\b"
     r"|\bacross\s+(?:the\s+)?(?:\w+\s+)?(?:shapes|sizes)\b|\bregardless of (?:shape|size)\b",
-    re.IGNORECASE,
+    re.I,
 )
 ANY_PROCESSOR = re.compile(
     r"\b(?:all|any|every|most|many|modern|recent|data-?\s?cent(?:er|re)|consumer|hopper|ampere|ada|blackwell|nvidia|amd|"
     r"apple)\s+(?:\w+\s+)?(?:gpus?|cards?|processors?|accelerators?|hardware)\b",
-    re.IGNORECASE,
+    re.I,
 )
 _OTHER_PROCESSOR = re.compile(
     r"\b(?:(?:RTX|GTX|Quadro|Tesla|Radeon|Arc|TITAN)\s?[A-Z]{0,3}\s?\d{1,4}\w{0,3}|GH\d{3}|GB\d{3}|[ABHV]\d{2,3}[A-Z]?|MI\d{2,3}\w?"
     r"|TPU\s?v\d\w?|Gaudi\s?\d)\b"
 )
-_HOST = re.compile(r"\b(?:CPUs?|EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.IGNORECASE)
-_DTYPES: Mapping[str, str] = {
-    "fp32": "fp32",
+_HOST = re.compile(r"\b(?:CPUs?|EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
+_OTHER_DTYPE_NAMES = {
     "float32": "fp32",
-    "fp16": "fp16",
     "float16": "fp16",
-    "bf16": "bf16",
     "bfloat16": "bf16",
     "half precision": "fp16",
     "single precision": "fp32",
-    "tf32": "tf32",
-    "fp64": "fp64",
     "float64": "fp64",
-    "fp8": "fp8",
-    "fp4": "fp4",
     "nvfp4": "fp4",
     "mxfp4": "fp4",
-    "int8": "int8",
-    "int4": "int4",
 }
-_DTYPE = re.compile(rf"\b(?:{'|'.join(_DTYPES)})\b", re.IGNORECASE)
+_DTYPE = re.compile(rf"\b(?:{'|'.join(_OTHER_DTYPE_NAMES)}|fp(?:4|8|16|32|64)|[bt]f(?:16|32)|int[48])\b", re.I)
 _BASELINES: tuple[tuple[str, str], ...] = (
     ("eager", r"\b(?:(?:py)?torch(?:'s)?\s+)?eager\b"),
     ("compile", r"\btorch\.compile\b|\btorch compile\b|\bcompile\b|\binductor\b|\bthe compiler\b"),
@@ -69,12 +60,8 @@ _BASELINES: tuple[tuple[str, str], ...] = (
                  r"|\bprevious(?:ly promoted)?\s+(?:version|kernel)\b"),
     ("pytorch", r"\b(?:py)?torch\b"),
 )  # fmt: skip
-_BASELINE = re.compile("|".join(f"(?P<{kind}>{expression})" for kind, expression in _BASELINES), re.IGNORECASE)
+_BASELINE = re.compile("|".join(f"(?P<{kind}>{expression})" for kind, expression in _BASELINES), re.I)
 _SIZES = re.compile(r"(?<![\w.])\d{1,10}(?:\s?x\s?\d{1,10})+(?![\w.])|[(\[]\s*\d{1,10}(?:\s*,\s*\d{1,10})+\s*[)\]]")
-
-
-_REMEMBERED = 64
-"""Texts whose names are kept: a long passage is asked about once for each of its sentences."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +85,7 @@ class BaselineNamed:
     said: str
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache
 def cited(text: str) -> Cited:
     """Kernels by their ids and events by their numbers."""
     kernels = dict.fromkeys(KERNEL_ID.findall(text))
@@ -106,26 +93,16 @@ def cited(text: str) -> Cited:
     return Cited(tuple(kernels), tuple(events))
 
 
-@lru_cache(_REMEMBERED)
-def beyond_operation(text: str) -> str | None:
-    """The first word for something larger than one call of one operation."""
-    match = _BEYOND_OPERATION.search(text)
-    return match[0] if match else None
-
-
-@lru_cache(_REMEMBERED)
-def without_ids(text: str) -> str:
+def _without_ids(text: str) -> str:
     """The text with kernel ids blanked, since they hold names of everything; places stay the same."""
     return KERNEL_ID.sub(lambda match: " " * len(match[0]), text)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache
 def baselines(text: str) -> tuple[BaselineNamed, ...]:
     """What a candidate is compared with, in order."""
-    return tuple(
-        BaselineNamed(match.lastgroup or "", match.start(), match[0])
-        for match in _BASELINE.finditer(without_ids(text))
-    )
+    found = _BASELINE.finditer(_without_ids(text))
+    return tuple(BaselineNamed(match.lastgroup or "", match.start(), match[0]) for match in found)
 
 
 def baseline_name(kind: BaselineKind) -> str:
@@ -139,66 +116,54 @@ def baseline_name(kind: BaselineKind) -> str:
     return names[kind]
 
 
-@lru_cache(_REMEMBERED)
-def processors(text: str) -> Mapping[str, Processor | None]:
-    """Processors by what they are called there; None for one that isn't in the table."""
-    text = without_ids(text)
-    found: dict[str, Processor | None] = {}
-    for match in _PROCESSOR.finditer(text):
-        found[match[0]] = _BY_NAME[_squeezed(match[0])]
+@lru_cache
+def processors(text: str) -> Mapping[str, str | None]:
+    """The slugs of processors by what they are called there; None for one that isn't in the table."""
+    text = _without_ids(text)
+    found: dict[str, str | None] = {match: _SLUGS[_squeezed(match)] for match in _PROCESSOR.findall(text)}
     left = _PROCESSOR.sub(" ", text)
     found |= dict.fromkeys(_OTHER_PROCESSOR.findall(left))
-    host = _HOST.search(left)
-    if host is not None:
-        found[host[0]] = PROCESSORS["cpu"]
+    if host := _HOST.search(left):
+        found[host[0]] = "cpu"
     return found
+
+
+@lru_cache
+def dtypes(text: str) -> frozenset[str]:
+    """Element types, by the project's names for them."""
+    found = (name.lower() for name in _DTYPE.findall(_without_ids(text)))
+    return frozenset(_OTHER_DTYPE_NAMES.get(name, name) for name in found)
+
+
+@lru_cache
+def operations(text: str) -> frozenset[str]:
+    """Operations of the catalogue, however their words are joined."""
+    return frozenset(_OPERATIONS[_squeezed(found)] for found in _OPERATION.findall(_without_ids(text)))
 
 
 def _squeezed(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _names() -> dict[str, Processor]:
-    every = PROCESSORS.values()
-    named = {_squeezed(name): one for one in every for name in (one.name, one.slug, *one.aliases)}
-    return {name: one for name, one in named.items() if one.slug != "cpu"}
+def _spaced(name: str) -> str:
+    """Letters and digits of a name may be apart; a name of two signs counts in capitals only."""
+    pieces = re.findall(r"[a-z]+|\d+", name)
+    return r"[\s-]?".join(rf"(?i:{piece})" if len(name) > len("t4") else piece.upper() for piece in pieces)
 
 
-def _expression(names: Iterable[str]) -> re.Pattern[str]:
-    """Longest first; letters and digits of a name may be apart; a name of two signs counts in capitals only."""
-    parts = []
-    for name in sorted(names, key=len, reverse=True):
-        pieces = re.findall(r"[a-z]+|\d+", name)
-        spaced = r"[\s-]?".join(rf"(?i:{piece})" if len(name) > len("t4") else piece.upper() for piece in pieces)
-        parts.append(spaced)
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(parts)})(?!\w)")
-
-
-_BY_NAME = _names()
-_PROCESSOR = _expression(_BY_NAME)
-
-
-@lru_cache(_REMEMBERED)
-def dtypes(text: str) -> frozenset[str]:
-    """Element types, by the project's names for them."""
-    return frozenset(_DTYPES[found.lower()] for found in _DTYPE.findall(without_ids(text)))
-
-
-@lru_cache(_REMEMBERED)
-def operations(text: str) -> frozenset[str]:
-    """Operations of the catalogue, however their words are joined."""
-    return frozenset(_OPERATIONS[_squeezed(found)] for found in _OPERATION.findall(without_ids(text)))
-
-
+_SLUGS = {
+    _squeezed(name): one.slug
+    for one in PROCESSORS.values()
+    for name in (one.name, one.slug, *one.aliases)
+    if one.slug != "cpu"
+}
+_PROCESSOR = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(_spaced, sorted(_SLUGS, key=len, reverse=True)))})(?!\w)")
 _OPERATIONS = {_squeezed(name): name for name in OPERATIONS}
 _OPERATION = re.compile(
-    r"(?<![\w])(?:"
-    + "|".join(
-        r"[\s_-]?".join(name.split("_")).replace("topk", r"top[\s-]?k")
-        for name in sorted(OPERATIONS, key=len, reverse=True)
-    )
-    + r")(?![\w])",
-    re.IGNORECASE,
+    rf"(?<!\w)(?:{'|'.join(sorted(OPERATIONS, key=len, reverse=True))})(?!\w)".replace("_", r"[\s_-]?").replace(
+        "topk", r"top[\s-]?k"
+    ),
+    re.I,
 )
 
 
@@ -214,9 +179,9 @@ class ShapeNamed:
 
 def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
     """Whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
-    text = without_ids(text)
-    if ANY_SHAPE.search(text):
-        return ShapeNamed((), ANY_SHAPE.findall(text)[0])
+    text = _without_ids(text)
+    if any_shape := ANY_SHAPE.search(text):
+        return ShapeNamed((), any_shape[0])
     if re.search(rf"\b{re.escape(shape_slug(wanted))}\b", text):
         return ShapeNamed((), None)
     given = {axis: _sizes_of(axis, text) for axis in wanted}
@@ -225,7 +190,7 @@ def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
         return ShapeNamed(tuple(axis for axis, found in given.items() if not found), wrong)
     order = OPERATIONS[op].axes if op in OPERATIONS else tuple(wanted)
     sizes = tuple(wanted[axis] for axis in order if axis in wanted)
-    listed = {match[0]: tuple(map(int, re.findall(r"\d+", match[0]))) for match in _SIZES.finditer(text)}
+    listed = {found: tuple(map(int, re.findall(r"\d+", found))) for found in _SIZES.findall(text)}
     if sizes in listed.values():
         return ShapeNamed((), None)
     return ShapeNamed(tuple(wanted), next(iter(listed), None))
@@ -233,14 +198,8 @@ def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
 
 def _sizes_of(axis: str, text: str) -> list[int]:
     """The sizes that a text gives an axis: `hidden size 4096`, `hidden_size=4096`, else `16 heads`."""
-    words = axis.replace("_", r"[\s_-]?")
-    if not words.endswith("s"):
-        words += "s?"
-    after = (
-        rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*[=:]?\s*(\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,12}})(?![\w%]|\.\d)"
-    )
-    found = re.findall(after, text, re.IGNORECASE)
-    found = found or re.findall(
-        rf"(?<![\w.,])(\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,12}})[\s-]{words}\b", text, re.IGNORECASE
-    )
+    words = axis.replace("_", r"[\s_-]?") + ("" if axis.endswith("s") else "s?")
+    size = r"(\d{1,3}(?:,\d{3}){1,3}|\d{1,12})"
+    found = re.findall(rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*[=:]?\s*{size}(?![\w%]|\.\d)", text, re.I)
+    found = found or re.findall(rf"(?<![\w.,]){size}[\s-]{words}\b", text, re.I)
     return [int(value_of(one)) for one in found]

@@ -1,5 +1,7 @@
 """How people speak of speed, and how they hide it."""
 
+import time
+
 import pytest
 
 from forge.claims.number import plain, value_of
@@ -7,8 +9,10 @@ from forge.claims.prose import passages
 from forge.claims.spoken import figures, sentences
 
 
-def found(text: str) -> list[tuple[str, float]]:
-    return [(one.kind, round(one.value, 3)) for one in figures(plain(text))]
+def found(text: str) -> list[tuple[str, float | None]]:
+    return [
+        (one.kind, round(one.value, 3) if one.kind in ("ratio", "rate") else None) for one in figures(plain(text))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -24,15 +28,8 @@ def found(text: str) -> list[tuple[str, float]]:
         ("it is \U0001d7cf.\U0001d7d3x faster", 1.5),
         ("it is \uff11.\uff15x faster", 1.5),
         ("it is 1,500x faster", 1500.0),
-        ("a speedup of 1.5", 1.5),
-        ("a 1.5-fold speedup", 1.5),
-        ("faster by a factor of 1.5", 1.5),
         ("1.2 to 1.5x faster", 1.5),
         ("1.2\u20131.5\u00d7 faster", 1.5),
-        ("three times faster", 3.0),
-        ("a tenfold speedup", 10.0),
-        ("a hundred times faster", 100.0),
-        ("95 % interval 1.2 to 1.5x faster", 1.5),
         ("1.5 (1.4 to 1.6) over eager", 1.5),
     ],
 )
@@ -61,19 +58,27 @@ def test_a_ratio_is_found_however_it_is_said(text: str, value: float) -> None:
         "reduces latency by 50 %",
         "a latency reduction of 50 %",
         "it runs in 50 % of the time",
+        "a speedup of 1.5",
+        "a 1.5-fold speedup",
+        "faster by a factor of 1.5",
+        "faster by 1.5 times",
+        "1.5 times faster",
+        "three times faster",
+        "a tenfold speedup",
+        "a hundred times faster",
+        "two and a half times faster",
+        "1.5x slower",
+        "1.5x as slow",
+        "95 % interval 1.2 to 1.5x faster",
+        "the call went from 3.0 us to 2.0 us",
+        "it takes 2.0 us instead of 3.0 us",
+        "forty tokens per second",
     ],
 )
 def test_what_is_no_ratio_in_figures_is_taken_for_a_claim_that_cannot_be_read(text: str) -> None:
     kinds = {one.kind for one in figures(plain(text))}
     assert kinds
-    assert kinds <= {"unreadable", "compared"}
-
-
-def test_a_drop_from_one_time_to_another_is_a_ratio() -> None:
-    (one,) = figures("the call went from 3.0 us to 2.0 us")
-    assert one.value < 1.5 < one.reach
-    (other,) = figures("it takes 2.0 us instead of 3.0 us")
-    assert other.value < 1.5 < other.reach
+    assert kinds <= {"unreadable", "boast"}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,7 @@ def test_a_drop_from_one_time_to_another_is_a_ratio() -> None:
     ],
 )
 def test_a_comparison_without_a_number_is_found(text: str) -> None:
-    assert [kind for kind, _ in found(text)] in (["compared"], ["absolute"])
+    assert [kind for kind, _ in found(text)] == ["boast"]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +184,20 @@ def test_what_a_reader_does_not_see_as_prose_is_left_alone(page: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1.5", 1.5), ("1,5", 1.5), ("1,500", 1500.0), ("12,035.5", 12035.5), ("two and a half", 2.5), (".5", 0.5)],
+    [("1.5", 1.5), ("1,5", 1.5), ("1,500", 1500.0), ("12,035.5", 12035.5), (".5", 0.5)],
 )
 def test_a_number_is_worth_what_it_says(text: str, value: float) -> None:
     assert value_of(text) == value
+
+
+def test_a_long_run_of_combining_marks_is_read_in_linear_time() -> None:
+    started = time.perf_counter()
+    assert plain("a" + "\u0301\u0316" * 80_000) == "a"
+    assert time.perf_counter() - started < 5
+
+
+def test_a_long_paragraph_of_short_sentences_is_read_once() -> None:
+    page = "2\u00d7 faster. " * 1500
+    started = time.perf_counter()
+    assert sum(len(sentence.figures) for one in passages(page) for sentence in sentences(one)) == 1500
+    assert time.perf_counter() - started < 10

@@ -20,9 +20,9 @@ ENVIRONMENT_SEQ = 7
         ("It handles 40 % more requests per second.", "beyond_operation"),
         ("The kernel saves 57 % of the time.", "unreadable"),
         ("It takes 41.9 us with the compiler, 12.0 us with ours.", "unreadable"),
-        ("Speedup: 9.", "no_evidence"),
+        ("Speedup: 9.", "unreadable"),
         ("This is the fastest softmax for Hopper that anyone has published.", "no_measure"),
-        ("It is done three times quicker.", "no_evidence"),
+        ("It is done three times quicker.", "unreadable"),
         ("Faster, says our report: 4 seconds shorter.", "unreadable"),
     ],
 )
