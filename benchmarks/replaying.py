@@ -144,7 +144,9 @@ def own_calls(job: Job) -> Iterator[LoadedKernel | Failed]:
     cache.chmod(0o777)
     stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, KEPT_AT, writable=True),)), job.isolation)
     try:
-        with loaded(job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point)) as kernel:
+        with loaded(
+            job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point), label="bench"
+        ) as kernel:
             yield kernel
     finally:
         stage.remove()

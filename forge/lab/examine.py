@@ -43,8 +43,6 @@ class Examination:
     """What a person should look at in the sources."""
 
 
-FIRST_GATES = 5
-"""Most candidates that are refused fail at one of these: what takes long and needs no gate is begun after them."""
 Step = Callable[[Job, "_Record", Progress], Failed | None]
 """One part of an examination: it notes what it finds, and returns what ends it."""
 
@@ -138,27 +136,32 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
     files = artifact.staged_files(job, record.artifact)
     with (
         staged(job, files, {}) as stage,
-        loaded(job, stage, job.limits(job.policy.verify_limit_s), fills_memory=True) as kernel,
+        loaded(job, stage, job.limits(job.policy.verify_limit_s), label="load", fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
             if job.device == "cuda" and job.operation.own is None:
                 trusted.require_device(job)
             return record.take("load", kernel)
-        for number, gate in enumerate(gates_of(job)):
-            if number == FIRST_GATES:
+        gates = gates_of(job)
+        first_late = next(gate for gate in gates if not gate.runs_early)
+        for gate in gates:
+            if gate is first_late:
                 half_way()
             progress(gate.name)
+            kernel.begin(gate.name)
             finding = gate.examine(kernel)
-            record.seeds = tuple(kernel.seeds)
+            record.seeds = (job.seed, *kernel.seeds)
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if job.operation.own is not None:
                     return failed  # smaller questions may be none that the reference answers
                 if job.device == "cuda" and gate is GATES[0]:
                     trusted.require_device(job)
+                if not gate.one_call_shows_it:
+                    return failed
                 progress("shrink")
                 kernel.unfilled_share = 0.0  # so that reading what was never written shows at each smaller shape
-                return shrink(kernel, gate.name, failed)
+                return shrink(kernel, failed)
     return None
 
 

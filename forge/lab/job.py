@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from forge.domain.candidate import Metadata
@@ -11,6 +11,7 @@ from forge.domain.evidence import Isolation
 from forge.domain.operation import Operation
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.domain.tensors import DType
+from forge.lab.inputs.seeded import new_seed
 from forge.languages import Language
 from forge.operations import baselines_of
 from forge.sandbox.limits import Limits
@@ -65,6 +66,9 @@ class Job:
     forbidding: bool = True
     """Whether what the language forbids ends it at `sources`. Without it the walls and gates alone are asked, which
     says what they stop by themselves; what is judged for the ledger is always judged with it."""
+
+    seed: int = field(default_factory=new_seed)
+    """What every question of a verification follows from; on record once a verdict stands."""
 
     @property
     def baselines(self) -> tuple[MeasuredBaseline, ...]:

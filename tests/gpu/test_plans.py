@@ -107,7 +107,7 @@ def staged_for(job: Job) -> dict[str, bytes]:
 def listed(job: Job) -> Captured | NoPlan | Failed:
     """What one call comes to, once one has been right."""
     limits = job.limits(120.0)
-    with staged(job, staged_for(job), {}) as stage, loaded(job, stage, limits) as loaded_kernel:
+    with staged(job, staged_for(job), {}) as stage, loaded(job, stage, limits, label="test") as loaded_kernel:
         assert isinstance(loaded_kernel, LoadedKernel), loaded_kernel
         checked = loaded_kernel.check([loaded_kernel.case(job.shape)])
         assert not isinstance(checked, Failed), checked

@@ -42,7 +42,10 @@ def job(later: str = "pass") -> Job:
 @contextmanager
 def probed(later: str = "pass") -> Iterator[LoadedKernel]:
     asked = job(later)
-    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as kernel:
+    with (
+        staged(asked, dict(asked.files), {}) as stage,
+        loaded(asked, stage, asked.limits(60), label="test") as kernel,
+    ):
         assert isinstance(kernel, LoadedKernel)
         yield kernel
 
@@ -182,7 +185,10 @@ FINISHES_LATER = """if timed:
 @contextmanager
 def cheating(cheat: str) -> Iterator[LoadedKernel]:
     asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
-    with staged(asked, dict(asked.files), {}) as stage, loaded(asked, stage, asked.limits(60)) as kernel:
+    with (
+        staged(asked, dict(asked.files), {}) as stage,
+        loaded(asked, stage, asked.limits(60), label="test") as kernel,
+    ):
         assert isinstance(kernel, LoadedKernel)
         yield kernel
 

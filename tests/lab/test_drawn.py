@@ -167,7 +167,10 @@ def found_of(kernel: str) -> str | Failed:
     job = dataclasses.replace(
         made, operation=SAMPLING, entry_point="sampling", metadata=Metadata.model_validate(described)
     )
-    with staged(job, staged_files(job, ()), {}) as stage, loaded(job, stage, job.limits(60.0)) as loaded_kernel:
+    with (
+        staged(job, staged_files(job, ()), {}) as stage,
+        loaded(job, stage, job.limits(60.0), label="test") as loaded_kernel,
+    ):
         assert isinstance(loaded_kernel, LoadedKernel)
         return examine_distribution(loaded_kernel)
 

@@ -49,7 +49,10 @@ def job(kernel: str) -> Job:
 @contextmanager
 def asked(kernel: str) -> Iterator[LoadedKernel]:
     one = job(kernel)
-    with staged(one, staged_files(one, ()), {}) as stage, loaded(one, stage, one.limits(60.0)) as loaded_kernel:
+    with (
+        staged(one, staged_files(one, ()), {}) as stage,
+        loaded(one, stage, one.limits(60.0), label="test") as loaded_kernel,
+    ):
         assert isinstance(loaded_kernel, LoadedKernel)
         yield loaded_kernel
 

@@ -69,9 +69,13 @@ def loaded(
     function: GuestFunction | None = None,
     *,
     threads: int | None = None,
+    label: str,
     fills_memory: bool = False,
 ) -> Iterator[LoadedKernel | Failed]:
-    """A guest that has loaded the candidate (or another function of its stage), or why it hasn't."""
+    """A guest that has loaded the candidate (or another function of its stage), or why it hasn't.
+
+    Its questions follow from the job's seed and the label.
+    """
     arena = Arena(arena_bytes(job))
     try:
         with Session(stage, arena, limits=limits, threads=threads or job.threads) as session:
@@ -79,7 +83,9 @@ def loaded(
             if isinstance(answer, Refused):
                 yield _not_loaded(job, answer)
             else:
-                yield _probe(job, session, arena, fills_memory=fills_memory)
+                kernel = _kernel(job, session, arena, fills_memory=fills_memory)
+                kernel.begin(label)
+                yield kernel
     finally:
         arena.close()
 
@@ -92,7 +98,7 @@ def _not_loaded(job: Job, refused: Refused) -> Failed:
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
-def _probe(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> LoadedKernel:
+def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> LoadedKernel:
     return LoadedKernel(
         session,
         arena,
@@ -106,4 +112,5 @@ def _probe(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> L
         claimed=job.metadata.layouts,
         interpreted=job.interpreted,
         fills_memory=fills_memory,
+        seed=job.seed,
     )

@@ -6,8 +6,6 @@ is what stood there when the clock stopped, since the guest stands still from th
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +18,7 @@ from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import forbidden, no_answer, other_strides, replayed, wrong_output
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
+from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
 from forge.lab.judge import Judged, judge_kind, plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, moved_on
@@ -57,6 +56,7 @@ class LoadedKernel:
         claimed: tuple[ClaimableLayout, ...] = (),
         interpreted: bool = False,
         fills_memory: bool = False,
+        seed: int | None = None,
     ) -> None:
         self.operation = operation
         self.shape = shape
@@ -70,14 +70,21 @@ class LoadedKernel:
         self._fills_memory = fills_memory
         self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
-        self.seeds = [_seed()]
-        self.rng = random.Random(self.seeds[0])  # noqa: S311 (seeded by the system's; the guest sees few of its bits)
-        """Draws shapes and orders; its seed is the first that is recorded, once a verdict stands."""
+        self.seeds: list[int] = []
+        """Seeds of all cases so far."""
+        self._seed = new_seed() if seed is None else seed
+        self.begin("")
         self._session = session
         self._arena = arena
         self._answered = Answered()
         self._sets: tuple[SlotSet, ...] = ()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
+
+    def begin(self, label: str) -> None:
+        """Begin a part of the examination, whose questions follow from the seed and its label alone."""
+        self.rng = Seeded(self._seed, f"{label}: shapes")
+        self._contents = Seeded(self._seed, f"{label}: contents")
+        self._fillings = Seeded(self._seed, f"{label}: fillings")
 
     def case(
         self,
@@ -86,15 +93,22 @@ class LoadedKernel:
         *,
         scalars: tuple[float, ...] | None = None,
     ) -> Case:
-        """Draw a new case from the host's randomness."""
-        seed = _seed()
-        self.seeds.append(seed)
-        inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
-        return Case(shape, kind, seed, inputs, scalars or tuple(self.operation.scalars.values()))
+        """Draw a new case."""
+        return self._drawn(shape, kind, self._next_seed(), scalars or tuple(self.operation.scalars.values()))
 
     def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
         """Draw a case of each kind, on a few threads: what is large takes long."""
-        return each(lambda kind: self.case(shape, kind), kinds, few=1)
+        scalars = tuple(self.operation.scalars.values())
+        seeded = [(kind, self._next_seed()) for kind in kinds]
+        return each(lambda one: self._drawn(shape, *one, scalars), seeded, few=1)
+
+    def _next_seed(self) -> int:
+        self.seeds.append(self._contents.getrandbits(SEED_BITS))
+        return self.seeds[-1]
+
+    def _drawn(self, shape: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
+        inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
+        return Case(shape, kind, seed, inputs, scalars)
 
     @property
     def remaining_s(self) -> float:
@@ -193,7 +207,7 @@ class LoadedKernel:
         Timed calls find memory as it is. So do some of a verification, at random: a candidate can't tell by it
         whether its calls are timed.
         """
-        if not self._fills_memory or (self.calls and random.SystemRandom().random() < self.unfilled_share):
+        if not self._fills_memory or (self.calls and self._fillings.random() < self.unfilled_share):
             return 0
         return FILLING
 
@@ -367,7 +381,3 @@ class LoadedKernel:
             )
             for spec, got, expected, baseline in given
         ]
-
-
-def _seed() -> int:
-    return int.from_bytes(os.urandom(6), "big")

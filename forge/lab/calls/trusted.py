@@ -49,7 +49,7 @@ def require_device(job: Job) -> None:
     stage = Stage(program, job.isolation)
     function = GuestFunction("reference.py", operation.reference.__name__)
     try:
-        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as kernel:
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function, label="trusted") as kernel:
             answer = kernel if isinstance(kernel, Failed) else kernel.call([kernel.case(kernel.shape)])
     finally:
         stage.remove()

@@ -34,8 +34,6 @@ RESERVE_S = 1.0
 REPLY_S = 2.0
 """A smaller question that takes longer to answer isn't a better one."""
 EXAMPLES = 300
-SINGLE_CALL_GATES = frozenset({"signature", "numerics", "sizes", "scales", "specials", "exact"})
-"""Gates whose failing call is wrong by itself; elsewhere a sequence of calls is, or where its operands lay."""
 SHRINKABLE: frozenset[ReasonCode] = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE"})
 Style = Literal["zeros", "ones", "one nonzero", "small integers", "drawn"]
 """How the values of a smaller case are made, from the simplest on; `drawn` is as in the first counterexample."""
@@ -59,10 +57,10 @@ class _Smaller:
         return _elements(self.observed.case.shape), STYLES.index(self.style)
 
 
-def shrink(kernel: LoadedKernel, gate_name: str, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
+def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
     """The same failure with the smallest counterexample found within the budget."""
     case, first = failed.case, failed.counterexample
-    if case is None or first is None or gate_name not in SINGLE_CALL_GATES or failed.reason.code not in SHRINKABLE:
+    if case is None or first is None or failed.reason.code not in SHRINKABLE:
         return failed
     available_s = min(budget_s, kernel.remaining_s - RESERVE_S)
     if available_s <= 0:
@@ -79,7 +77,7 @@ class _Search:
     """One search for smaller failing questions; remembers the best one, whatever ends the search."""
 
     def __init__(self, kernel: LoadedKernel, case: Case, *, stop_s: float) -> None:
-        self._probe = kernel
+        self._kernel = kernel
         self._case = case
         self._stop_s = stop_s
         self._best: _Smaller | None = None
@@ -91,7 +89,7 @@ class _Search:
         from hypothesis.configuration import set_hypothesis_home_dir
         from hypothesis.errors import HypothesisException
 
-        self._probe.hurry(REPLY_S)
+        self._kernel.hurry(REPLY_S)
         quiet = settings(
             max_examples=EXAMPLES,
             deadline=None,
@@ -119,11 +117,11 @@ class _Search:
         return found is not None
 
     def _ask(self, shape: Mapping[str, int], style: Style) -> _Smaller | None:
-        observed = self._probe.call([_made(self._probe, self._case, shape, style)])
+        observed = self._kernel.call([_made(self._kernel, self._case, shape, style)])
         if isinstance(observed, Failed):
             self._gone = observed.counterexample is None
             return None
-        wrong = self._probe.judge(observed[0])[1]
+        wrong = self._kernel.judge(observed[0])[1]
         return _Smaller(observed[0], wrong, style) if wrong is not None else None
 
     def _confirmed(self) -> _Smaller | None:

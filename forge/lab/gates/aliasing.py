@@ -74,4 +74,4 @@ def _explained(kernel: LoadedKernel, wrong: Failed, kept: Observed, later: Seque
     return dataclasses.replace(wrong, reason=Reason(code="STATE_CARRIED", message=message))
 
 
-ALIASING = Gate(name="aliasing", examine=examine)
+ALIASING = Gate(name="aliasing", examine=examine, runs_early=True)

@@ -13,3 +13,8 @@ class Gate:
 
     name: str
     examine: Callable[[LoadedKernel], Finding]
+    one_call_shows_it: bool = False
+    """Whether a failing call is wrong by itself, so that a smaller one can be looked for. Otherwise calls before
+    it may have made it wrong, or the places of its operands."""
+    runs_early: bool = False
+    """Whether it is asked before other guests are started beside the gates. Most refusals come from such gates."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 from typing import assert_never
 
 from forge.domain.tensors import LayoutName
@@ -18,6 +17,7 @@ from forge.lab.calls.placement import Placement, has_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd, of_class
+from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import rows_within
 from forge.lab.observed import Case
 
@@ -56,7 +56,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _of_all(layout: LayoutName, rng: random.Random) -> tuple[Placement, ...]:
+def _of_all(layout: LayoutName, rng: Seeded) -> tuple[Placement, ...]:
     match layout:
         case "offset":
             return tuple(Placement(layout=layout, elements_in=count) for count in ELEMENTS_IN)
@@ -79,7 +79,7 @@ def _of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
     return [Placement(layout=layout, elements_in=_odd_gap(rng), gaps=gaps, only=name) for name in chosen]
 
 
-def _odd_gap(rng: random.Random) -> int:
+def _odd_gap(rng: Seeded) -> int:
     return 2 * rng.randint(0, MOST_GAP // 2) + 1
 
 

@@ -86,4 +86,4 @@ def _compared(calls: int, grown: list[int]) -> Finding:
     return Failed(reason=Reason(code="RESOURCE_ABUSE", message=message), observed=said, threshold=THRESHOLD)
 
 
-LEAKS = Gate(name="leaks", examine=examine)
+LEAKS = Gate(name="leaks", examine=examine, runs_early=True)

@@ -103,4 +103,4 @@ def _beyond(name: str, found: Aggregate) -> Failed:
     )
 
 
-NUMERICS = Gate(name="numerics", examine=examine)
+NUMERICS = Gate(name="numerics", examine=examine, one_call_shows_it=True, runs_early=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
+from forge.lab.inputs.seeded import Seeded
 from forge.lab.observed import Case
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _places(kernel: LoadedKernel) -> list[int]:
     return [*every, *rng.choices(_with_rows(kernel), k=max(MORE_PLACES, PLACES - len(every)))]
 
 
-def place(case: Case, position: int, rng: random.Random) -> Case:
+def place(case: Case, position: int, rng: Seeded) -> Case:
     """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
     changed = case.inputs[position].clone()
     if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
@@ -137,7 +137,7 @@ def _columns(kernel: LoadedKernel, case: Case) -> Case:
     return case
 
 
-def two_places(width: int, rng: random.Random) -> tuple[int, int]:
+def two_places(width: int, rng: Seeded) -> tuple[int, int]:
     """Two of at least two places in a row, by lot; where there are enough others, the ends stay as they were."""
     first, count = (1, width - 2) if width >= 4 else (0, width)
     apart = 2 ** rng.randrange((count - 1).bit_length() or 1)
@@ -165,4 +165,4 @@ def _scalar(case: Case) -> Case:
     return dataclasses.replace(case, scalars=tuple(0.125 + 1000 * value for value in case.scalars))
 
 
-REPLAY = Gate(name="replay", examine=examine)
+REPLAY = Gate(name="replay", examine=examine, runs_early=True)

@@ -55,4 +55,4 @@ def _without_scalars(kernel: LoadedKernel) -> list[Case]:
     return [kernel.case(kernel.shape, "small", scalars=zeros)] if zeros else []
 
 
-SCALES = Gate(name="scales", examine=examine)
+SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True)

@@ -4,12 +4,11 @@ What is kept between calls is kept for the last shape, or for the largest so far
 shape comes at least twice, with another one in between.
 """
 
-import random
-
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
+from forge.lab.inputs.seeded import Seeded
 
 VISITS = 3
 WIDTHS = (512, 1280)
@@ -37,7 +36,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _shuffled(count: int, rng: random.Random) -> list[int]:
+def _shuffled(count: int, rng: Seeded) -> list[int]:
     order = [position for position in range(count) for _ in range(VISITS)]
     rng.shuffle(order)
     return order

@@ -17,4 +17,4 @@ def examine(kernel: LoadedKernel) -> Finding:
     return Passed(observed=described, threshold=kernel.operation.signature)
 
 
-SIGNATURE = Gate(name="signature", examine=examine)
+SIGNATURE = Gate(name="signature", examine=examine, one_call_shows_it=True, runs_early=True)

@@ -61,4 +61,4 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return tuple(narrowed(operation, shape) for shape in shapes)
 
 
-SPECIALS = Gate(name="specials", examine=examine)
+SPECIALS = Gate(name="specials", examine=examine, one_call_shows_it=True)

@@ -1,13 +1,13 @@
 """Is it right with more threads than processors? Room that was counted here for each may be too little there."""
 
 import dataclasses
-import random
 from collections.abc import Mapping
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.load import loaded, staged
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.inputs.random_sizes import odd
+from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import narrowed
 from forge.lab.job import Job
 
@@ -32,21 +32,22 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
     A thread that couldn't be started says nothing of a candidate: the machine's guests share a number of them. Raise
     EnvironmentUnfit where that is so each time.
     """
-    for _ in range(ATTEMPTS):
-        finding = _ask(job, files)
+    for attempt in range(ATTEMPTS):
+        finding = _ask(job, files, f"threads {attempt}")
         if not (isinstance(finding, Failed) and NO_THREAD in finding.log):
             return finding
     raise EnvironmentUnfit("no more threads can be started for guests here", hint="end other work, then verify again")
 
 
-def _ask(job: Job, files: Mapping[str, bytes]) -> Finding:
-    rng = random.SystemRandom()
+def _ask(job: Job, files: Mapping[str, bytes], label: str) -> Finding:
+    rng = Seeded(job.seed, label)
     count = job.threads + rng.choice(MORE)
     rows, reduced = job.operation.row_axis, job.operation.reduced_axis
     many = narrowed(job.operation, {**job.shape, rows: ROWS_EACH * count, reduced: odd(rng, *WIDTHS)})
+    limits = job.limits(job.policy.verify_limit_s)
     with (
         staged(job, files, {}) as stage,  # as in front of the gates: that zygote waits already
-        loaded(job, stage, job.limits(job.policy.verify_limit_s), threads=count, fills_memory=True) as kernel,
+        loaded(job, stage, limits, label=label, threads=count, fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)

@@ -34,7 +34,7 @@ THRESHOLD = "right without the candidate's host code, and the same as its calls"
 def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
     """Capture, launch, compare; the files to keep are the plan and its device code, where there is one."""
     limits = job.limits(job.policy.verify_limit_s)
-    with staged(job, files, {}) as stage, loaded(job, stage, limits) as kernel:
+    with staged(job, files, {}) as stage, loaded(job, stage, limits, label="plan") as kernel:
         if isinstance(kernel, Failed):
             return kernel, ()
         first = kernel.check([kernel.case(job.shape)])
@@ -77,7 +77,7 @@ def _listed_baseline(job: Job, kind: MeasuredBaseline) -> Captured | NoPlan | Fa
     stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
     function = baseline_function(job, kind)
     try:
-        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function) as kernel:
+        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function, label="plan") as kernel:
             if isinstance(kernel, Failed):
                 return kernel
             called = kernel.call([kernel.case(kernel.shape)])

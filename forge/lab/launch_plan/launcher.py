@@ -77,7 +77,7 @@ def launched(job: Job, captured: Captured, limits: Limits) -> Iterator[LoadedKer
     """A launcher that has loaded the plan, asked like any candidate; or why it couldn't."""
     stage = Stage(trusted_program(job, launcher_files(job, captured)), job.isolation)
     try:
-        with loaded(job, stage, limits, LAUNCH) as kernel:
+        with loaded(job, stage, limits, LAUNCH, label="launcher") as kernel:
             yield kernel
     finally:
         stage.remove()

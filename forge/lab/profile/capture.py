@@ -55,7 +55,7 @@ def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
     limits = dataclasses.replace(job.limits(job.policy.verify_limit_s, shadow=True), log_bytes=LOG_BYTES)
     stage = Stage(program, job.isolation)
     try:
-        with loaded(job, stage, limits, LAUNCH) as kernel:
+        with loaded(job, stage, limits, LAUNCH, label="profile") as kernel:
             if isinstance(kernel, Failed):
                 ncu.parse(kernel.log)  # says why, where the tool itself couldn't
                 raise EnvironmentUnfit(f"the plan can't be launched under ncu: {kernel.reason.message}")

@@ -30,7 +30,7 @@ def count_operators(job: Job, artifact: tuple[ArtifactFile, ...]) -> tuple[Opera
     if plan is not None:
         with launched(job, plan, limits) as kernel:
             return _counted(job, kernel)
-    with staged(job, staged_files(job, artifact), {}) as stage, loaded(job, stage, limits) as kernel:
+    with staged(job, staged_files(job, artifact), {}) as stage, loaded(job, stage, limits, label="profile") as kernel:
         return _counted(job, kernel)
 
 

@@ -7,7 +7,6 @@ NaN, exact sums and relations between answers aren't asked: nobody declared what
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from forge.lab.gates.leaks import LEAKS
 from forge.lab.gates.replay import two_places, with_low_bits
 from forge.lab.gates.signature import SIGNATURE
 from forge.lab.gates.state import as_served
+from forge.lab.inputs.seeded import Seeded
 from forge.lab.observed import Case
 
 if TYPE_CHECKING:
@@ -189,12 +189,12 @@ def _continuous(kernel: LoadedKernel, place: int) -> bool:
     return place not in contract.still
 
 
-def _one_turned(case: Case, places: Sequence[int], rng: random.Random) -> Case:
+def _one_turned(case: Case, places: Sequence[int], rng: Seeded) -> Case:
     place = rng.choice(places)
     return _with(case, {place: _turned(case.inputs[place], rng)})
 
 
-def _turned(tensor: torch.Tensor, rng: random.Random) -> torch.Tensor:
+def _turned(tensor: torch.Tensor, rng: Seeded) -> torch.Tensor:
     """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
     flat = tensor.clone().reshape(-1)
     if flat.numel() >= 4:

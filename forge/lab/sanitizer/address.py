@@ -71,7 +71,7 @@ def examine(job: Job) -> Finding:
         )
     files = artifact.staged_files(job, built.files)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
-    with staged(job, files, environment()) as stage, loaded(job, stage, limits) as kernel:
+    with staged(job, files, environment()) as stage, loaded(job, stage, limits, label="sanitizer") as kernel:
         return _explained(kernel) if isinstance(kernel, Failed) else _ask(kernel)
 
 

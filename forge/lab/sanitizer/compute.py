@@ -97,7 +97,10 @@ def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bo
 def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
     wrapper = (program(), "--tool", tool, *_BETWEEN.get(tool, ()), *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
-    with staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage, loaded(job, stage, limits) as kernel:
+    with (
+        staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage,
+        loaded(job, stage, limits, label="sanitizer") as kernel,
+    ):
         if isinstance(kernel, Failed):
             return kernel
         for shape in watched_shapes(kernel):

@@ -138,7 +138,7 @@ def _measure(
 def _drawn(guests: DeviceGuests) -> list[Case]:
     """The operands of every set. A round moves their contents on, so that none is timed on what another was."""
     kernel = guests.sides[CANDIDATE].kernel
-    return each(lambda _: kernel.case(kernel.shape), range(sets_in_turn(guests.set_bytes)), few=1)
+    return kernel.cases(kernel.shape, ["normal"] * sets_in_turn(guests.set_bytes))
 
 
 def clocks_agree(
@@ -268,8 +268,7 @@ class _Pair:
         """Windows like those that were timed, in which half of the sets have values that gates ask."""
         kernel = self._guests.sides[CANDIDATE].kernel
         kinds = hard_kinds(kernel)
-        drawn = [self._rng.choice(kinds) for _ in range(HARD_DRAWN)]
-        hard = each(lambda kind: kernel.case(kernel.shape, kind), drawn, few=1)
+        hard = kernel.cases(kernel.shape, [self._rng.choice(kinds) for _ in range(HARD_DRAWN)])
         self._cases = [self._rng.choice(hard) if self._rng.random() < 0.5 else case for case in self._cases]
         for side in self._judged_sides:
             if self._guests.sides[side].kernel.fill(self._cases) is not None:

@@ -109,7 +109,7 @@ def test_a_mean_that_is_a_rounding_off_is_right_where_values_are_near_each_other
     with (
         asked_of(CENTERED, off) as job,
         staged(job, staged_files(job, ()), {}) as stage,
-        loaded(job, stage, job.limits(60.0)) as loaded_kernel,
+        loaded(job, stage, job.limits(60.0), label="test") as loaded_kernel,
     ):
         assert isinstance(loaded_kernel, LoadedKernel)
         observed = loaded_kernel.call([Case(dict(job.shape), "normal", 0, (x,), ())])
