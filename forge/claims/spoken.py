@@ -101,8 +101,11 @@ _FORMS = (
         r"|latency)\b|\bfastest\b[^.;!?|]{0,60}\b(?:published|known|ever|anyone|anywhere|exists?|to date|so far)\b"
         r"|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
         r"|\b(?:blazing(?:ly)?|lightning|blistering(?:ly)?|insanely)[- ]fast\b|\b(?:much|far|significantly"
-        r"|considerably|dramatically|substantially|vastly|way|several|many|multiple)\s+(?:times\s+)?(?:faster|quicker)\b"
-        rf"|\b(?P<compared>(?:faster|quicker|slower)\s+than|(?:outperform|outpac|outrun|surpass|beat)(?:s|es|ed|ing)?"
+        r"|considerably|dramatically|substantially|vastly|way|several|many|multiple)\s+(?:times\s+)?(?:faster|quicker)\b",
+    ),
+    _form(
+        "boast",
+        rf"\b(?P<compared>(?:faster|quicker|slower)\s+than|(?:outperform|outpac|outrun|surpass|beat)(?:s|es|ed|ing)?"
         rf"|as\s+fast\s+as|on\s+(?:a\s+)?par\s+with|at\s+parity\s+with){_THAN}(?:{_LIBRARY}|(?P<denied>baselines?\b))",
     ),
     _form("unreadable", rf"{NUMBER}\s?x?\s*{_SEP}\s*(?P<n>{PLAIN_NUMBER})\s?x(?!\w)(?!\s*\d){_NO_QUANTITY}"),

@@ -105,6 +105,8 @@ def test_no_word_behind_a_false_number_makes_it_true(text: str) -> None:
         (f"{KERNEL} has zero overhead.", "no_measure"),
         (f"{KERNEL} is faster than torch.compile.", "no_measure"),
         (f"{KERNEL} is 1.291x as fast as torch.compile {TRUE_INTERVAL} with zero overhead.", "no_measure"),
+        (f"{KERNEL} is 1.291x, zero overhead, as fast as torch.compile {TRUE_INTERVAL}.", "no_measure"),
+        (f"{KERNEL} is 1.291x as fast as blazingly-fast torch.compile {TRUE_INTERVAL}.", "no_measure"),
         (f"{KERNEL} is 1.291x slower than torch.compile {TRUE_INTERVAL}.", "unreadable"),
         (f"{KERNEL} is 1.291 times as fast as torch.compile {TRUE_INTERVAL}.", "unreadable"),
         (f"{KERNEL} is at least 1.1x as fast as torch.compile {TRUE_INTERVAL}.", "not_measured"),
