@@ -15,8 +15,9 @@ revoked ones and those without valid evidence never. Nothing is imported before 
 promoted code before a caller asks `Registry.load` for it.
 """
 
-from forge.lookup.answer import Evidence, Kernel, Result
+from forge.lookup.answer import Evidence, Kernel
 from forge.lookup.policy import FITS, STRICT, Policy
 from forge.lookup.registry import Health, Registry
+from forge.lookup.result import Result
 
 __all__ = ["FITS", "STRICT", "Evidence", "Health", "Kernel", "Policy", "Registry", "Result"]

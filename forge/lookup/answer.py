@@ -5,12 +5,6 @@ from forge.lookup.frozen import Frozen
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Literal
-
-    from forge.lookup.generation import Generation
-    from forge.lookup.question import Question
-
-    Match = Literal["exact", "covered", "nearest", "family", "none"]
 
 KERNEL_FILE = "kernel.py"
 
@@ -76,7 +70,7 @@ class Evidence(Frozen):
     high: float
     """The speedup's two-sided 95 % interval."""
     method: str
-    """`launch_plan`: events on the GPU around replays. `host_slope`: the host's clock; on a processor weaker evidence."""
+    """`launch_plan`: events on the GPU around replays. `host_slope`: the host's clock, weaker evidence."""
     measured_at: str
     """When the benchmark was recorded, in UTC."""
     samples_sha256: str
@@ -116,38 +110,3 @@ MEASURED = (
     "median_ns", "method", "perf_key", "promoted_seq", "samples_sha256", "shape", "speedup", "verified_seq",
 )  # fmt: skip
 """The fields of evidence that don't depend on what was asked."""
-
-
-class Result(Frozen):
-    """An answer: `match`, and unless it is none a `kernel` with its `evidence`, from one `generation`."""
-
-    __slots__ = ("_asked", "_question", "evidence", "generation", "kernel", "match")
-
-    generation: str
-    match: "Match"
-    kernel: Kernel | None
-    evidence: Evidence | None
-    _question: "Question"
-    _asked: "Generation"
-
-    def __init__(self, question: "Question", generation: "Generation") -> None:
-        found = generation.choice_for(question).find(question)
-        put = object.__setattr__
-        put(self, "generation", generation.sha256)
-        put(self, "_question", question)
-        put(self, "_asked", generation)
-        put(self, "match", "none" if found is None else found[0])
-        put(self, "kernel", None if found is None else found[2].kernel)
-        put(self, "evidence", None if found is None else found[3].evidence.at(found[1]))
-
-    @property
-    def rejected(self) -> list[tuple[str, str]]:
-        """(kernel_id, reason) of every other kernel of the operation, by kernel_id."""
-        chosen = self.kernel.kernel_id if self.kernel else None
-        found = []
-        for offer in self._asked.offers_of(self._question.op):
-            if offer.kernel.kernel_id != chosen:
-                judged = self._question.judge(offer)
-                reason = judged if isinstance(judged, str) else f"{chosen} is the better match"
-                found.append((offer.kernel.kernel_id, reason))
-        return sorted(found)

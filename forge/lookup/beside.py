@@ -1,14 +1,14 @@
-"""The ledger beside a published registry, as far as a reader needs it: whether it has decided something since."""
+"""Whether the ledger beside a published registry has decided something that isn't published."""
 
 LEDGER_FILE = "kernel_registry.db"
 DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked")
 NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
 BUSY_TIMEOUT_S = 1.0
-"""Seconds to wait for a lock: a health check that can't see the ledger goes without it."""
+"""Seconds to wait for a lock. After that a health check goes on without the ledger."""
 
 
 def newest_decision(home: str) -> int | None:
-    """The number of the newest decision about kernels in the ledger of `home`; None if there is none to be seen.
+    """The number of the newest decision about kernels in the ledger of `home`; None if the ledger can't be read.
 
     Costs four lookups in an index. Nothing is written: without a log beside it the file holds every event.
     """

@@ -1,4 +1,4 @@
-"""Values that many readers share: set once, where they are made."""
+"""Values that many readers share. Their fields are set once, when they are made."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
 
 
 class Frozen:
-    """A value whose fields nobody can set, change or remove after it was made."""
+    """A value whose fields can't be set, changed or removed after it was made."""
 
     __slots__ = ()
 

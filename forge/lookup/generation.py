@@ -4,33 +4,33 @@ from forge.errors import BlobCorrupt, IntegrityError
 from forge.lookup.choice import Choice
 from forge.lookup.offer import parse_offers
 from forge.lookup.published import POINTER_BYTES, SNAPSHOT_BYTES, is_digest, is_text, read_published
-from forge.lookup.question import is_size
+from forge.lookup.sizes import is_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from forge.lookup.answer import Result
     from forge.lookup.offer import Document, Offer, Slot
     from forge.lookup.question import Question
+    from forge.lookup.result import Result
     from forge.proof.note import VerifierKey
 
 SCHEMA_VERSION = 3
 BETWEEN = len(b",\n")
-"""Stands between two kernels of a snapshot."""
+"""Number of bytes between two kernels of a snapshot."""
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
-"""What parsing raises where a document isn't what it should be."""
+"""Exceptions that parsing raises for a malformed document."""
 CHOICES_KEPT = 4096
-"""More slots than an engine asks for; a caller that makes up policies can't fill the memory."""
+"""Number of slots and policies whose index is kept: more than an engine asks for. The limit bounds memory."""
 ATTEMPTS = 20
-"""How often a pointer that moved on while its snapshot was read is followed."""
+"""Number of times that a reader follows a pointer which changed while its snapshot was read."""
 
 
 class Generation:
-    """One published snapshot; what it answers never changes."""
+    """One published snapshot. Its answers never change."""
 
     def __init__(self, root: str, pointer: bytes, key: "VerifierKey | None" = None) -> None:
         self.root, self.pointer = root, pointer
         self.answers: dict[tuple[object, ...], Result] = {}
-        """What was answered, by the question's own words."""
+        """Answers by the fields of their questions."""
         self._offers: dict[Slot, tuple[Offer, ...]] = {}
         self._choices: dict[tuple[object, ...], Choice] = {}
         try:
@@ -71,7 +71,7 @@ class Generation:
         self._index(head["slots"], end + 1)
 
     def _index(self, slots: "dict[str, dict[str, dict[str, list[int]]]]", at: int) -> None:
-        """Where the kernels of each slot lie: in the order of `slots`, to the end of the snapshot."""
+        """Find where the kernels of each slot lie: in the order of `slots`, to the end of the snapshot."""
         for op, gpus in slots.items():
             own = self._slots[op] = [(op, gpu, dtype) for gpu, dtypes in gpus.items() for dtype in dtypes]
             for slot in own:
@@ -112,7 +112,7 @@ class Generation:
         return [offer for slot in self._slots.get(op, ()) for offer in self.offers(slot)]
 
     def choice_for(self, question: "Question") -> Choice:
-        """The kernels that may answer it and those that differ from it by their shape only."""
+        """An index of the kernels that may answer this question and others that differ by their shape only."""
         alike = (question.op, question.gpu, question.dtype, question.language, question.policy.key)
         found = self._choices.get(alike)
         if found is None:
@@ -132,7 +132,7 @@ class Generation:
 
 
 def read_newest(root: str, name: str, key: "VerifierKey | None" = None) -> Generation:
-    """The generation that the pointer `name` in `root` names, vouched for by `key`; raises IntegrityError."""
+    """Read the generation that the pointer `name` in `root` names; raise IntegrityError if `key` didn't sign it."""
     pointer = read_published(root, name, limit_bytes=POINTER_BYTES)
     for _ in range(ATTEMPTS):
         try:

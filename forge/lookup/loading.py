@@ -1,7 +1,7 @@
-"""Imports promoted code for a caller who asked for it. Nothing in Forge calls this by itself.
+"""Imports promoted code for a caller who asked for it. Forge never calls this by itself.
 
 What runs is what was checked: the bytes are read once, held against their digests, written into a folder that only
-this user can read, and imported from there. So a publisher can't exchange them in between, and a module's files
+this user can read, and imported from there. So a publisher can't replace them in between. A module's files
 stay as long as its process.
 """
 
@@ -23,10 +23,10 @@ from forge.lookup.published import is_digest, is_plain, read_published
 
 LISTING_FILE = "artifact.json"
 PLAIN_LIBRARY = "libkernel.so"
-"""What kernel.py opens beside itself; any other shared object is a Python extension."""
+"""Name of the library that kernel.py opens in its folder. Any other shared object is a Python extension."""
 
 _loaded: dict[str, ModuleType] = {}
-"""Of this process, by the module's name, which is made of digests."""
+"""Modules of this process by name. The name is made of digests."""
 _lock = RLock()
 
 
@@ -125,6 +125,6 @@ def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Not in a process forked from the owner, which ends first."""
+    """Remove the folder, but not in a process that was forked from the owner and ends first."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""One kernel of a snapshot, parsed, held against what a kernel must be, and made ready for questions.
+"""One kernel of a snapshot, parsed, checked, and made ready for questions.
 
 A snapshot's digest says that its bytes are those that were published, not that they make sense.
 """
 
 from forge.lookup.answer import MEASURED, Evidence, Kernel
 from forge.lookup.published import KERNEL_NAME, is_digest, is_plain, is_text
-from forge.lookup.question import LARGEST_SIZE, is_size, octaves
+from forge.lookup.sizes import LARGEST_SIZE, is_size, octaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Point:
 
 
 class Offer:
-    """One kernel and all that decides whether it answers."""
+    """One kernel, and what decides whether it answers."""
 
     __slots__ = ("domains", "kernel", "measured_at", "points", "status_reason")
 
@@ -113,7 +113,11 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
         raise ValueError(f"kernel {entry['kernel_id']!r} has measured {numbers!r}: expected positive numbers")
     if not axes or not all(map(is_text, axes)) or not all(map(is_size, sizes)):
         raise ValueError(f"kernel {entry['kernel_id']!r} was measured at {shape!r}: expected a shape")
-    if not is_text(untrusted["baseline"]) or not is_text(untrusted["method"]) or not is_digest(untrusted["samples_sha256"]):
+    if (
+        not is_text(untrusted["baseline"])
+        or not is_text(untrusted["method"])
+        or not is_digest(untrusted["samples_sha256"])
+    ):
         raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline, method or samples")
     own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "method", "samples_sha256")}
     fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}

@@ -1,21 +1,18 @@
-"""One slot at one shape, and how well a kernel fits it: the rules of a lookup, without any file."""
-
-from math import log2
+"""One slot at one shape, and how well a kernel fits it. These are the rules of a lookup; no file is read."""
 
 from forge.errors import UsageError
 from forge.lookup.policy import FITS, Policy
+from forge.lookup.sizes import LARGEST_SIZE, is_size, octaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forge.lookup.offer import Offer, Point
+    from forge.lookup.sizes import Sizes
 
     Axes = tuple[str, ...]
-    Sizes = tuple[int, ...]
     Fit = tuple[bool, int, float, float, str]
-
-LARGEST_SIZE = 2**63 - 1
 
 
 class Question:
@@ -93,7 +90,7 @@ class Question:
         return f"gpu {gpu} of architecture {arch}, asked {self.gpu} of {asked}"
 
     def _rank(self, offer: "Offer") -> int | str:
-        """The place in FITS of how the asked shape lies in the verified domain, or why it doesn't."""
+        """Place in FITS of how the asked shape lies in the verified domain, or why it lies outside."""
         domain = offer.domains.get(self.axes)
         if domain is None:
             return f"shape has axes {list(self.axes)}, none verified"
@@ -110,7 +107,7 @@ class Question:
         return rank
 
     def _nearness(self, point: "Point") -> tuple[float, bool, float]:
-        """By distance; of sizes 0 and 1, which are as near, the one that was asked; then by time."""
+        """Order by distance, then the asked size before another at distance 0 (0 and 1 are such), then by time."""
         return self.distance(point), point.sizes != self.sizes, point.median_ns
 
     def distance(self, point: "Point") -> float:
@@ -121,20 +118,10 @@ class Question:
         return round(total, 6)
 
 
-def octaves(sizes: "Sizes") -> tuple[float, ...]:
-    """Each size's logarithm to base 2; that of 0 is that of 1."""
-    return tuple([log2(size or 1) for size in sizes])
-
-
 def slug(gpu: str) -> str:
     """A GPU's name, a driver's too, as identifiers have it: lower-case letters and digits, without the maker."""
     plain = gpu.removeprefix("NVIDIA").removeprefix(" GeForce").lower()
     return "".join(letter for letter in plain if letter.isascii() and letter.isalnum())
-
-
-def is_size(untrusted: object) -> bool:
-    """Whether it is a whole number that a shape may have; True isn't."""
-    return type(untrusted) is int and 0 <= untrusted <= LARGEST_SIZE
 
 
 def _parse_shape(untrusted: "Mapping[str, int]") -> "tuple[Axes, Sizes]":

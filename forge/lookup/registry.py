@@ -1,8 +1,8 @@
 """A published registry, opened for questions, and what it says of its own health."""
 
-from forge.lookup.answer import Result
 from forge.lookup.frozen import Frozen
 from forge.lookup.policy import STRICT, Policy
+from forge.lookup.result import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Signature = tuple[int, int, int, int]
 
 ANSWERS_KEPT = 8192
-"""How many answers a generation keeps before it forgets them all: engines ask for the same few shapes."""
+"""Number of answers that a generation keeps before it drops them all. Engines ask for the same few shapes."""
 
 
 class Health(Frozen):
@@ -170,7 +170,7 @@ class Registry:
         """Take up a newer publication; return whether there was one.
 
         Costs one stat while nothing changed. A publication that can't be read leaves the last good generation
-        answering, and `health()` says so. While another thread is at it, this one doesn't wait.
+        answering, and `health()` says so. If another thread is refreshing, this call returns False at once.
         """
         lock = self._own_lock()
         if not lock.acquire(blocking=False):
@@ -181,7 +181,7 @@ class Registry:
             lock.release()
 
     def health(self) -> Health:
-        """Which generation answers, and whether it is the newest published."""
+        """Say which generation answers, and whether it is the newest published."""
         from forge.lookup.beside import newest_decision
 
         shown = self._shown
