@@ -11,18 +11,16 @@ Importing this loads no torch and no ledger.
 
 from forge.recommend.compare import Comparison, Highlight, compare
 from forge.recommend.engine import Recommender
-from forge.recommend.export import DeploymentConfig, command_line, export_config
+from forge.recommend.export import DeploymentConfig, export_config
 from forge.recommend.kernels import KernelRegistryPass
 from forge.recommend.models import MODELS, ModelShape, find_model
 from forge.recommend.passes import Annotation, OptimizationPass
 from forge.recommend.plan import KernelOptimizationMetadata, Plan, Recommendation, Scores
-from forge.recommend.request import PRIORITIES, WORKLOADS, Constraints, Request, parse_prices, parse_request
+from forge.recommend.request import Constraints, Request, parse_prices, parse_request
 from forge.recommend.serving_profile import ServingProfile, parse_serving_profiles
 
 __all__ = [
     "MODELS",
-    "PRIORITIES",
-    "WORKLOADS",
     "Annotation",
     "Comparison",
     "Constraints",
@@ -38,7 +36,6 @@ __all__ = [
     "Request",
     "Scores",
     "ServingProfile",
-    "command_line",
     "compare",
     "export_config",
     "find_model",

@@ -17,9 +17,9 @@ from forge.recommend.score import HOURS_PER_MONTH, Scored, score
 from forge.recommend.serving_profile import ServingProfile, check_distinct
 
 SHOWN = 4
-"""Plans in an answer: the recommended one and three alternatives."""
+"""Number of plans in an answer: the recommended one and three alternatives."""
 OVER_PROVISIONED = 1.5
-"""From this many times the price of the cheapest plan that meets everything, a plan is called over-provisioned."""
+"""Multiple of the cheapest sufficient plan's price above which a plan is called over-provisioned: a choice."""
 
 
 class Recommender:
@@ -99,9 +99,7 @@ def _require_sense(model: ModelShape, request: Request) -> None:
         )
     if request.constraints.gpus == ():
         raise UsageError("no GPU is allowed: expected at least one, or no list")
-    limits = request.constraints
-    priced = (limits.max_price_per_hour, limits.max_price_per_month, limits.max_price_per_million_tokens)
-    if not request.prices and (request.priority == "cost" or any(limit is not None for limit in priced)):
+    if request.needs_prices and not request.prices:
         raise UsageError(
             "cost can't be weighed without prices, and none is assumed: expected the price of one GPU's hour, "
             "for example --price h200=3.5"

@@ -1,4 +1,4 @@
-"""Sentences about plans, each from the plan's own figures; nothing is said that isn't in them."""
+"""Sentences about plans. They state the plan's own figures and nothing else."""
 
 from collections.abc import Sequence
 
@@ -21,11 +21,11 @@ UNITS = {
     "requests_per_minute": "{:,.1f} requests a minute",
     "concurrency": "{:,.0f} requests in memory together",
 }
-"""How a check's value is told."""
+"""Formats of a check's value."""
 
 
 def explanation_of(scored: Scored) -> str:
-    """What the plan is, what it comes to on what basis, what it holds to, and what it doesn't."""
+    """What the plan is, its figures with their basis, and which limits it meets or misses."""
     one = scored.option
     basis = f"measured by {one.profile.measured_by}" if one.profile else IDEALISED
     parts = [f"{deployment_of(one)}: {_figures(one)}, {basis}."]

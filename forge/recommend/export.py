@@ -1,6 +1,5 @@
 """A plan as settings to start a server with."""
 
-import shlex
 from typing import Literal
 
 from forge.domain.digest import Value
@@ -77,8 +76,3 @@ def export_config(plan: Plan, *, workload: Workload) -> DeploymentConfig:
         command=command if ready and plan.backend == "vllm" else None,
         notes=notes,
     )
-
-
-def command_line(config: DeploymentConfig) -> str | None:
-    """The command as one line of shell."""
-    return None if config.command is None else shlex.join(config.command)

@@ -1,7 +1,7 @@
-"""The pass that is installed by default: verified kernels from the published registry, for exactly the plan's GPU.
+"""The default pass: attaches verified kernels from the published registry, for exactly the plan's GPU.
 
-What it attaches is evidence about one operation in a microbenchmark. It says that a kernel is there, never that it is
-used, and nothing about the model's speed follows from it.
+A kernel's evidence is about one operation in a microbenchmark. The pass says that the kernel exists, not that it is
+used. Nothing about the model's speed follows from it.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from forge.recommend.request import Request
 from forge.recommend.slots import Slot, slots_of
 
 INSIDE = Policy(shape="nearest", gpu="exact")
-"""Only shapes that lie inside what a kernel was verified on, and only this very GPU."""
+"""Policy that allows shapes inside a kernel's verified domain, and the plan's own GPU only."""
 
 
 class KernelRegistryPass:
-    """Reads the registry anew for each request, so that a promotion shows at once and a revoked kernel no more."""
+    """Reads the registry at each request, so a promotion or a revocation shows at once."""
 
     name = "kernel_registry"
 

@@ -7,11 +7,11 @@ from forge.recommend.models import ModelShape
 from forge.recommend.quantization import Storage
 
 USABLE_SHARE = 0.9
-"""Of a GPU's memory that a server takes; vLLM's default `gpu_memory_utilization`."""
+"""Share of a GPU's memory that a server takes: vLLM's default `gpu_memory_utilization`."""
 PREFILL_CHUNK_TOKENS = 8192
-"""Prompt tokens that are in flight at once; vLLM's `max_num_batched_tokens` for a server on large GPUs."""
+"""Number of prompt tokens in flight at once: vLLM's `max_num_batched_tokens` for a server on large GPUs."""
 KV_BYTES = 2
-"""Of one number in the cache: 16 bits, whatever the weights are stored in."""
+"""Bytes of one number in the cache: 16 bits, whatever the type of the weights."""
 
 
 class Memory(NamedTuple):

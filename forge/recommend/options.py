@@ -1,4 +1,4 @@
-"""Every deployment that can be: GPU, how many, quantization, backend; with its figures, or the reason it can't."""
+"""Every possible deployment (GPU, count, quantization, backend) with its figures, or the reason why there is none."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ class Search:
             return [], f"{self.context_tokens} tokens of context are asked, {self.model.name} was made for {longest}"
         if processor.memory_gb is None:
             return [], "its memory isn't tabulated"
-        if _needs_price(self.request) and processor.slug not in self.prices:
+        if self.request.needs_prices and processor.slug not in self.prices:
             return [], "no price was given for it"
         tried = [
             option
@@ -239,12 +239,6 @@ class Search:
             f"asked are {traffic.prompt_tokens} prompt tokens, {traffic.output_tokens} output tokens, "
             f"{traffic.concurrency} requests at once",
         )
-
-
-def _needs_price(request: Request) -> bool:
-    limits = request.constraints
-    priced = (limits.max_price_per_hour, limits.max_price_per_month, limits.max_price_per_million_tokens)
-    return request.priority == "cost" or any(limit is not None for limit in priced)
 
 
 def _counts(most: int) -> list[int]:

@@ -1,7 +1,7 @@
-"""Optimization passes: they look at plans that are scored already, and may only annotate them.
+"""Optimization passes: they get plans that are already scored, and may only annotate them.
 
-A pass is other people's code. It is handed copies, and what it answers is taken apart and built anew: whatever it
-does to the copies, raises or returns, the plans keep their figures, scores and ranks.
+A pass may be the caller's own code. It gets copies, and its answer is validated and built anew. So the plans keep
+their figures, scores and ranks, whatever the pass changes in the copies, raises or returns.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from forge.recommend.plan import KernelOptimizationMetadata, Plan
 from forge.recommend.request import Request
 
 NOTE_LIMIT = 300
-"""Characters of one note."""
+"""Largest number of characters in one note."""
 
 
 class Annotation(Value):
@@ -25,20 +25,20 @@ class Annotation(Value):
 
 
 class OptimizationPass(Protocol):
-    """Something that knows of optimizations a plan could use."""
+    """Code that knows optimizations which a plan could use."""
 
     @property
     def name(self) -> str:
         """How notes call it."""
 
     def annotate(self, request: Request, plans: Sequence[Plan]) -> Sequence[Annotation]:
-        """What there is to say of some of the plans; nothing it does to its arguments reaches the answer."""
+        """Annotate some of the plans. Changes to the arguments don't reach the answer."""
 
 
 def run_passes(passes: Sequence[OptimizationPass], request: Request, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
     """The same plans with what each pass had to say; a pass that fails is reported in the notes of each plan."""
     for number, one in enumerate(passes, start=1):
-        # whatever a pass raises, the plans stand: it runs after them, and they owe it nothing
+        # The plans are complete before a pass runs, so they stay as they are whatever it raises.
         try:
             plans = _annotated(one, request, plans)
         except (Exception, SystemExit) as error:  # noqa: BLE001
@@ -80,6 +80,6 @@ def _rebuilt(untrusted: object) -> Annotation:
 
 
 def _told(error: BaseException) -> str:
-    """What went wrong, without asking the error itself: that may be a pass's own class, and raise again."""
+    """What went wrong, without calling methods of the error: a pass may define its class, and they may raise."""
     texts = [text for text in BaseException.__dict__["args"].__get__(error) if type(text) is str]
     return " ".join(f"{type(error).__name__} {' '.join(texts)}".split())

@@ -17,7 +17,8 @@ Backend = Literal["vllm", "sglang", "tensorrt-llm", "llama.cpp"]
 QUANTIZATIONS: tuple[Quantization, ...] = get_args(Quantization)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 USUAL: tuple[Quantization, ...] = ("bf16", "fp8", "int8", "int4")
-"""Looked at where the caller names none; fp16 is bf16 again, for processors and kernels that want it."""
+"""Quantizations that are tried if the caller names none. fp16 repeats bf16, for processors and kernels
+that need it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,25 +31,19 @@ class Storage:
     multiplies_in: RateType
     activations: tuple[DType, ...]
     """Element types of what flows between the operations."""
-    summary: str
 
 
 STORAGE: dict[Quantization, Storage] = {
-    "bf16": Storage(bits=16, stored_bits=16, multiplies_in="bf16", activations=("bf16",), summary="as published"),
-    "fp16": Storage(bits=16, stored_bits=16, multiplies_in="fp16", activations=("fp16",), summary="cast to fp16"),
-    "fp8": Storage(
-        bits=8, stored_bits=8, multiplies_in="fp8", activations=("bf16",), summary="weights and products in fp8 e4m3"
-    ),
-    "int8": Storage(
-        bits=8, stored_bits=8, multiplies_in="int8", activations=("bf16",), summary="weights and products in int8"
-    ),
+    "bf16": Storage(bits=16, stored_bits=16, multiplies_in="bf16", activations=("bf16",)),
+    "fp16": Storage(bits=16, stored_bits=16, multiplies_in="fp16", activations=("fp16",)),
+    "fp8": Storage(bits=8, stored_bits=8, multiplies_in="fp8", activations=("bf16",)),
+    "int8": Storage(bits=8, stored_bits=8, multiplies_in="int8", activations=("bf16",)),
     # groups of 128 weights share a scale of 16 bits and a zero point of 4: AWQ, arXiv:2306.00978, section 5.1
     "int4": Storage(
         bits=4,
         stored_bits=4 + 20 / 128,
         multiplies_in="bf16",
         activations=("bf16",),
-        summary="weights in groups of 128 at 4 bits, products in bf16",
     ),
 }
 
@@ -61,33 +56,32 @@ class Serving:
     quantizations: tuple[Quantization, ...]
     several_gpus: bool
     """Whether it splits each layer over several GPUs (tensor parallelism)."""
-    source: str
 
 
 SERVING: dict[Backend, Serving] = {
+    # vLLM documentation, Supported Hardware for Quantization Kernels
     "vllm": Serving(
         platforms=("cuda", "rocm"),
         quantizations=("bf16", "fp16", "fp8", "int8", "int4"),
         several_gpus=True,
-        source="vLLM documentation, Supported Hardware for Quantization Kernels",
     ),
+    # SGLang documentation, Quantization
     "sglang": Serving(
         platforms=("cuda", "rocm"),
         quantizations=("bf16", "fp16", "fp8", "int8", "int4"),
         several_gpus=True,
-        source="SGLang documentation, Quantization",
     ),
+    # TensorRT-LLM documentation, Numerical Precision
     "tensorrt-llm": Serving(
         platforms=("cuda",),
         quantizations=("bf16", "fp16", "fp8", "int8", "int4"),
         several_gpus=True,
-        source="TensorRT-LLM documentation, Numerical Precision",
     ),
+    # llama.cpp, tools/quantize: its 8 and 4 bit formats are Q8_0 and Q4_K
     "llama.cpp": Serving(
         platforms=("cuda", "rocm", "metal"),
         quantizations=("bf16", "fp16", "int8", "int4"),
         several_gpus=False,
-        source="llama.cpp, tools/quantize: its 8 and 4 bit formats are Q8_0 and Q4_K",
     ),
 }
 

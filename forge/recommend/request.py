@@ -1,8 +1,8 @@
 """What a plan is asked for: the model, the workload, what matters most, and what must hold."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
@@ -12,11 +12,9 @@ from forge.recommend.quantization import Backend, Quantization
 
 Workload = Literal["chat", "codegen", "summarization", "batch", "embedding"]
 Priority = Literal["latency", "throughput", "cost", "balanced"]
-WORKLOADS: tuple[Workload, ...] = get_args(Workload)
-PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 Positive = Annotated[float, Field(ge=1e-9, le=1e12)]
-"""What is smaller is no time, rate or price of anything, and quotients of it are beyond a float."""
+"""A time, rate or price. Smaller values aren't real, and their quotients overflow a float."""
 LEAST_PRICE = 1e-6
 Tokens = Annotated[int, Field(gt=0, le=10**9)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80)]
@@ -38,7 +36,7 @@ TRAFFIC: dict[Workload, Traffic] = {
     "batch": Traffic(prompt_tokens=1024, output_tokens=256, concurrency=128),
     "embedding": Traffic(prompt_tokens=512, output_tokens=0, concurrency=32),
 }
-"""Assumed where the caller says nothing: round numbers, of no measured service."""
+"""Traffic that is assumed if the caller gives none: round numbers, not from a measured service."""
 
 
 class Constraints(Value):
@@ -84,6 +82,13 @@ class Request(Value):
     """A preference decides between plans that are otherwise alike; it excludes nothing."""
 
     @property
+    def needs_prices(self) -> bool:
+        """Whether its priority or one of its limits is about cost."""
+        one = self.constraints
+        limits = (one.max_price_per_hour, one.max_price_per_month, one.max_price_per_million_tokens)
+        return self.priority == "cost" or any(limit is not None for limit in limits)
+
+    @property
     def traffic(self) -> Traffic:
         """What the caller said of the traffic, and the workload's assumption for the rest."""
         assumed = TRAFFIC[self.workload]
@@ -111,14 +116,13 @@ def told(error: ValidationError) -> str:
     return f"{field} {repr(first['input'])[:80]}: {wanted}"
 
 
-def parse_prices(untrusted: Mapping[str, str] | list[str]) -> dict[str, float]:
+def parse_prices(untrusted: Sequence[str]) -> dict[str, float]:
     """GPU -> price of an hour, from `h200=3.5` or the like; raise UsageError for anything else.
 
     A price of 0 is refused: it would make every other plan look wasteful. What is owned has a price, too.
     """
-    pairs = untrusted.items() if isinstance(untrusted, Mapping) else [_pair(text) for text in untrusted]
     found: dict[str, float] = {}
-    for name, text in pairs:
+    for name, text in map(_pair, untrusted):
         try:
             price = float(text)
         except ValueError:

@@ -18,15 +18,17 @@ from forge.recommend.request import Traffic
 Bound = Literal["compute", "memory", "communication"]
 
 REDUCE_BASE_S = 6.6e-6
-"""What an all-reduce costs before it moves anything: NCCL 2.28, src/graph/tuning.cc, base latency of a ring, LL."""
+"""Seconds that an all-reduce takes before it moves anything: base latency of a ring, LL, in NCCL 2.28,
+src/graph/tuning.cc."""
 REDUCE_STEP_S = {"linked": 0.6e-6, "pcie": 1.0e-6}
-"""What each of its steps costs besides: the same table, hardware latency of a ring, LL, over NVLink and over PCIe."""
+"""Seconds that each of its steps takes in addition: hardware latency of a ring, LL, over NVLink and over PCIe, in the
+same table."""
 LINKED_FROM_GB_S = 200.0
-"""Above what PCIe 5.0 x16 moves (128 GB/s), GPUs have links of their own."""
+"""Rate in GB/s above which GPUs have links of their own: PCIe 5.0 x16 moves 128 GB/s."""
 
 
 class Hardware(NamedTuple):
-    """So many devices, as the model sees them: rates of all together, links of one."""
+    """A number of devices as the model sees them: rates of all together, links of one."""
 
     devices: int
     linear_flop_s: float
@@ -155,7 +157,7 @@ def _weight_bytes(model: ModelShape, storage: Storage, tokens: float) -> float:
 
 
 def _cache(model: ModelShape, hardware: Hardware, context_tokens: float) -> float:
-    """Over all devices, what is kept twice counted twice."""
+    """Bytes over all devices. A copy that two devices keep counts twice."""
     return cache_bytes(model, context_tokens) * hardware.devices / kv_parts(model, hardware.devices)
 
 

@@ -15,16 +15,16 @@ from forge.recommend.quantization import QUANTIZATIONS, STORAGE
 from forge.recommend.request import Constraints, Priority, Request
 
 HOURS_PER_MONTH = 730.0
-"""8,760 hours of a year over twelve."""
+"""Hours in a month: the 8,760 hours of a year over twelve."""
 WEIGHTS: dict[Priority, dict[str, float]] = {
     "latency": {"latency": 0.60, "throughput": 0.10, "cost": 0.10, "quality": 0.15, "simplicity": 0.05},
     "throughput": {"latency": 0.10, "throughput": 0.60, "cost": 0.10, "quality": 0.15, "simplicity": 0.05},
     "cost": {"latency": 0.10, "throughput": 0.10, "cost": 0.60, "quality": 0.15, "simplicity": 0.05},
     "balanced": {"latency": 0.25, "throughput": 0.25, "cost": 0.25, "quality": 0.20, "simplicity": 0.05},
 }
-"""What each priority is taken to mean: chosen, not measured. Without prices, cost's share goes to the others."""
+"""Weights of each priority: chosen, not measured. Without prices, the share of cost goes to the others."""
 NOT_PREFERRED = 0.97
-"""Factor of a plan that isn't what the caller prefers, once for the GPU and once for the backend."""
+"""Factor on the score of a plan that the caller doesn't prefer, once for the GPU and once for the backend."""
 
 
 Found = Callable[[Option], float | None]

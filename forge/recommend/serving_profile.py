@@ -1,4 +1,4 @@
-"""Measured serving profiles from outside: they replace estimates for exactly what they were measured on."""
+"""Measured serving profiles from outside. They replace estimates for exactly what they were measured on."""
 
 import json
 from collections import Counter
@@ -16,12 +16,12 @@ from forge.recommend.quantization import Backend, Quantization
 from forge.recommend.request import Name, Positive, Tokens, Traffic, told
 
 PROFILES_LIMIT = 100_000
-"""Profiles in one file."""
+"""Largest number of profiles in one file."""
 Text = Annotated[str, StringConstraints(max_length=400)]
 
 
 class ServingProfile(Value):
-    """What somebody measured of one deployment, under one traffic."""
+    """A measurement of one deployment under one traffic."""
 
     model: Name
     gpu: Name
@@ -79,7 +79,7 @@ def parse_serving_profiles(untrusted: bytes, *, source: str) -> tuple[ServingPro
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose names are all different: of two equal ones, a reader sees the first and a parser the last."""
+    """An object whose names are all different; raise ValueError if one stands twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]

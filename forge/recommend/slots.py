@@ -1,7 +1,7 @@
-"""Which operations a plan runs and at which shapes: what a registry is asked for on its behalf.
+"""Which operations a plan runs, and at which shapes. The registry is asked for kernels for them.
 
-Names and axes are those of the catalogue of operations; a test holds them to it. What a server runs fused into
-something else, or leaves to a library, may differ: a slot is a question, not a promise.
+Names and axes are those of the catalogue of operations; a test checks this. A real server may fuse operations or
+use a library, so a slot is a question and not a promise.
 """
 
 from collections.abc import Iterator, Mapping

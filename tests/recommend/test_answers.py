@@ -1,7 +1,10 @@
 """What is made of plans: settings for a server, and models side by side."""
 
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +14,11 @@ from forge.recommend import (
     Recommendation,
     Recommender,
     Request,
-    command_line,
     compare,
     export_config,
 )
 
+ROOT = Path(__file__).parents[2]
 RECOMMENDER = Recommender(optimization_passes=())
 
 
@@ -31,7 +34,7 @@ def test_a_plan_is_exported_with_its_own_sizes() -> None:
     assert (config.tensor_parallel_size, config.gpu_count) == (plan.tensor_parallel, plan.gpus)
     assert (config.max_model_len, config.max_num_seqs) == (plan.context_tokens, plan.running_requests)
     assert config.scaling_mode == "always-on"
-    line = command_line(config)
+    line = shlex.join(config.command)
     assert line.startswith("vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size")
     assert f"--max-num-seqs {plan.running_requests}" in line
 
@@ -90,3 +93,16 @@ def test_the_recommender_loads_no_torch_and_no_ledger() -> None:
     code = "import sys, forge.recommend; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "triton", "sqlmodel", "sqlalchemy", "numpy"} & set(loaded)
+
+
+def test_nothing_but_the_command_imports_the_recommender() -> None:
+    importing = re.compile(r"^\s*(?:from|import)\s+forge\.recommend\b", re.MULTILINE)
+    files = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "forge").rglob("*.py")}
+    found = {name for name, text in files.items() if importing.search(text) and "forge/recommend/" not in name}
+    assert found == {"forge/app/recommend.py"}
+
+
+def test_the_command_line_loads_the_recommender_only_when_it_is_asked() -> None:
+    code = "import sys, forge.__main__, forge.cli.recommend; print('forge.recommend' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"

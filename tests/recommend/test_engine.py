@@ -1,13 +1,15 @@
 """Ranking: constraints before scores, nothing hidden, nothing invented, and no plan that changes another's place."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from forge.errors import UnknownName, UsageError
-from forge.recommend import MODELS, PRIORITIES, Constraints, Recommender, Request
-from forge.recommend.request import parse_prices, parse_request
+from forge.recommend import MODELS, Constraints, Recommender, Request
+from forge.recommend.request import Priority, parse_prices, parse_request
 
 RECOMMENDER = Recommender(optimization_passes=())
 GPUS = ("h200", "h100", "l40s", "l4", "a100", "mi300x", "rtx4090")
@@ -26,7 +28,7 @@ def deployment(plan):
 
 
 @settings(max_examples=25)
-@given(generating, st.sampled_from(PRIORITIES), limits, limits, limits, st.none() | st.integers(1, 500))
+@given(generating, st.sampled_from(get_args(Priority)), limits, limits, limits, st.none() | st.integers(1, 500))
 def test_a_recommended_plan_meets_every_constraint_and_a_missed_one_is_told(
     model, priority, ttft, tpot, throughput, concurrency
 ) -> None:
@@ -59,7 +61,7 @@ def _met(plan, name: str) -> bool:
 
 
 @settings(max_examples=15)
-@given(generating, st.sampled_from(PRIORITIES), st.data())
+@given(generating, st.sampled_from(get_args(Priority)), st.data())
 def test_leaving_out_a_gpu_never_turns_two_other_plans_around(model, priority, data) -> None:
     answer = RECOMMENDER.recommend(asked(model=model, priority=priority, prices=PRICES))
     assume(len({plan.gpu for plan in answer.plans}) > 1)
