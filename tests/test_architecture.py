@@ -23,10 +23,10 @@ MAY_CATCH_ALL = {
     "guest/describe.py",  # describing runs a reference file
     "guest/memory.py",  # it asks a candidate's own exception what it says
     "recommend/passes.py",  # a pass is other people's code, and runs after the plans are made: they stand without it
-    "sandbox/enter/init.py",  # between fork and exec: any fault must be told to the parent, then the process ends
+    "sandbox/guest_entry/init.py",  # between fork and exec: it tells the parent of any fault, then the process ends
     "sandbox/launch.py",
 }
-MAY_READ_ENVIRONMENT = ("app/", "guest/", "languages/", "sandbox/enter/")
+MAY_READ_ENVIRONMENT = ("app/", "guest/", "languages/", "sandbox/guest_entry/")
 MAY_READ_WALL_TIME = ("app/",)
 ENVIRONMENT = {"os.environ", "os.getenv", "os.environb", "os.putenv"}
 WALL_TIME = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}

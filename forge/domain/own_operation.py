@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from forge.domain.digest import Digest, Value
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.task import Name
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType
 

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 
 from forge.domain.digest import Digest, sha256
-from forge.domain.operation import Operation
 from forge.domain.own_operation import is_own
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.errors import UnknownName
@@ -25,6 +24,7 @@ from forge.operations.layernorm import LAYERNORM
 from forge.operations.matmul import MATMUL
 from forge.operations.matmul_bias_act import MATMUL_BIAS_ACT
 from forge.operations.moe_fused_gate import MOE_FUSED_GATE
+from forge.operations.operation import Operation
 from forge.operations.own import find_own
 from forge.operations.quantize_fp8 import QUANTIZE_FP8
 from forge.operations.quantize_fp8_per_tensor import QUANTIZE_FP8_PER_TENSOR

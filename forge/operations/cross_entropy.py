@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation, Operation
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, Indices, TensorSpec
+from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
     import torch

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation, Operation
 from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations import rmsnorm
+from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
     import torch

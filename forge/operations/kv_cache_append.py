@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Exact, Expected, Operation
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, Slots, TensorSpec
+from forge.operations.operation import Exact, Expected, Operation
 
 if TYPE_CHECKING:
     import torch

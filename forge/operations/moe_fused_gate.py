@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation, Expected, Operation, Ranked
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, AsKind, DType, TensorSpec
+from forge.operations.operation import Expectation, Expected, Operation, Ranked
 
 if TYPE_CHECKING:
     import torch

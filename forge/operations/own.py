@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping
 
 from forge.domain.digest import digest_of
-from forge.domain.operation import Operation, OwnReference
 from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType, TensorSpec
 from forge.errors import UnknownName
+from forge.operations.operation import Operation, OwnReference
 
 _KNOWN: dict[str, Operation] = {}
 SLUG_LIMIT = 40

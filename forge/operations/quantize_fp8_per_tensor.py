@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation, Expected, Operation, Quantised
 from forge.domain.relation import RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
+from forge.operations.operation import Expectation, Expected, Operation, Quantised
 
 if TYPE_CHECKING:
     import torch

@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Drawn, Expected, Operation
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, Between, Chance, Counts, DType, TensorSpec
+from forge.operations.operation import Drawn, Expected, Operation
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation, Operation
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from forge import guest
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.languages import Language
@@ -21,7 +20,7 @@ from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime
 from forge.sandbox.limits import Limits
 from forge.sandbox.zygote import Preparation, Zygote, prepared
 
-GUEST_FOLDER = Path(guest.__file__).parent
+GUEST_FOLDER = Path(__file__).parent.parent / "guest"
 STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """What a CUDA process opens; a guest for the CPU gets none of them."""

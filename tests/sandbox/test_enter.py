@@ -11,8 +11,8 @@ import confined
 import pytest
 
 from forge.sandbox import limits
-from forge.sandbox.enter import kernel, seccomp
-from forge.sandbox.enter.syscalls import AUDIT_ARCH, REFUSED
+from forge.sandbox.guest_entry import kernel, seccomp
+from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED
 
 pytestmark = pytest.mark.usefixtures("walled")
 
@@ -227,7 +227,7 @@ def test_the_hosts_groups_identity_and_programs_have_no_names() -> None:
             "init": "errno_of(os.readlink, '/proc/1/exe')",
             "sys": "errno_of(os.listdir, '/sys')",
             "us": "errno_of(os.listdir, '/.enter')",
-            "our code": "errno_of(open, '/.enter/forge/sandbox/enter/seccomp.py')",
+            "our code": "errno_of(open, '/.enter/forge/sandbox/guest_entry/seccomp.py')",
         }
     )
     assert answers.pop("us") in {EACCES, ENOENT}

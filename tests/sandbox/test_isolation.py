@@ -69,7 +69,7 @@ def test_without_the_right_to_make_namespaces_the_probe_says_none() -> None:
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from forge.sandbox.enter import kernel, privileges, seccomp
+from forge.sandbox.guest_entry import kernel, privileges, seccomp
 from forge.sandbox.capabilities import probe
 if sys.platform == "linux":
     privileges.forbid_gain()
@@ -86,7 +86,7 @@ print(probe().level, len(probe().missing))
 WITHOUT_UNSHARE = """
 import os, struct, sys
 sys.path.insert(0, sys.argv[1])
-from forge.sandbox.enter import kernel, privileges, seccomp
+from forge.sandbox.guest_entry import kernel, privileges, seccomp
 from forge.sandbox.capabilities import attempt, probe
 calls = {"x86_64": 272, "aarch64": 97}
 code = [(0x20, 0, 0, 0), (0x15, 0, 1, calls[os.uname().machine]), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]

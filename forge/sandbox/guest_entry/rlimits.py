@@ -6,7 +6,7 @@ Distrusts inherited limits only upwards: a host that runs under tighter ones pas
 import resource
 import sys
 
-from forge.sandbox.enter import kernel
+from forge.sandbox.guest_entry import kernel
 
 _FIXED = {
     "CORE": 0,

@@ -9,7 +9,7 @@ outside. An ordinary user can't do that, so it enters its user namespace first a
 import os
 import socket
 
-from forge.sandbox.enter import kernel, privileges
+from forge.sandbox.guest_entry import kernel, privileges
 
 NOBODY = 65534
 HOSTNAME = "guest"

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn
 
-from forge.sandbox.enter import kernel
-from forge.sandbox.enter.namespaces import HOSTNAME, NOBODY, host_is_root
-from forge.sandbox.enter.plan import Plan
-from forge.sandbox.enter.root import DEVICES, FILES, STANDARD_LINKS, WRITABLE
+from forge.sandbox.guest_entry import kernel
+from forge.sandbox.guest_entry.namespaces import HOSTNAME, NOBODY, host_is_root
+from forge.sandbox.guest_entry.plan import Plan
+from forge.sandbox.guest_entry.root import DEVICES, FILES, STANDARD_LINKS, WRITABLE
 
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 STORE = "/.store"
-OWN = "/.enter/forge/sandbox/enter"
+OWN = "/.enter/forge/sandbox/guest_entry"
 """Where our part finds itself inside. It is mounted, and Landlock lets no guest open it."""
 
 

@@ -17,8 +17,8 @@ import socket
 import sys
 from collections.abc import Callable
 
-from forge.sandbox.enter import entering, init, kernel, privileges
-from forge.sandbox.enter.plan import Plan, receive, send_descriptor
+from forge.sandbox.guest_entry import entering, init, kernel, privileges
+from forge.sandbox.guest_entry.plan import Plan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
 

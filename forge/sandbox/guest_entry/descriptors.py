@@ -7,7 +7,7 @@ import fcntl
 import os
 from collections.abc import Sequence
 
-from forge.sandbox.enter import kernel
+from forge.sandbox.guest_entry import kernel
 
 FIRST = 3
 

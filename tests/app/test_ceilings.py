@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.device import calibrated, latest_ceilings, required_ceilings
+from forge.app.ceilings import calibrated, latest_ceilings, required_ceilings
 from forge.app.workspace import Workspace
 from forge.domain.device import PROTOCOL_VERSION
 from forge.domain.digest import sha256

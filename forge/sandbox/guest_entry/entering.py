@@ -8,9 +8,9 @@ import signal
 import socket
 import sys
 
-from forge.sandbox.enter import bubblewrap, descriptors, init, kernel, namespaces, privileges, supervisor
-from forge.sandbox.enter.init import Become
-from forge.sandbox.enter.plan import Plan, send_descriptor, tell
+from forge.sandbox.guest_entry import bubblewrap, descriptors, init, kernel, namespaces, privileges, supervisor
+from forge.sandbox.guest_entry.init import Become
+from forge.sandbox.guest_entry.plan import Plan, send_descriptor, tell
 
 
 def enter(channel: socket.socket, plan: Plan, become: Become) -> None:

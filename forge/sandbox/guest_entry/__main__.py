@@ -13,8 +13,8 @@ import sys
 if not __package__:
     sys.path.append(os.path.realpath(__file__).rsplit("/", 4)[0])  # pathlib costs more than it says
 
-from forge.sandbox.enter import entering, init
-from forge.sandbox.enter.plan import receive
+from forge.sandbox.guest_entry import entering, init
+from forge.sandbox.guest_entry.plan import receive
 
 
 def main() -> None:

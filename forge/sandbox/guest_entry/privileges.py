@@ -8,7 +8,7 @@ import os
 import select
 import signal
 
-from forge.sandbox.enter import kernel
+from forge.sandbox.guest_entry import kernel
 
 # linux/prctl.h, linux/securebits.h, linux/capability.h
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_READ, _CAPBSET_DROP = 1, 4, 8, 23, 24

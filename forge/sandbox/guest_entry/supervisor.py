@@ -15,8 +15,8 @@ import socket
 import sys
 import time
 
-from forge.sandbox.enter import kernel, privileges
-from forge.sandbox.enter.init import report_end
+from forge.sandbox.guest_entry import kernel, privileges
+from forge.sandbox.guest_entry.init import report_end
 
 PARENT_CHANGED = signal.SIGUSR1
 END_NOW = signal.SIGTERM

@@ -11,8 +11,8 @@ import sys
 if not __package__:
     sys.path.append(os.path.realpath(__file__).rsplit("/", 4)[0])
 
-from forge.sandbox.enter import init
-from forge.sandbox.enter.plan import parse, send_descriptor
+from forge.sandbox.guest_entry import init
+from forge.sandbox.guest_entry.plan import parse, send_descriptor
 
 
 def main() -> None:

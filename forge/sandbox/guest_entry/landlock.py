@@ -10,7 +10,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from forge.sandbox.enter import kernel
+from forge.sandbox.guest_entry import kernel
 
 # linux/landlock.h
 _VERSION_FLAG, _PATH_BENEATH = 1, 1

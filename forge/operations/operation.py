@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from forge.domain.input_kind import InputKind
 from forge.domain.relation import Relation, RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName, TensorSpec
 
@@ -18,33 +19,6 @@ if TYPE_CHECKING:
 
     from forge.domain.own_operation import Contract
 
-InputKind = Literal[
-    "normal",
-    "uniform",
-    "large",
-    "small",
-    "tiny",
-    "offset_mean",
-    "offset_operands",
-    "outlier_channel",
-    "rows_apart",
-    "sparse",
-    "single",
-    "padded",
-    "ordered",
-    "heavy_tails",
-    "ties",
-    "constant",
-    "zeros",
-    "zero_rows",
-    "weights_near_one",
-    "masked",
-    "integers",
-    "subnormal",
-    "special_rows",
-    "special_weights",
-]
-"""Kind of values that a workload's inputs are drawn with; `forge.lab.inputs.distributions` draws them."""
 
 SpecialsPolicy = Literal["as_reference", "nan_may_spread", "unspecified"]
 """Rule for outputs when inputs hold NaN or infinities.

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from forge.sandbox.enter import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
-from forge.sandbox.enter.plan import SCRATCH, Plan, send_descriptor, tell
+from forge.sandbox.guest_entry import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
+from forge.sandbox.guest_entry.plan import SCRATCH, Plan, send_descriptor, tell
 
 _LOOK_S = 1.0
 

@@ -9,8 +9,8 @@ signals, which the PID namespace confines, and asyncio waits with it; `pidfd_get
 import ctypes
 import struct
 
-from forge.sandbox.enter import kernel
-from forge.sandbox.enter.syscalls import AUDIT_ARCH, CLONE, CLONE3, REFUSED, SOCKET
+from forge.sandbox.guest_entry import kernel
+from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, CLONE, CLONE3, REFUSED, SOCKET
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 

@@ -9,9 +9,9 @@ import os
 import stat
 import struct
 
-from forge.sandbox.enter import kernel, landlock
-from forge.sandbox.enter.namespaces import NOBODY, host_is_root
-from forge.sandbox.enter.plan import Plan
+from forge.sandbox.guest_entry import kernel, landlock
+from forge.sandbox.guest_entry.namespaces import NOBODY, host_is_root
+from forge.sandbox.guest_entry.plan import Plan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 WRITABLE = ("/scratch", "/tmp", "/dev/shm")  # noqa: S108 - the guest's own, not the host's

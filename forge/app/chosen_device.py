@@ -1,0 +1,22 @@
+"""The GPU that a command means, by --device or by CUDA_VISIBLE_DEVICES.
+
+One process works with one GPU: once chosen, it is the only one that CUDA shows to this process and its children.
+"""
+
+import os
+
+from forge.domain.device import Device
+from forge.errors import UnknownName
+from forge.platforms.cuda import choose, devices
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def chosen_device(named: str | None = None) -> Device | None:
+    """The GPU that is meant, by name or else by the environment; None where there is none. Raise UnknownName."""
+    device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))
+    if named is not None and device is None:
+        raise UnknownName("GPU", named, [one.uuid for one in devices()])
+    if device is not None:
+        os.environ[VARIABLE] = device.uuid
+    return device
