@@ -1,0 +1,165 @@
+"""Pages, docstrings and comments are plain English: they name who acts, and a constant's docstring says what it is.
+
+CONTRIBUTING.md states the rules. Every page is checked; of `forge`, the packages that CLEAN names.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.docs.markdown import ROOT, prose
+
+CLEAN = (
+    "cli",
+    "domain",
+    "errors.py",
+    "events",
+    "executor",
+    "languages",
+    "pictures",
+    "pipeline",
+    "platforms",
+    "proof",
+)
+"""Packages and modules of `forge` whose docstrings and comments follow the rules, as paths relative to it."""
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    *sorted(f"docs/how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md")),
+)
+WORDS = re.compile(r"\b(by lot|the lot|whoever|somebody|nobody|strangers?|the dead)\b", re.IGNORECASE)
+"""Words that hide who acts, or that a reader must decode. The rules name each of them."""
+OPENINGS = re.compile(r"(Of|So many|And|Likewise|The same)\b")
+"""Beginnings of a docstring that says something about a constant without saying what the constant is."""
+MOST_WORDS = 30
+"""Number of words that a sentence of an attribute's docstring may have. The rule is 25; five are left for lists."""
+QUOTED = re.compile(r'``.*?``|`[^`]*`|"[^"\n]*"|^> .*$', re.MULTILINE | re.DOTALL)
+SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*[-*] ")
+
+
+class Text(NamedTuple):
+    """A docstring or a comment, and the line on which it begins."""
+
+    line: int
+    content: str
+
+
+def unquoted(text: str) -> str:
+    """The text without code and quotations, on as many lines."""
+    return QUOTED.sub(lambda match: "\n" * match[0].count("\n") or " X ", text)
+
+
+def hidden_actors(text: str) -> list[str]:
+    """Each forbidden word outside code and quotations, in lower case."""
+    return [match[0].lower() for match in WORDS.finditer(" ".join(unquoted(text).split()))]
+
+
+def docstrings(tree: ast.Module) -> Iterator[Text]:
+    """Every string that stands alone: of modules, classes, functions, constants and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield Text(node.lineno, node.value.value)
+
+
+def comments(source: str) -> Iterator[Text]:
+    """Every comment; those on lines that follow each other are one."""
+    held: list[str] = []
+    began = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if held and token.start[0] != began + len(held):
+                yield Text(began, " ".join(held))
+                held = []
+            began = began if held else token.start[0]
+            held.append(token.string.lstrip("# "))
+    if held:
+        yield Text(began, " ".join(held))
+
+
+def attribute_docstrings(tree: ast.Module) -> Iterator[Text]:
+    """Every string that follows an assignment in a module or a class."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef):
+            continue
+        for before, after in zip(node.body, node.body[1:], strict=False):
+            if (
+                isinstance(before, ast.Assign | ast.AnnAssign)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
+            ):
+                yield Text(after.lineno, after.value.value)
+
+
+def riddle(docstring: str) -> str | None:
+    """What is wrong with an attribute's docstring, if anything is."""
+    if found := OPENINGS.match(docstring):
+        return f"begins with {found[0]!r}"
+    for sentence in SENTENCE_ENDS.split(unquoted(docstring)):
+        words = [word for word in sentence.split() if re.search(r"\w", word)]
+        if len(words) > MOST_WORDS:
+            return f"{len(words)} words in a sentence"
+    return None
+
+
+def sources() -> list[Path]:
+    found = [ROOT / "forge" / name for name in CLEAN]
+    return sorted(path for one in found for path in ([one] if one.suffix == ".py" else one.rglob("*.py")))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_who_acts(page: str) -> None:
+    assert hidden_actors(prose(page)) == []
+
+
+def test_docstrings_and_comments_say_who_acts() -> None:
+    for path in sources():
+        source = path.read_text(encoding="utf-8")
+        for text in (*docstrings(ast.parse(source)), *comments(source)):
+            assert hidden_actors(text.content) == [], f"{path.relative_to(ROOT)}:{text.line}"
+
+
+def test_a_constants_docstring_says_what_it_is() -> None:
+    for path in sources():
+        for text in attribute_docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            assert riddle(text.content) is None, f"{path.relative_to(ROOT)}:{text.line}"
+
+
+def test_what_is_called_clean_exists() -> None:
+    assert [name for name in CLEAN if not (ROOT / "forge" / name).exists()] == []
+    assert list(CLEAN) == sorted(set(CLEAN))
+
+
+def test_a_forbidden_word_is_found_outside_code_and_quotations_only() -> None:
+    assert hidden_actors("Whoever\nasks, and by\nlot.") == ["whoever", "by lot"]
+    assert hidden_actors('Never write `by lot` or "nobody".\n\n> the dead') == []
+    assert hidden_actors("a pilot, the lottery, an estranger") == []
+
+
+def test_strings_and_comments_are_found_where_they_stand() -> None:
+    source = 'A = 1\n"""Of A."""\n\n\nclass B:\n    c: int\n    """A field."""\n    # one\n    # two\n\n    # three\n'
+    tree = ast.parse(source)
+    assert [text.content for text in attribute_docstrings(tree)] == ["Of A.", "A field."]
+    assert [text.content for text in docstrings(tree)] == ["Of A.", "A field."]
+    assert [tuple(text) for text in comments(source)] == [(8, "one two"), (11, "three")]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "wrong"),
+    [
+        ("Of those that run, the largest.", "begins with 'Of'"),
+        ("So many calls at once.", "begins with 'So many'"),
+        ("Office hours.", None),
+        ("Number of calls. " + "word " * 30 + "end.", "31 words in a sentence"),
+        ("Number of calls. " + "word " * 29 + "end.", None),
+    ],
+)
+def test_a_riddle_is_told_by_its_beginning_or_its_length(docstring: str, wrong: str | None) -> None:
+    assert riddle(docstring) == wrong
