@@ -115,7 +115,7 @@ class Speedup(Value):
     baseline_median_ns: Positive
     interval: Interval
     pairs_lost: Annotated[int, Field(ge=0)]
-    """Number of process pairs in which the candidate was slower than the baseline."""
+    """Number of process pairs whose ratio is 1 or less."""
 
 
 class Confirmation(Value):
