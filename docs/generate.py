@@ -19,13 +19,13 @@ import typer
 
 from forge.cli import app
 from forge.domain import candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict
-from forge.domain.operation import Operation
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
 from forge.ledger.actors import GROUPS, MAY_WRITE
-from forge.ledger.audit_evidence import BLOB_FIELDS, PIECE_FIELDS
+from forge.ledger.audit.evidence import BLOB_FIELDS, PIECE_FIELDS
 from forge.operations import OPERATIONS, reference_source
+from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore, mutant_scores
 from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
@@ -109,10 +109,11 @@ def _shipped() -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    yield "stdout is data: a table, or with `--json` one JSON document."
-    yield "stderr is talk: progress, hints, errors."
+    yield "This page lists every command with its arguments."
+    yield "Data goes to stdout: a table, or with `--json` one JSON document."
+    yield "Progress, hints and errors go to stderr."
     yield ""
-    yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't."
+    yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't do it."
     yield "`forge demo` exits 0 only if its honest kernel was promoted and its cheat refused."
     yield ""
     found = list(_walk(typer.main.get_command(app), "forge"))
@@ -184,9 +185,10 @@ def _default(parameter: Any) -> str:  # Any: as above
 
 
 def _events() -> Iterator[str]:
-    yield "What the ledger can hold: a closed set, each type with a stable name and a version."
+    yield "This page lists every type of event that the ledger can hold."
+    yield "The set is closed; each type has a stable name and a version."
     yield "Beside its payload every event has the columns that [the ledger](../ledger.md) describes."
-    yield "A type may be defined before anything writes it; [the README](../../README.md#status) says what exists."
+    yield "A type may be defined before a command writes it; [the README](../../README.md#status) says what exists."
     yield ""
     rows = (
         (f"[`{name}`](#{name.lower()})", _prose(one.__doc__).split("\n\n")[0]) for name, one in EVENT_TYPES.items()
@@ -200,7 +202,7 @@ def _events() -> Iterator[str]:
         )
         yield f"Version {event.SCHEMA_VERSION}. {_prose(event.stream.__doc__)} Written by {writers}."
         if name == "CandidateRejected":
-            yield "At the stage `submit` it is part of handing in, and may be written by whoever may hand in."
+            yield "At the stage `submit` it belongs to handing in: every actor that may hand in may write it."
         yield ""
         yield from _fields(event)
         named |= _values_in(event)
@@ -267,10 +269,11 @@ def _is_value(one: object) -> bool:
 
 
 def _operations() -> Iterator[str]:
-    yield "What a task can ask for. How to add one: [how-to/add-an-operation](../how-to/add-an-operation.md)."
+    yield "This page lists the operations that a task can ask for."
+    yield "To add one, see [add an operation](../how-to/add-an-operation.md)."
     yield ""
-    yield "The mutant score: known wrong answers that are refused in every element type, of those that are tried."
-    yield "`make scores` measures it at small shapes; a task tries them again at its own."
+    yield "The mutant score says how many of the tried wrong answers are refused in every element type."
+    yield "`make scores` measures it at small shapes; a task tries the wrong answers again at its own shape."
     yield ""
     rows = (
         (f"[`{one.name}`](#{one.name})", f"`{one.signature}`", one.summary, _score(mutant_scores()[one.name]))
@@ -331,21 +334,25 @@ def _gates() -> Iterator[str]:
         assert module is not None
         yield from (f"## {gate.name}", "", _prose(module.__doc__), "", _prose(gate.examine.__doc__), "")
     yield from ("# Rules of promotion", "")
-    yield "Applied in this order to recorded events and the policy; the first that isn't met denies the promotion."
+    yield "The rules are applied in this order to recorded events and the policy."
+    yield "The first rule that isn't met denies the promotion."
     yield ""
     yield from _table(("rule", "reason if it isn't met"), ((f"`{rule.name}`", f"`{rule.code}`") for rule in RULES))
 
 
 _BEFORE = (
-    ("`sources`", "Does `kernel.py` parse, define the entry point and use the task's language? Read, never run."),
-    ("`build`", "Does the builder make a shared object? Only for a language with a build."),
-    ("`load`", "Can `kernel.py` be imported and the entry point found? Recorded only when it can't."),
+    (
+        "`sources`",
+        "Does `kernel.py` parse, define the entry point and use the task's language? The file is read, never run.",
+    ),
+    ("`build`", "Does the builder make a shared object? Asked only for a language with a build."),
+    ("`load`", "Can `kernel.py` be imported and the entry point found? Recorded only if it fails."),
 )
 _AFTER = (
-    ("`plan`", "On a GPU: is a call a launch plan, and is what the launcher makes of it right?"),
+    ("`plan`", "On a GPU: can a call be written as a launch plan, and does the launcher give right answers with it?"),
     ("`threads`", "On a processor: is a compiled kernel right with more threads than processors?"),
-    ("`sanitizer`", "Does the language's sanitizer find nothing: AddressSanitizer, compute-sanitizer?"),
-    ("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only sink the candidate."),
+    ("`sanitizer`", "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?"),
+    ("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only cause a refusal."),
 )
 
 
@@ -362,12 +369,13 @@ def _asked() -> Iterator[tuple[str, str]]:
 def _attacks() -> Iterator[str]:
     said = {path.stem: described(path) for path in CANDIDATES}
     refused = sum(one.gate is not None for one in said.values())
-    yield f"{len(said)} hostile or wrong candidates, each a file in `tests/evil/candidates/` and a test."
-    yield f"{refused} are refused; the others answer rightly and gain nothing by it, or show a stated limit."
+    yield f"This page lists {len(said)} hostile or wrong candidates."
+    yield "Each is a file in `tests/evil/candidates/` and a test."
+    yield f"{refused} are refused. The others give right answers and gain nothing, or show a stated limit."
     yield "Each must end as its first lines say, within its time limit and five seconds, with no process left."
     yield ""
-    yield "How many candidates of each group end at which gate; one may belong to several groups."
-    yield "`any` is for races: whichever gate's call is the first to show it."
+    yield "The table says how many candidates of each group end at which gate; one may belong to several groups."
+    yield "`any` is for races: the first gate whose call shows the fault refuses."
     yield ""
     gates = sorted({_ended(one) for one in said.values()}, key=_gate_order)
     counts = Counter((_ended(one), group) for one in said.values() for group in one.groups)
@@ -381,9 +389,10 @@ def _attacks() -> Iterator[str]:
 
 def _edits() -> Iterator[str]:
     count = sum(map(len, EDITS.values()))
-    yield f"{count} edits by the owner of the files, each a test in `tests/ledger/edits/`, on a copy of one ledger."
-    yield "`forge ledger verify` finds what it says here, by exit status 1 and a line that names the place."
-    yield "`kept` needs a checkpoint or a key from elsewhere: [what stops what](../ledger.md#what-stops-what)."
+    yield f"This page lists {count} edits that the owner of the files could make."
+    yield "Each is a test in `tests/ledger/edits/`, on a copy of one ledger."
+    yield "The column says what finds the edit: `forge ledger verify` ends with 1 and a line that names the place."
+    yield "`kept` needs a checkpoint or a key from another place: [what stops what](../ledger.md#what-stops-what)."
     yield "No reader refuses what verification accepts."
     yield ""
     found = list(typing.get_args(Found))
@@ -427,7 +436,7 @@ def _languages() -> Iterator[str]:
         for one in LANGUAGES.values()
     )
     yield from _table(("language", "is", "built first", "its times count on", "simulated on"), rows)
-    yield "What ran simulated is recorded as simulated and is never promoted."
+    yield "A simulated verification is recorded as simulated and never leads to a promotion."
     yield ""
     for language in LANGUAGES.values():
         yield from (f"## {language.name}", "", "What an author is told, for an H200 where it matters:", "")
@@ -449,9 +458,9 @@ def _bandwidth(value: float | None) -> str:
 
 
 def _policy() -> Iterator[str]:
-    yield "Fields of `policy.toml` in the workspace; a field left out keeps its default."
+    yield "This page lists the fields of `policy.toml` in the workspace; a field that is left out keeps its default."
     yield "An unknown field or a value out of range is refused."
-    yield "What to consider before changing one: [how-to/tune-the-policy](../how-to/tune-the-policy.md)."
+    yield "[Tune the policy](../how-to/tune-the-policy.md) says what to consider before you change one."
     yield ""
     schema = policy.Policy.model_json_schema()["properties"]
     rows = (
@@ -474,9 +483,10 @@ def _range(schema: Mapping[str, Any]) -> str:  # Any: a JSON schema
 
 
 def _blobs() -> Iterator[str]:
-    yield "`forge ledger verify` asks that these bytes be stored under `forge_runs/cas/`."
+    yield "This page lists the fields of events whose digest names stored bytes."
+    yield "`forge ledger verify` requires that these bytes are stored under `forge_runs/cas/`."
     yield "`[]` stands for each item of a list. Null names nothing; an older event may lack a field."
-    yield "Any other field called `...sha256` whose bytes happen to be stored is held against them too."
+    yield "Any other field called `...sha256` is compared with its bytes too, if they are stored."
     yield ""
     yield "| event | field |"
     yield "|---|---|"

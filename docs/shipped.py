@@ -19,7 +19,7 @@ from forge.events import (
     Recorded,
     TaskCreated,
 )
-from forge.ledger.audit import audit
+from forge.ledger.audit.history import audit
 from forge.pipeline.rule import baseline_used
 from forge.pipeline.samples import protocol_of
 
@@ -41,24 +41,25 @@ HEADER = (
 
 def introduction() -> Iterator[str]:
     """What the table shows."""
+    yield "This page lists the results in the ledger that ships with Forge."
     yield "`kernel_registry.db`, `forge_runs/` and `kernel_registry/` at the project's top level are a workspace."
-    yield "Its ledger holds what became of the kernels in `examples/h200/` on an NVIDIA H200, as"
-    yield "`benchmarks/registry.py` took them through the pipeline."
-    yield "A row is what one task's newest benchmark or refusal came to, baselines that stand included; what no row"
-    yield "shows is [listed below](#what-the-table-leaves-out)."
-    yield "`forge ledger verify --full` works every number out again from its samples,"
-    yield "`forge kernel history KERNEL` shows what a promotion stands on."
+    yield "`benchmarks/registry.py` took the kernels in `examples/h200/` through the pipeline on an NVIDIA H200,"
+    yield "and the ledger holds what was decided."
+    yield "A row is the result of one task's newest benchmark or refusal, baselines that stand included."
+    yield "Results without a row are [listed below](#what-the-table-leaves-out)."
+    yield "`forge ledger verify --full` computes every number again from its samples;"
+    yield "`forge kernel history KERNEL` shows the evidence of a promotion."
     yield ""
     yield from _keys()
     yield ""
     yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile, the"
-    yield "vendor's operator and the kernel promoted before. A promoted kernel's numbers are those of its"
+    yield "vendor's operator and the incumbent. A promoted kernel's numbers are those of its"
     yield "confirmation, on fresh data."
-    yield "A baseline stands where the kernel doesn't reach the least speedup that its task asks for: near the floor"
-    yield "there is nothing to win."
+    yield "A baseline stands if the kernel doesn't reach the least speedup that its task asks for: near the floor"
+    yield "there is nothing to gain."
     yield from coverage()
-    yield "A window of `graph_replay.v2` waited a few microseconds for what was written before it, on every side"
-    yield "alike; one of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
+    yield "A window of `graph_replay.v2` waited a few microseconds for bytes that were written before it, on all"
+    yield "sides alike; a window of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
     yield ""
 
 
@@ -70,8 +71,8 @@ def _keys() -> Iterator[str]:
         yield "One key, or keys that it named by rotation, signed this ledger."
         return
     yield f"{len(uses)} keys signed this ledger, and no earlier key vouches for {len(unvouched)} of them:"
-    yield "each machine that measured had a key of its own. A checkpoint covers all events before it: who trusts the"
-    yield "newest key has all of it signed; who trusts an earlier one has the events up to the last that it signed"
+    yield "each machine that measured had a key of its own. A checkpoint covers all events before it. The newest key"
+    yield "vouches for the whole ledger; an earlier key vouches for the events up to the last one that it signed"
     yield "([one key](../how-to/keep-one-key.md))."
     yield ""
     yield "| named by event | key | named by | first to sign events |"
@@ -93,7 +94,7 @@ def coverage() -> Iterator[str]:
             for control in (timing.control, *((timing.confirmation.control,) if timing.confirmation else ()))
         ]
     held = sum(control.low <= 1 <= control.high for control in found)
-    yield f"The interval is one of chance between process pairs: of {len(found)} recorded controls, whose true ratio"
+    yield f"The interval covers chance between process pairs: of {len(found)} recorded controls, whose true ratio"
     yield f"is 1, {held} intervals hold it, {held / len(found):.0%}"
     yield "([what the 95 % covers](../measurement.md#what-the-95--covers))."
 
