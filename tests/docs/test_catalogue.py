@@ -118,3 +118,12 @@ def test_our_own_long_files_and_functions_are_confessed():
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 40:
                 assert f"`{node.name}` in `{name}`" in said, f"{node.name} in {name} has more than 40 lines"
+
+
+def test_no_file_of_ours_has_more_than_400_lines_and_no_function_more_than_60():
+    for path in sorted((ROOT / "forge").rglob("*.py")):
+        source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+        assert source.count("\n") <= 400, name
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 60, f"{node.name} in {name}"
