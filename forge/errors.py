@@ -1,35 +1,35 @@
 """Every exception Forge raises, as one tree; `docs/errors.md` explains each code.
 
     ForgeError
-    |- UsageError             exit 2: the caller's input is wrong; says what was expected and what to do next
+    |- UsageError             exit 2: the caller's input is wrong; the message says what was expected
     |  |- UnknownName           a name that isn't in a catalogue
-    |  |- WorkspaceNotFound     no ledger here
-    |  |- ReferenceRefused      a reference file that no task can be judged against
-    |  |- RunNotFound           no run, or more than one, under that name
-    |  '- PhaseOutOfOrder       the run isn't in the state this phase needs
-    |- EnvironmentUnfit       exit 3: this machine can't (no compiler, no GPU, no sandbox)
-    |- AlreadyDecided         exit 1: that was decided before, and saying it again would add nothing
-    |- LessonRefused          exit 1: the evidence that a lesson names isn't there, or speaks against it
-    |- LoadRefused            exit 1: promoted code was withdrawn since it answered, or can't be loaded here
-    |- WeakTask               exit 1: the task's own inputs and bound can't tell wrong answers from right ones
-    '- IntegrityError         exit 1: recorded history or a blob isn't what it was, or can't be added to
+    |  |- WorkspaceNotFound     there is no ledger here
+    |  |- ReferenceRefused      no task can be judged against this reference file
+    |  |- RunNotFound           no run has this name, or several have
+    |  '- PhaseOutOfOrder       the run isn't in the state that this phase needs
+    |- EnvironmentUnfit       exit 3: this machine lacks something (compiler, GPU, sandbox)
+    |- AlreadyDecided         exit 1: the same decision is already recorded
+    |- LessonRefused          exit 1: the evidence of a lesson is missing, or contradicts it
+    |- LoadRefused            exit 1: a promoted kernel was withdrawn after the lookup, or can't be loaded here
+    |- WeakTask               exit 1: the task's inputs and bound don't tell wrong answers from right ones
+    '- IntegrityError         exit 1: recorded history or a blob has changed, or can't be appended to
        |- LedgerCorrupt         the database isn't a ledger, or its chain, schema or settings are broken
-       |- ConcurrencyConflict   a stream moved on between reading and appending
-       |- IdempotencyConflict   the same command key with other content
+       |- ConcurrencyConflict   another process appended to a stream between reading and appending
+       |- IdempotencyConflict   a command key was used before with other content
        |- ActorForbidden        this class of actor may not write this event
-       |- BlobCorrupt           stored bytes don't match their digest, or are missing
-       |- CheckpointRefused     the ledger isn't an extension of what was signed before
-       |- BundleRefused         a bundle of another ledger's events is damaged, or not what it says
-       |  '- LedgerForked        it contradicts what is here: two histories of one ledger
-       |- ProofRefused          a proof, a signature or an artifact doesn't fit the others
-       '- StorageFailed         the disk refused (full, read only)
+       |- BlobCorrupt           stored bytes are missing, or don't match their digest
+       |- CheckpointRefused     the ledger doesn't extend what was signed before
+       |- BundleRefused         a bundle of another ledger's events is damaged or inconsistent
+       |  '- LedgerForked        the bundle contradicts this ledger: two histories of one ledger
+       |- ProofRefused          a proof, a signature and an artifact don't match
+       '- StorageFailed         the disk refused (full, read-only)
 
 A refused candidate is a value (`forge.domain.verdict`), never an exception.
 """
 
 
 class ForgeError(Exception):
-    """Base of all; `message` names the value, what was expected, and the next step."""
+    """Base of all errors of Forge. `message` names the value, what was expected, and the next step."""
 
     code = "FORGE"
     exit_status = 1
@@ -38,7 +38,7 @@ class ForgeError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        """The next command to try, printed as the last line on stderr."""
+        """Next command to try. The command line prints it as the last line on stderr."""
 
 
 class UsageError(ForgeError):
@@ -53,12 +53,15 @@ class UnknownName(UsageError):
 
     code = "UNKNOWN_NAME"
     NAMED = 5
-    """Of many names, so many stand in a message."""
+    """Largest number of known names in a message if a command lists them all; more are hard to read."""
 
     def __init__(
         self, kind: str, value: str, known: list[str], *, near: tuple[str, ...] = (), listed_by: str | None = None
     ) -> None:
-        """`near` are the likeliest of `known`; where a command lists these, a few are named and the rest counted."""
+        """Build the message from the names that are `known`.
+
+        `near` are the likeliest of them. If the command `listed_by` lists them all, the message names only a few.
+        """
         nearest = f"; nearest: {', '.join(near)}" if near else ""
         expected = f"expected one of {', '.join(sorted(known))}" if known else "there is none here"
         left = len(known) - self.NAMED
@@ -75,13 +78,13 @@ class WorkspaceNotFound(UsageError):
 
 
 class ReferenceRefused(UsageError):
-    """A reference file that no task can be judged against; the message says why."""
+    """No task can be judged against this reference file; the message says why."""
 
     code = "REFERENCE_REFUSED"
 
 
 class RunNotFound(UsageError):
-    """No run, or more than one, goes by that name."""
+    """No run has this name, or several have."""
 
     code = "RUN_NOT_FOUND"
 
@@ -93,26 +96,26 @@ class PhaseOutOfOrder(UsageError):
 
 
 class EnvironmentUnfit(ForgeError):
-    """What was asked can't be done on this machine."""
+    """The machine lacks what the command needs."""
 
     code = "ENVIRONMENT_UNFIT"
     exit_status = 3
 
 
 class AlreadyDecided(ForgeError):
-    """What is asked for was decided and recorded before; nothing is recorded twice."""
+    """The same decision is already recorded, and nothing is recorded twice."""
 
     code = "ALREADY_DECIDED"
 
 
 class LessonRefused(ForgeError):
-    """The evidence that a lesson names isn't there, or speaks against it."""
+    """The evidence of a lesson is missing, or contradicts the lesson."""
 
     code = "LESSON_REFUSED"
 
 
 class LoadRefused(ForgeError):
-    """Promoted code was withdrawn since it answered, or isn't what this machine may load."""
+    """A promoted kernel was withdrawn after the lookup, or this machine can't load it."""
 
     code = "LOAD_REFUSED"
 
@@ -124,7 +127,7 @@ class WeakTask(ForgeError):
 
 
 class IntegrityError(ForgeError):
-    """Recorded history or a blob isn't what it was, or can't be added to."""
+    """Recorded history or a blob has changed, or can't be appended to."""
 
     code = "INTEGRITY"
 
@@ -136,7 +139,7 @@ class LedgerCorrupt(IntegrityError):
 
 
 class ConcurrencyConflict(IntegrityError):
-    """A stream moved on between reading and appending: read again and decide again."""
+    """Another process appended to a stream between reading and appending. Read again and decide again."""
 
     code = "CONCURRENCY_CONFLICT"
 
@@ -151,7 +154,7 @@ class ConcurrencyConflict(IntegrityError):
 
 
 class IdempotencyConflict(IntegrityError):
-    """The same command key was used before with other content."""
+    """A command key was used before with other content."""
 
     code = "IDEMPOTENCY_CONFLICT"
 
@@ -169,30 +172,30 @@ class BlobCorrupt(IntegrityError):
 
 
 class CheckpointRefused(IntegrityError):
-    """The ledger isn't an extension of what its key signed before, so the key doesn't sign it."""
+    """The ledger doesn't extend what its key signed before, so the key doesn't sign it."""
 
     code = "CHECKPOINT_REFUSED"
 
 
 class ProofRefused(IntegrityError):
-    """A proof, a signature or an artifact doesn't fit the others."""
+    """A proof, a signature and an artifact don't match."""
 
     code = "PROOF_REFUSED"
 
 
 class BundleRefused(IntegrityError):
-    """A bundle of another ledger's events is damaged, or isn't what it says."""
+    """A bundle of another ledger's events is damaged or inconsistent."""
 
     code = "BUNDLE_REFUSED"
 
 
 class LedgerForked(BundleRefused):
-    """Two histories of one ledger: the events at one place differ."""
+    """One ledger has two histories: the events at one position differ."""
 
     code = "LEDGER_FORKED"
 
 
 class StorageFailed(IntegrityError):
-    """The disk refused (full, read only, gone); the message says what was recorded by then, if anything."""
+    """The disk refused (full, read-only, gone). The message says what was recorded before, if anything."""
 
     code = "STORAGE_FAILED"

@@ -1,7 +1,7 @@
-"""How alembic reaches the ledger: only over a connection that `forge.ledger.schema` hands it.
+"""Connects alembic to the ledger, only through a connection that `forge.ledger.schema` passes to it.
 
-The ledger's tables are hidden from autogenerate. A batch operation would rebuild `event` and drop its
-triggers without a word, so every change to these tables is SQL written by hand.
+The ledger's tables are hidden from autogenerate. A batch operation would rebuild `event` and drop its triggers
+silently. So every change to these tables is SQL written by hand.
 """
 
 from alembic import context
@@ -10,7 +10,7 @@ LEDGER_TABLES = frozenset({"event", "ledger_meta", "tree_node", "foreign_event",
 
 
 def include_object(item: object, name: str | None, kind: str, _reflected: bool, _compare_to: object) -> bool:
-    """Hide the ledger's tables and all that hangs on them from autogenerate."""
+    """Hide the ledger's tables, with their columns, indexes and constraints, from autogenerate."""
     table = name if kind == "table" else getattr(getattr(item, "table", None), "name", None)
     return table not in LEDGER_TABLES
 

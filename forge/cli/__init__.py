@@ -1,6 +1,6 @@
-"""The command line: one file per noun. stdout is data, stderr is talk.
+"""The command line: one file per noun. stdout carries data, stderr carries messages.
 
-Nothing heavier than Typer is imported before a command runs, so that `forge --help` answers at once.
+Nothing heavier than Typer is imported before a command runs, so that `forge --help` is quick.
 """
 
 from typing import Annotated
@@ -50,10 +50,10 @@ def _say_version(asked: bool) -> None:
 def forge(
     _version: Annotated[
         bool,
-        typer.Option("--version", help="Say the version and leave.", callback=_say_version, is_eager=True),
+        typer.Option("--version", help="Print the version and exit.", callback=_say_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Options of no command."""
+    """Options that stand before any command."""
 
 
 start.register(app)
@@ -80,5 +80,5 @@ for name, commands in NOUNS.items():
 
 
 def command_of(arguments: list[str]) -> str:
-    """The command that `arguments` give, without what is given to it: `forge task create`."""
+    """Return the command in `arguments` without its own arguments: `forge task create`."""
     return " ".join(["forge", *arguments[: 2 if arguments and arguments[0] in NOUNS else 1]])

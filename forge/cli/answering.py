@@ -1,4 +1,4 @@
-"""How an audit's answer is given: a table with what it was counted over, or JSON, CSV, Parquet, a picture."""
+"""Output of an audit's answer: a table with notes, JSON, CSV, Parquet or a picture."""
 
 import sys
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from forge.errors import UsageError
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
 
-Csv = Annotated[bool, typer.Option("--csv", help="CSV on stdout instead of a table.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")]
 Parquet = Annotated[
     Path | None,
     typer.Option("--parquet", metavar="FILE", help="Also write the rows to a Parquet file.", show_default=False),
 ]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Also draw it: FILE.svg or FILE.png.", show_default=False),
+    typer.Option("--plot", metavar="FILE", help="Also write a picture: FILE.svg or FILE.png.", show_default=False),
 ]
-Draw = Annotated[bool, typer.Option("--draw", help="Draw it in the terminal instead of a table.")]
+Draw = Annotated[bool, typer.Option("--draw", help="Draw a picture in the terminal instead of a table.")]
 Op = Annotated[str | None, typer.Option("--op", help="Only this operation.", show_default=False)]
 Gpu = Annotated[str | None, typer.Option("--gpu", help="Only tasks for this processor.", show_default=False)]
 DType = Annotated[str | None, typer.Option("--dtype", help="Only this element type.", show_default=False)]
@@ -31,7 +31,9 @@ Language = Annotated[str | None, typer.Option("--language", help="Only this lang
 Baseline = Annotated[
     str | None,
     typer.Option(
-        "--baseline", help="Over eager, compile or vendor; by default what had to be beaten.", show_default=False
+        "--baseline",
+        help="Speedup over eager, compile or vendor. Default: the baseline that had to be beaten.",
+        show_default=False,
     ),
 ]
 BASELINES = ("eager", "compile", "vendor")
@@ -46,9 +48,10 @@ def emit_answer(
     plot: tuple[Path | None, Callable[[Path], None]] | None = None,
     draw: tuple[bool, Callable[[], None]] | None = None,
 ) -> None:
-    """Give an answer in the one form that was asked for; files are written first.
+    """Print an answer in the one form that the user asked for; write files first.
 
-    `plot` and `draw` are what was asked for, and how it is done, where an answer can be drawn.
+    `plot` is the requested file and the function that draws it; `draw` is the request and the function that draws in
+    the terminal. Both are None if the answer can't be drawn. Raises UsageError for two forms at once.
     """
     drawn = draw is not None and draw[0]
     if as_json + as_csv + drawn > 1:
@@ -79,7 +82,7 @@ def emit_answer(
 
 
 def _visible(cell: object) -> object:
-    """Numbers in four digits, digests cut short, and no character that a terminal would obey."""
+    """Return a cell for a table: numbers in four digits, digests shortened, control characters escaped."""
     if isinstance(cell, float):
         return f"{cell:.4g}"
     if not isinstance(cell, str):
@@ -90,7 +93,7 @@ def _visible(cell: object) -> object:
 
 
 def require_baseline(untrusted_name: str | None) -> str | None:
-    """One of the measured baselines, or none; raise UnknownName."""
+    """Return the name if it is a measured baseline or None; otherwise raise UnknownName."""
     from forge.errors import UnknownName
 
     if untrusted_name is not None and untrusted_name not in BASELINES:

@@ -1,4 +1,4 @@
-"""audit: what a kernel stands on, how its speed went, and what no longer holds."""
+"""audit: the evidence of a kernel, the history of its speed, and evidence that no longer counts."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -12,12 +12,16 @@ from forge.cli.options import Home, Json
 from forge.cli.suggest import suggest
 
 app = typer.Typer(
-    help="Questions about the recorded history; nothing is recorded.", no_args_is_help=True, rich_markup_mode=None
+    help="Answer questions about the recorded history. These commands record nothing.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 MaybeKernel = Annotated[str | None, typer.Argument(metavar="[KERNEL]", help="A kernel's id.", show_default=False)]
 MaybeCandidate = Annotated[
     str | None,
-    typer.Option("--candidate", help="Instead: a digest, or how it begins.", show_default=False),
+    typer.Option(
+        "--candidate", help="A candidate's digest or its beginning, instead of a kernel.", show_default=False
+    ),
 ]
 audit_speed.register(app)
 audit_authors.register(app)
@@ -32,7 +36,7 @@ def why(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show why a kernel was promoted: each gate with what it saw and allows, down to the raw samples.
+    """Show why a kernel was promoted: each gate's observed and allowed values, down to the raw samples.
 
     Example: forge audit why triton_rmsnorm_h200_bf16_b16_h4096_v1
     """
@@ -52,7 +56,9 @@ def history(
     gpu: Gpu = None,
     dtype: DType = None,
     baseline: Baseline = None,
-    limit: Annotated[int, typer.Option(help="So many of the newest measurements.", min=1, max=1_000_000)] = 1000,
+    limit: Annotated[
+        int, typer.Option(help="Show only this many of the newest measurements.", min=1, max=1_000_000)
+    ] = 1000,
     plot: Plot = None,
     draw: Draw = False,
     home: Home = None,
@@ -60,7 +66,7 @@ def history(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show how the measured speed of a kernel, a candidate or an operation on a GPU went, and on which machines.
+    """Show the measured speed of a kernel, a candidate or an operation over time, and the machines.
 
     Example: forge audit history --op rmsnorm --gpu h200 --plot history.svg
     """
@@ -84,7 +90,7 @@ def history(
 
 @app.command()
 def invalidated(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
-    """List benchmarks that were withdrawn, why, and which kernels and claims stood on them.
+    """List withdrawn benchmarks, the reasons, and the kernels and claims that rested on them.
 
     Example: forge audit invalidated
     """
@@ -97,17 +103,17 @@ def invalidated(home: Home = None, as_json: Json = False, as_csv: Csv = False, p
 
 @app.command()
 def stale(
-    days: Annotated[int, typer.Option(help="Evidence may be so old.")] = 90,
+    days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
     current: Annotated[
         Literal["here", "ledger", "any"],
-        typer.Option(help="Compare with this machine, with the newest recorded of each GPU, or with none."),
+        typer.Option(help="Machine to compare with: this one, the newest recorded one of each GPU, or none."),
     ] = "here",
     home: Home = None,
     as_json: Json = False,
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """List kernels on offer whose evidence is old, or from another kind of machine than the current one.
+    """List active kernels whose evidence is old, or from another kind of machine than the current one.
 
     Example: forge audit stale --days 30 --current ledger
     """

@@ -1,4 +1,4 @@
-"""audit: who handed in what, what they said of it, and what came of it."""
+"""audit: candidates by author, the claims about them, and their results."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,13 +12,16 @@ from forge.cli.output import emit_table
 if TYPE_CHECKING:
     from forge.app.audit.answer import Filter
 
-Limit = Annotated[int, typer.Option(help="List so many of the newest.", min=0, max=1_000_000)]
+Limit = Annotated[int, typer.Option(help="List only this many of the newest.", min=0, max=1_000_000)]
 Day = Annotated[str | None, typer.Option(metavar="DAY", help="A day in UTC: 2026-01-31.", show_default=False)]
 RefusedBy = Annotated[
-    Literal["code", "gate", "stage", "task", "op", "author", "day", "month"], typer.Option(help="What to count by.")
+    Literal["code", "gate", "stage", "task", "op", "author", "day", "month"],
+    typer.Option(help="Property to count by."),
 ]
 Code = Annotated[str | None, typer.Option(help="Only this reason code.", show_default=False)]
-Gate = Annotated[str | None, typer.Option(help="Only where this gate failed first.", show_default=False)]
+Gate = Annotated[
+    str | None, typer.Option(help="Only candidates for which this gate failed first.", show_default=False)
+]
 Task = Annotated[str | None, typer.Option(help="Only this task, by its full id.", show_default=False)]
 
 
@@ -46,7 +49,7 @@ def rejections(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show why candidates were refused: how often, and the newest in full.
+    """Count the reasons for refusals, and show the newest refusals in full.
 
     Example: forge audit rejections --by gate --code INCORRECT_NUMERICAL --since 2026-01-01
     """
@@ -74,14 +77,15 @@ def rejections(
 
 def claims(
     by: Annotated[
-        Literal["claimant", "author"], typer.Option(help="Who said it, or whose candidate it is about.")
+        Literal["claimant", "author"],
+        typer.Option(help="Group by who made the claim, or by the author of the candidate."),
     ] = ("claimant"),
     home: Home = None,
     as_json: Json = False,
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show what was claimed beside what was measured, for each claimant or author, model or person.
+    """Compare claimed with measured speed, for each claimant or author (a model or a person).
 
     Example: forge audit claims --by author
     """
@@ -94,17 +98,24 @@ def claims(
 
 def experiments(
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="In the hypothesis.", show_default=False)
+        str | None, typer.Argument(metavar="[TEXT]", help="Words to find in the hypothesis.", show_default=False)
     ] = None,
     op: Op = None,
     gpu: Gpu = None,
     dtype: DType = None,
     author: Author = None,
-    axis: Annotated[str | None, typer.Option(help="Only what changed this axis.", show_default=False)] = None,
-    layer: Annotated[str | None, typer.Option(help="Only what changed this layer.", show_default=False)] = None,
+    axis: Annotated[
+        str | None, typer.Option(help="Only experiments that changed this axis.", show_default=False)
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="Only experiments that changed this layer.", show_default=False)
+    ] = None,
     ended: Annotated[
         str | None,
-        typer.Option(help="improved, no_change, regressed, incorrect or build_failed.", show_default=False),
+        typer.Option(
+            help="Only experiments with this end: improved, no_change, regressed, incorrect or build_failed.",
+            show_default=False,
+        ),
     ] = None,
     limit: Limit = 50,
     home: Home = None,
@@ -112,7 +123,7 @@ def experiments(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """List what was tried and what it showed, failures among them: by words, operation, layer, axis or end.
+    """List experiments and their results, including failures; filter by words, operation, layer, axis or end.
 
     Example: forge audit experiments "shared memory" --op softmax --ended regressed
     """
@@ -127,7 +138,7 @@ def experiments(
 def effectiveness(
     by: Annotated[
         Literal["author", "template", "skill", "op", "language"],
-        typer.Option(help="Whose effect: an author (model or person), a prompt template, a skill ..."),
+        typer.Option(help="Group by author (a model or a person), prompt template, skill, operation or language."),
     ] = "author",
     op: Op = None,
     gpu: Gpu = None,
@@ -138,7 +149,7 @@ def effectiveness(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show how far runs came, from opened to promoted, for each author, prompt template or skill, and at what cost.
+    """Show how many runs reached each phase, and their cost, for each author, prompt template or skill.
 
     Example: forge audit effectiveness --by skill --op rmsnorm
     """

@@ -1,4 +1,4 @@
-"""audit: how fast candidates are, beside each other, beside the machine's limits, and beside their own past."""
+"""audit: speed of candidates compared with each other, with the machine's limits and with earlier measurements."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forge.app.audit.answer import Filter
 
 LEVELS = (0.0, 1.0, 1.5, 2.0)
+"""Speedups P for which `fast-p` counts tasks by default; 0 counts every correct candidate."""
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,7 @@ def leaderboard(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show each slot's worst, typical and best speedup with its n; `--plot` draws the kernels with their intervals.
+    """Show the worst, typical and best speedup of each slot (operation, processor, type, shape).
 
     Example: forge audit leaderboard --gpu h200 --plot speedups.svg
     """
@@ -64,17 +65,21 @@ def leaderboard(
 
 def regressions(
     slower: Annotated[
-        float, typer.Option(help="On the same machine: later time over earlier time above this.", min=1.0)
+        float,
+        typer.Option(help="On one machine, a kernel is slower if later time / earlier time exceeds this.", min=1.0),
     ] = 1.05,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what became faster or can't be told apart between machines.")
+        bool,
+        typer.Option(
+            "--all", help="Also show kernels that became faster, and differences between machines that may be noise."
+        ),
     ] = False,
     home: Home = None,
     as_json: Json = False,
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show what became slower: across drivers, torch, triton and GPUs, and of late on the same machine.
+    """Show kernels that became slower with another driver, torch, triton or GPU, or recently on one machine.
 
     Example: forge audit regressions --slower 1.1
     """
@@ -87,7 +92,8 @@ def regressions(
 
 def fast_p(
     levels: Annotated[
-        list[float] | None, typer.Argument(metavar="[P]...", help="Times as fast; by default 0, 1, 1.5 and 2.")
+        list[float] | None,
+        typer.Argument(metavar="[P]...", help="Speedups to count tasks above. Default: 0, 1, 1.5 and 2."),
     ] = None,
     op: Op = None,
     gpu: Gpu = None,
@@ -99,7 +105,7 @@ def fast_p(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show the share of all tasks attempted with a correct candidate more than P times as fast, failures included.
+    """Show the share of attempted tasks with a correct candidate more than P times as fast, failures included.
 
     Example: forge audit fast-p 1 1.2 2 --gpu h200
     """
@@ -122,7 +128,7 @@ def roofline(
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Show how near each candidate comes to what its machine was seen to do: bytes moved and arithmetic per second.
+    """Compare each candidate's bytes and operations per second with the highest rates measured on its machine.
 
     Example: forge audit roofline --gpu h200 --plot roofline.png
     """

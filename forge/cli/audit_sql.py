@@ -17,14 +17,14 @@ def register(app: typer.Typer) -> None:
 
 def sql(
     query: Annotated[str, typer.Argument(metavar="SELECT", help="One statement of SQLite's SQL.")],
-    limit: Annotated[int, typer.Option(help="Give so many rows at most.", min=1, max=1_000_000)] = 1000,
-    seconds: Annotated[float, typer.Option(help="Let it take so long at most.", min=0.1, max=600)] = 10.0,
+    limit: Annotated[int, typer.Option(help="Largest number of rows.", min=1, max=1_000_000)] = 1000,
+    seconds: Annotated[float, typer.Option(help="Longest time for the query, in seconds.", min=0.1, max=600)] = 10.0,
     home: Home = None,
     as_json: Json = False,
     as_csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """Answer one SELECT over what `forge audit views` lists; the database refuses everything else.
+    """Run one SELECT over the views that `forge audit views` lists. The database refuses all other statements.
 
     Example: forge audit sql "SELECT op, count(*) FROM kernels GROUP BY op"
     """
@@ -36,7 +36,7 @@ def sql(
 
 
 def views(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
-    """List what `forge audit sql` may read: names, columns, and what each answers.
+    """List the views that `forge audit sql` may read: name, columns, content.
 
     Example: forge audit views
     """

@@ -1,4 +1,4 @@
-"""Benchmarks: what becomes of a measurement that turns out to be wrong."""
+"""Benchmarks: the withdrawal of a measurement that turns out to be wrong."""
 
 from typing import Annotated, Any
 
@@ -10,22 +10,22 @@ from forge.cli.output import emit_json, emit_table, say
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Benchmarks: what was measured.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Benchmarks: recorded measurements.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def benchmarks() -> None:
-    """Benchmarks: what was measured."""
+    """Benchmarks: recorded measurements."""
 
 
 @app.command()
 def invalidate(
     seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1, max=MOST_EVENTS)],
-    reason: Annotated[str, typer.Option(help="Why; it is recorded, with who says so.")],
+    reason: Annotated[str, typer.Option(help="Reason for the withdrawal. It is recorded with your name.")],
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Withdraw a benchmark: every kernel that stands on it stops answering at once.
+    """Withdraw a benchmark. No lookup returns a kernel that rests on it any more.
 
     Example: forge benchmark invalidate 42 --reason "another job held the GPU"
     """

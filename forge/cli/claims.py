@@ -1,4 +1,4 @@
-"""Claims: prose held against the ledger."""
+"""Claims: sentences about speed, checked against the ledger."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,24 +9,26 @@ from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Claims: prose against the ledger.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Claims: check sentences about speed against the ledger.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def claims() -> None:
-    """Claims: what is said about speed, and whether it may be."""
+    """Claims: check sentences about speed against the ledger."""
 
 
 @app.command()
 def check(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Markdown: a README, a page, a pull request.")
+        list[Path], typer.Argument(metavar="FILE...", help="Markdown files: a README, a page, a pull request.")
     ],
-    code: Annotated[bool, typer.Option("--code", help="Also what stands in blocks of code.")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Also check code blocks.")] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Find each sentence about speed that the ledger doesn't bear out, and say what would be true.
+    """Find sentences about speed that the ledger doesn't support, and propose correct ones.
 
     Example: forge claims check README.md docs/performance.md
     """

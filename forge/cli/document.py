@@ -1,14 +1,15 @@
-"""A nested document as text that a person reads: a line for each fact, a table for each list of like things."""
+"""Prints a nested document for people: one line for each fact, one table for each list of similar items."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from forge.cli.output import emit_table, shape_text
 
 INTERVAL = frozenset({"ratio", "low", "high"})
+"""Fields of a speedup with its interval, which is printed as one fact."""
 
 
 def emit_document(title: str, document: Mapping[str, object]) -> None:
-    """Its facts under their names, `benchmark.seq` for one within another; then its lists, each under its own."""
+    """Print the facts by name, with `benchmark.seq` for a nested one, then each list as a table."""
     facts, lists = list[tuple[str, str]](), list[tuple[str, Sequence[Mapping[str, object]]]]()
     for name, value in (leaf for key, inner in document.items() for leaf in _leaves(key, inner)):
         text = fact_text(value)
@@ -23,7 +24,7 @@ def emit_document(title: str, document: Mapping[str, object]) -> None:
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """What stands by itself, under its full name: a fact, or a list whose items are rows of one table."""
+    """Yield each fact and each list of table rows, with its full name."""
     if value is None:
         return
     if fact_text(value) is not None or _is_table(value):
@@ -46,7 +47,7 @@ def _is_flat(row: Mapping[str, object]) -> bool:
 
 
 def fact_text(value: object) -> str | None:
-    """One fact as text; None for what is made of several."""
+    """Return one fact as text; None if the value holds several facts."""
     match value:
         case bool():
             return "yes" if value else "no"

@@ -1,4 +1,4 @@
-"""A verdict's evidence for people: what the sources showed, the failing case in full, an earlier judgement."""
+"""Prints a verdict's evidence: findings in the sources, the failing case in full, an earlier judgement."""
 
 from typing import Any
 
@@ -6,25 +6,25 @@ from forge.cli.output import emit_table, say, shape_text
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 WIDEST = 12
-"""A grid with more columns isn't drawn."""
+"""Largest number of columns of a printed grid; wider ones don't fit on a terminal."""
 
 
 def show_evidence(answer: Answer) -> None:
-    """Tables for what an answer has of these."""
+    """Print a table for each kind of evidence that the answer has."""
     reused = answer.get("reused")
     if reused:
         say(
             f"already judged: {answer['verdict']} at {reused['recorded_at']} (event {reused['seq']}); "
-            "--again in another run judges it anew"
+            "to judge it again, use --again in another run"
         )
     if answer.get("findings"):
         rows = [_finding_row(one) for one in answer["findings"]]
-        emit_table("Worth a look in the sources", ("kind", "where", "source", "why"), rows)
+        emit_table("Findings in the sources", ("kind", "where", "source", "why"), rows)
     if answer.get("counterexample"):
         _show_counterexample(answer["counterexample"])
     if answer.get("built") and answer["verdict"] == "rejected":
         kept = [(one["path"], one["size_bytes"], one["kept_at"]) for one in answer["built"]]
-        emit_table("What was built of it, to put beside kernel.py", ("file", "bytes", "kept as"), kept)
+        emit_table("Built files, to put beside kernel.py", ("file", "bytes", "kept as"), kept)
 
 
 def _finding_row(finding: Answer) -> tuple[str, str, str, str]:
@@ -50,7 +50,7 @@ def _show_counterexample(case: Answer) -> None:
 
 
 def _show_values(name: str, sizes: list[int], cells: list[str]) -> None:
-    """A grid of one or two axes; more are told as a list of rows."""
+    """Print values as a grid, the last axis across. All other axes together make the rows."""
     width = sizes[-1] if sizes else 1
     if not 1 <= width <= WIDEST:
         return

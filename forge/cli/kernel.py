@@ -1,4 +1,4 @@
-"""Kernels: what the registry offers, how each came about, and how one is taken back."""
+"""Kernels: list, explain, export, deprecate and revoke what was promoted."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,9 +12,9 @@ from forge.cli.output import emit_json, emit_table, shape_text, short
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Kernels: what was promoted.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Kernels: promoted candidates.", no_args_is_help=True, rich_markup_mode=None)
 KernelId = Annotated[str, typer.Argument(help="A kernel's full id.")]
-Reason = Annotated[str, typer.Option(help="Why; it is recorded, with who says so.")]
+Reason = Annotated[str, typer.Option(help="Reason. It is recorded with your name.")]
 
 
 @app.command("list")
@@ -39,7 +39,7 @@ def list_kernels(home: Home = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
-    """Show one kernel's registry entry: every number, and the event it stands in.
+    """Show one kernel's registry entry: every number, and the event that recorded it.
 
     Example: forge kernel show cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
@@ -55,7 +55,7 @@ def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
 
 @app.command()
 def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
-    """Show everything that led to a kernel and happened since: event by event, with hashes.
+    """Show all events that led to a kernel, and all since, with hashes.
 
     Example: forge kernel history cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
@@ -76,7 +76,7 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
 
 @app.command()
 def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
-    """Write the sentences about a kernel that its evidence allows, each with the event it rests on.
+    """Write the sentences about a kernel that its evidence supports, each with its event.
 
     Example: forge kernel claims cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
@@ -94,9 +94,12 @@ def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> Non
 @app.command()
 def export(
     kernel_id: KernelId,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder to make; it must not exist, or be empty.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder to write. It must be empty or not exist.")
+    ],
     revoked_too: Annotated[
-        bool, typer.Option("--revoked-too", help="Also a kernel that was revoked, or whose evidence was withdrawn.")
+        bool,
+        typer.Option("--revoked-too", help="Export even if the kernel was revoked or its evidence was withdrawn."),
     ] = False,
     home: Home = None,
     as_json: Json = False,
@@ -121,15 +124,19 @@ def export(
 def revoke(
     kernel_id: KernelId,
     reason: Reason,
-    severity: Annotated[str, typer.Option(help="wrong_result, unsafe, evidence_invalid or withdrawn.")] = "withdrawn",
+    severity: Annotated[
+        str, typer.Option(help="Kind of reason: wrong_result, unsafe, evidence_invalid or withdrawn.")
+    ] = "withdrawn",
     evidence: Annotated[
         list[str] | None,
-        typer.Option(help="An event's number, or a file, which is kept; may be repeated.", show_default=False),
+        typer.Option(
+            help="An event's number, or a file, of which a copy is kept; may be repeated.", show_default=False
+        ),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Take a kernel back for good: no lookup answers with it any more, and its id is never used again.
+    """Revoke a kernel permanently: no lookup returns it any more, and its id is never used again.
 
     Example: forge kernel revoke KERNEL_ID --reason "wrong at odd widths" --severity wrong_result --evidence 71
     """
@@ -149,12 +156,12 @@ def deprecate(
     kernel_id: KernelId,
     reason: Reason,
     superseded_by: Annotated[
-        str | None, typer.Option("--superseded-by", help="The kernel to use in its place.", show_default=False)
+        str | None, typer.Option("--superseded-by", help="The kernel to use instead.", show_default=False)
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Say that a kernel is still right but no longer the one to use: a lookup must ask for such a one.
+    """Mark a kernel as correct but outdated. A lookup returns it only with --deprecated.
 
     Example: forge kernel deprecate KERNEL_ID --reason "slower on the new driver" --superseded-by OTHER_ID
     """

@@ -1,4 +1,4 @@
-"""The ledger: read it, check it, sign it, prove from it, fold it again."""
+"""The ledger: read it, check it, sign it, prove from it, rebuild the published files."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,28 +13,33 @@ from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 from forge.cli.verified import show_report
 
-app = typer.Typer(help="The ledger: the only authority, append-only.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="The ledger: the append-only record that everything else is derived from.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 ledger_copies.register(app)
 TrustedKey = Annotated[
     str | None,
     typer.Option(
-        help="The verifier key to trust, or a file with it: says for how many events it vouches.", show_default=False
+        help="The verifier key to trust, or a file with it. The report says how many events it vouches for.",
+        show_default=False,
     ),
 ]
 app.add_typer(ledger_key.app, name="key")
 
 _FULL = (
-    "Also work every number out again from its samples, check what is published, hash blobs that no event names, "
-    "and list every problem."
+    "Also compute every number again from its samples, check the published files, hash blobs that no event names, "
+    "and list all problems."
 )
-"""What `--full` adds to `forge ledger verify`."""
+"""Help text of `--full` in `forge ledger verify`."""
 
 
 @app.command()
 def log(
-    after: Annotated[int, typer.Option(help="Start behind this sequence number.", min=0, max=MOST_EVENTS)] = 0,
+    after: Annotated[int, typer.Option(help="Start after this sequence number.", min=0, max=MOST_EVENTS)] = 0,
     limit: Annotated[
-        int | None, typer.Option(help="At most so many events.", min=1, max=MOST_EVENTS, show_default=False)
+        int | None, typer.Option(help="Largest number of events.", min=1, max=MOST_EVENTS, show_default=False)
     ] = None,
     of_type: Annotated[
         list[str] | None,
@@ -67,7 +72,8 @@ def verify(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="A checkpoint that was kept elsewhere: shows what was cut off or rewritten.", show_default=False
+            help="A checkpoint that you kept elsewhere. It shows whether events were cut off or rewritten.",
+            show_default=False,
         ),
     ] = None,
     key: TrustedKey = None,
@@ -75,10 +81,10 @@ def verify(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Derive the whole ledger again from raw rows: chain, Merkle root, signatures, blobs, sealed runs.
+    """Check the whole ledger again from its raw rows: chain, Merkle root, signatures, blobs, sealed runs.
 
-    The checkpoint that the workspace published is held against it too. With --key, exit status 1 if checkpoints or
-    decisions lie beyond what that key, or one that it names by rotation, vouches for.
+    The workspace's published checkpoint is compared too. With --key, exit status 1 if the key doesn't vouch for all
+    checkpoints and decisions. A key that it names as its successor counts as well.
 
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
@@ -104,30 +110,31 @@ def _advice(problem: dict[str, Any]) -> str:  # Any: a JSON document
         return "another version of Forge wrote this ledger: check it with that one"
     if problem["what"] == "vouched for":
         return (
-            "the key doesn't vouch for the rest: ask its owner by another way which key follows it, and check with "
-            "that one; without such word, believe the events that it vouches for and no more"
+            "the key doesn't vouch for the rest: ask its owner, by another channel, which key follows it, and check "
+            "with that one; until then, trust only the events that it vouches for"
         )
     if problem["found"] == "truncated":
         return "events that were signed are missing: restore kernel_registry.db from a copy, then check again"
     if problem["what"].startswith("published "):
-        return "fold what is published again: forge ledger rebuild"
+        return "publish the files again: forge ledger rebuild"
     if problem["what"] == "key" or problem["found"] == "other_ledger":
-        return "the key or the checkpoint is of another log: give one that was kept of this, then check again"
+        return "the key or the checkpoint belongs to another ledger: give one of this ledger, then check again"
     return "restore kernel_registry.db and forge_runs/ from a copy, then check again"
 
 
 @app.command()
 def checkpoint(
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Begin to sign with a new key: this ledger has none, or lost it.")
+        bool, typer.Option("--new-key", help="Begin to sign with a new key, if this ledger has none or lost it.")
     ] = False,
     copy: Annotated[
-        Path | None, typer.Option(help="Also write the note to this file, to be kept elsewhere.", show_default=False)
+        Path | None,
+        typer.Option(help="Also write the note to this file. Keep it on another machine.", show_default=False),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Sign the ledger's size and root as they stand now, and publish the note.
+    """Sign the ledger's current size and root, and publish the note.
 
     Example: forge ledger checkpoint --copy kept/checkpoint
     """
@@ -151,7 +158,7 @@ def rotate_key(home: Home = None, as_json: Json = False) -> None:
         issued: dict[str, Any] = signing.rotate_key(workspace)
     _show(issued, "Checkpoint", as_json=as_json)
     say_unvouched(issued["unvouched_adoptions"])
-    say("tell those who trust the old key: the new one is in ledger.vkey, named by an event that the old one signed")
+    say("tell all who trust the old key: ledger.vkey has the new one, and an event that the old one signed names it")
 
 
 @app.command()
@@ -159,12 +166,12 @@ def prove(
     kernel_id: Annotated[str, typer.Argument(help="A kernel's full id.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write it; KERNEL_ID.tlog-proof in this folder by default.", show_default=False),
+        typer.Option(help="File to write. Default: KERNEL_ID.tlog-proof in the current folder.", show_default=False),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Write a proof of a kernel's promotion that a stranger can check without this workspace.
+    """Write a proof of a kernel's promotion that anyone can check without this workspace.
 
     Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
@@ -175,7 +182,7 @@ def prove(
     _show(proved, "Proof", as_json=as_json)
     say_unvouched(proved["unvouched_adoptions"])
     if proved["revoked"]:
-        say("note: this kernel was revoked later, which the proof doesn't say")
+        say("note: this kernel was revoked later; the proof doesn't show that")
     suggest("next", "forge verify-proof --help")
 
 
@@ -188,7 +195,7 @@ def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # An
 
 @app.command()
 def rebuild(home: Home = None, as_json: Json = False) -> None:
-    """Fold every published projection again from zero, and say which files differed.
+    """Write every published file again from the whole ledger, and say which files differed.
 
     Example: forge ledger rebuild
     """

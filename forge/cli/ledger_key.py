@@ -1,4 +1,4 @@
-"""Commands for the key that signs the ledger: show it, give it to another machine, take it in."""
+"""Commands for the key that signs the ledger: show it, export it to another machine, import it."""
 
 import sys
 from pathlib import Path
@@ -17,13 +17,13 @@ app = typer.Typer(help="The key that signs the ledger.", no_args_is_help=True, r
 
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option(help="A file whose first line is the passphrase; without it, you are asked.", show_default=False),
+    typer.Option(help="A file whose first line is the passphrase. Without it, the command asks.", show_default=False),
 ]
 
 
 @app.command()
 def show(home: Home = None, as_json: Json = False) -> None:
-    """Show the key in force, and whether its private key is here.
+    """Show the current signing key, and whether its private key is here.
 
     Example: forge ledger key show
     """
@@ -38,13 +38,14 @@ def show(home: Home = None, as_json: Json = False) -> None:
 def export(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; it must not exist.")],
     keep: Annotated[
-        bool, typer.Option("--keep", help="Go on signing here too: two machines can then sign two histories.")
+        bool,
+        typer.Option("--keep", help="Keep signing here too. Two machines can then sign two different histories."),
     ] = False,
     passphrase_file: PassphraseFile = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Hand the signing key over: write it encrypted, with what it signed last, and stop signing here.
+    """Write the signing key to an encrypted file, with the checkpoint it signed last, and stop signing here.
 
     Example: forge ledger key export ledger.forge-key
     """
@@ -55,7 +56,7 @@ def export(
         made = key_transfer.export(workspace, target, passphrase, keep=keep)
     _show(made, as_json=as_json)
     if not keep:
-        say("this workspace signs no more: import the file where the ledger is written next")
+        say("this workspace no longer signs: import the file on the machine that writes the ledger next")
     suggest("next", "forge ledger key import --help")
 
 
@@ -66,7 +67,7 @@ def import_(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Take a signing key in; refuse one that isn't in force, or a ledger that lacks what it signed.
+    """Import a signing key. Refused if it isn't the current key, or if this ledger lacks events that it signed.
 
     Example: forge ledger key import ledger.forge-key
     """
@@ -84,7 +85,7 @@ def _passphrase(file: Path | None, *, confirm: bool) -> str:
     if file is not None:
         return passphrase_in(file)
     if not sys.stdin.isatty():
-        raise UsageError("no passphrase, and no terminal to ask at: name a file with --passphrase-file")
+        raise UsageError("no passphrase, and no terminal to ask on: expected a file, given by --passphrase-file")
     asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
     return asked
 

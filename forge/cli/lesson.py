@@ -1,4 +1,4 @@
-"""Lessons: what experiments taught, on its way into a playbook."""
+"""Lessons: conclusions from experiments, proposed and then accepted into a playbook."""
 
 from typing import Annotated, Any
 
@@ -9,30 +9,35 @@ from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, short
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Lessons: what experiments taught.", no_args_is_help=True, rich_markup_mode=None)
-LessonId = Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's id: forge lesson list.")]
+app = typer.Typer(
+    help="Lessons: conclusions from experiments, for playbooks.", no_args_is_help=True, rich_markup_mode=None
+)
+LessonId = Annotated[str, typer.Argument(metavar="LESSON", help="A lesson's id; forge lesson list shows them.")]
 
 
 @app.command()
 def propose(
-    op: Annotated[str, typer.Option(help="The operation it is about.")],
-    runs: Annotated[list[str], typer.Option("--from", metavar="RUN", help="A run it rests on; may be repeated.")],
+    op: Annotated[str, typer.Option(help="The operation that the lesson is about.")],
+    runs: Annotated[
+        list[str],
+        typer.Option("--from", metavar="RUN", help="A run whose experiment supports the lesson; may be repeated."),
+    ],
     text: Annotated[str, typer.Option(help="The lesson, in one line.")],
     playbook: Annotated[
-        str | None, typer.Option(help="The skill to amend; by default the language's playbook.", show_default=False)
+        str | None, typer.Option(help="The skill to amend. Default: the language's playbook.", show_default=False)
     ] = None,
     ended: Annotated[
         str | None,
         typer.Option(
-            help="What it says comes of it: improved, no_change, regressed, incorrect, build_failed; "
-            "by default what the evidence says.",
+            help="End that the lesson predicts: improved, no_change, regressed, incorrect or build_failed. "
+            "Default: the end of its experiments.",
             show_default=False,
         ),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Propose a lesson; refused without closed experiments, or where one of them says otherwise.
+    """Propose a lesson. Refused without closed experiments, or if an experiment contradicts it.
 
     Example: forge lesson propose --op rmsnorm --from last --text "Rows of 4096 gain from two loads in flight."
     """
@@ -48,11 +53,11 @@ def propose(
 @app.command()
 def accept(
     lesson_id: LessonId,
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who takes it in.")],
+    by: Annotated[str, typer.Option(metavar="NAME", help="Name of the person who accepts it.")],
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Take a lesson into its playbook, which later prompts quote.
+    """Accept a lesson into its playbook. Later briefs quote it.
 
     Example: forge lesson accept rmsnorm-1a2b3c4d --by ada
     """
@@ -85,7 +90,7 @@ def list_lessons(home: Home = None, as_json: Json = False) -> None:
 
 @app.command("show")
 def show_lesson(lesson_id: LessonId, home: Home = None, as_json: Json = False) -> None:
-    """Show a lesson, what it rests on, and the playbook's version that has it.
+    """Show a lesson, its experiments, and the version of the playbook that has it.
 
     Example: forge lesson show rmsnorm-1a2b3c4d
     """

@@ -1,4 +1,4 @@
-"""lookup: what an inference engine would be told."""
+"""lookup: the answer that an inference engine would get."""
 
 from typing import Annotated
 
@@ -8,21 +8,26 @@ from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
-Deprecated = Annotated[
-    bool, typer.Option("--deprecated", help="A deprecated kernel may answer if nothing else does.")
-]
+Deprecated = Annotated[bool, typer.Option("--deprecated", help="Return a deprecated kernel if there is no other.")]
 Nearest = Annotated[
-    bool, typer.Option("--nearest", help="Also a shape between verified ones that wasn't verified itself.")
+    bool,
+    typer.Option(
+        "--nearest", help="Also accept a kernel for a shape between verified shapes that wasn't verified itself."
+    ),
 ]
-Family = Annotated[bool, typer.Option("--family", help="Also a kernel for another GPU of the same architecture.")]
+Family = Annotated[
+    bool, typer.Option("--family", help="Also accept a kernel for another GPU of the same architecture.")
+]
 MaxOctaves = Annotated[
-    float | None, typer.Option(help="How far the nearest measured shape may be, in factors of two.")
+    float | None, typer.Option(help="Largest distance to the nearest measured shape, in factors of two.")
 ]
-Since = Annotated[str | None, typer.Option(help="Only what was measured on this day or later: 2026-01-31.")]
+Since = Annotated[
+    str | None, typer.Option(help="Only kernels measured on this day or later, for example 2026-01-31.")
+]
 
 VouchingKey = Annotated[
     str | None,
-    typer.Option(help="The verifier key that must vouch for the answer, or a file with it.", show_default=False),
+    typer.Option(help="The verifier key that must vouch for the answer, or a file with the key.", show_default=False),
 ]
 
 
@@ -35,7 +40,7 @@ def lookup(
     op: Annotated[str, typer.Option(help="The operation.")],
     gpu: Annotated[str, typer.Option(help="The processor.")],
     dtype: Annotated[str, typer.Option(help="The element type.")],
-    shape: Annotated[str, typer.Option(help="For example batch=16,hidden_size=4096.")],
+    shape: Annotated[str, typer.Option(help="Sizes by axis, for example batch=16,hidden_size=4096.")],
     deprecated: Deprecated = False,
     nearest: Nearest = False,
     family: Family = False,
@@ -46,7 +51,7 @@ def lookup(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Ask the published registry for a kernel, and why not the others.
+    """Ask the published registry for a kernel, and show why it doesn't return others.
 
     Example: forge lookup --op fused_add_rmsnorm --gpu cpu --dtype fp32 --shape batch=16,hidden_size=4096
     """
@@ -74,14 +79,22 @@ def lookup(
 
 
 def _show(answer: dict[str, object]) -> None:
-    """The kernel with what was measured of it, and the others with why they were passed over."""
+    """Print the kernel with its measurement, and the other kernels with the reasons against them."""
     evidence, rejected = answer["evidence"], answer["rejected"]
     assert isinstance(rejected, list)
     emit_table("Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])])
     if isinstance(evidence, dict):
         interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
         shape = ",".join(f"{axis}={size}" for axis, size in evidence["shape"].items())
-        header = ("measured at", "octaves away", "median ns", "speedup, 95 % interval", "over", "timed by", "benchmark event")
+        header = (
+            "measured at",
+            "octaves away",
+            "median ns",
+            "speedup, 95 % interval",
+            "over",
+            "timed by",
+            "benchmark event",
+        )
         told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
         emit_table("", header, [(*told, evidence["method"], evidence["benchmark_seq"])])
     if rejected:

@@ -15,12 +15,12 @@ def register(app: typer.Typer) -> None:
 
 
 def notes(
-    op: Annotated[str, typer.Argument(metavar="OP", help="An operation: forge op list.")],
-    gpu: Annotated[str | None, typer.Option(help="Only on this processor.", show_default=False)] = None,
+    op: Annotated[str, typer.Argument(metavar="OP", help="An operation; forge op list shows them.")],
+    gpu: Annotated[str | None, typer.Option(help="Only for this processor.", show_default=False)] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Print what is known of an operation, as Markdown: kernels, experiments, lessons, open questions.
+    """Print the notes on an operation as Markdown: kernels, experiments, lessons, open questions.
 
     Example: forge notes rmsnorm --gpu h200 > notes.md
     """

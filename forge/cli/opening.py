@@ -1,4 +1,4 @@
-"""How a command gets at its workspace: opened late, so that help stays quick."""
+"""Opens a command's workspace. It imports the application late, so that help stays quick."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def open_workspace(home: Path | None) -> "Workspace":
-    """Open the workspace that is meant by --home, FORGE_HOME or the current folder.
+    """Open the workspace of --home, FORGE_HOME or the current folder.
 
-    If somebody was killed in it, and nobody else is there now, what is half done is put right first.
+    If another process was killed in it, and no other process is in it now, repair what that process left half done.
     """
     from forge.app.recovery import recover
     from forge.app.workspace import Workspace, find_home
@@ -30,8 +30,8 @@ def open_workspace(home: Path | None) -> "Workspace":
 
 
 def told(recovery: "Recovery") -> list[str]:
-    """What was put right, a line for each."""
+    """Return one line for each thing that was repaired."""
     lines = [f"removed {name}, which was half written" for name in recovery.swept]
-    lines += [f"sealed run {run_id}, which had come to its end" for run_id in recovery.sealed]
+    lines += [f"sealed run {run_id}, which had ended" for run_id in recovery.sealed]
     lines += [f"closed run {run_id}" for run_id in recovery.aborted]
-    return lines + (["published what the ledger was ahead of"] if recovery.published else [])
+    return lines + (["updated the published files from the ledger"] if recovery.published else [])

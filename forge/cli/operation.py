@@ -1,4 +1,4 @@
-"""Operations: what can be asked for."""
+"""Operations: the catalogue that tasks are made from."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ app = typer.Typer(help="Operations of the catalogue.", no_args_is_help=True, ric
 
 @app.command("list")
 def list_operations(as_json: Json = False) -> None:
-    """List every operation, with how many known wrong answers it refuses.
+    """List every operation, with the number of known wrong answers that it refuses.
 
     Example: forge op list
     """
@@ -41,7 +41,7 @@ def list_operations(as_json: Json = False) -> None:
 
 @app.command("show")
 def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.")], as_json: Json = False) -> None:
-    """Show an operation: signature, reference, numerics, workloads, and the wrong answers that it is tried on.
+    """Show an operation: signature, reference, numerics, workloads, and the wrong answers that test it.
 
     Example: forge op show rmsnorm
     """

@@ -9,20 +9,20 @@ Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
-        help="The workspace; by default FORGE_HOME, or the nearest parent folder with a kernel_registry.db.",
+        help="The workspace. Default: FORGE_HOME, or the nearest parent folder with a kernel_registry.db.",
         show_default=False,
     ),
 ]
 MOST_EVENTS = 2**63 - 1
-"""The highest number that an event can have (sqlite.org/datatype3.html)."""
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of it, or `last`.")]
+"""Largest sequence number of an event: SQLite's largest integer (sqlite.org/datatype3.html)."""
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, or `last`.")]
 DeviceName = Annotated[
     str | None,
     typer.Option(
         "--device",
         metavar="N",
-        help="The GPU, by nvidia-smi's index or UUID; by default the first that CUDA_VISIBLE_DEVICES names.",
+        help="The GPU, by nvidia-smi's index or UUID. Default: the first that CUDA_VISIBLE_DEVICES names.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What a person or a program gets to see: tables and JSON on stdout, progress and hints on stderr."""
+"""Output of all commands: tables and JSON on stdout, progress and hints on stderr."""
 
 import re
 import shutil
@@ -8,25 +8,25 @@ from contextlib import contextmanager
 
 Row = Sequence[object]
 WIDEST, WIDEST_CELL = 100_000, 240
-"""Characters of a table and of one cell where nobody is looking: ids and paths stay in one piece, for whatever reads
-them, and a document in a cell doesn't pad every row to its length."""
+"""Largest width of a table and of one cell, in characters, if stdout isn't a terminal. Ids and paths then stay on one
+line for programs that read them. The limit of a cell keeps a long document from padding every row."""
 _OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What a terminal may obey and JSON allows as it is: controls, and marks that turn the direction of text."""
+"""Characters that JSON allows unescaped but that control a terminal: control codes and text-direction marks."""
 
 
 def emit_json(document: object) -> None:
-    """One JSON document on stdout, whatever bytes the paths in it have; nothing in it that a terminal would obey."""
+    """Print one JSON document. Paths that aren't UTF-8 and characters that control a terminal are escaped."""
     import orjson
 
     try:
         content = orjson.dumps(document, option=orjson.OPT_INDENT_2)
-    except TypeError:  # what was decoded from bytes that are no UTF-8 can't stand in a document
+    except TypeError:  # orjson refuses text that was decoded from bytes that aren't UTF-8
         content = orjson.dumps(_encodable(document), option=orjson.OPT_INDENT_2)
     sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", content.decode()) + "\n")
 
 
 def _encodable(document: object) -> object:
-    """A document with the escapes of what UTF-8 can't hold, as tables show them."""
+    """Return a document in which text that UTF-8 can't encode is escaped, as in tables."""
     match document:
         case str():
             return document.encode("utf-8", "backslashreplace").decode()
@@ -39,7 +39,7 @@ def _encodable(document: object) -> object:
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """A table on stdout, as wide as it needs to be where nobody is looking."""
+    """Print a table. If stdout isn't a terminal, it is as wide as its content."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -57,22 +57,22 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def terminal_width() -> int:
-    """Columns of the terminal on stdout; where COLUMNS is 0 it says nothing of them."""
+    """Return the width of the terminal on stdout, in characters; COLUMNS=0 is ignored."""
     return shutil.get_terminal_size().columns
 
 
 def emit_text(text: str) -> None:
-    """A document on stdout as it is, but on a terminal without what that would obey."""
+    """Print a document unchanged; on a terminal, escape characters that would control it."""
     sys.stdout.write("\t".join(map(visible, text.split("\t"))) if sys.stdout.isatty() else text)
 
 
 def say(message: str) -> None:
-    """One line of talk."""
+    """Print one line on stderr."""
     sys.stderr.write(visible(message).replace("\n", r"\n") + "\n")
 
 
 def visible(text: str) -> str:
-    """The text with no character that a terminal would obey, save the ends of lines."""
+    """Return the text with characters that control a terminal escaped, except ends of lines."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
@@ -80,7 +80,7 @@ def visible(text: str) -> str:
 
 @contextmanager
 def reporting(phase: str) -> Iterator[Callable[[str], None]]:
-    """Show how far a long phase is: a spinner on a terminal, a line for each step elsewhere."""
+    """Show the progress of a long phase: a spinner on a terminal, otherwise one line for each step."""
     if not sys.stderr.isatty():
         yield lambda step: say(f"{phase}: {step}")
         return
@@ -92,11 +92,11 @@ def reporting(phase: str) -> Iterator[Callable[[str], None]]:
 
 
 def short(digest: object) -> str:
-    """The first twelve digits of a digest."""
+    """Return the first twelve digits of a digest."""
     return str(digest)[:12]
 
 
 def shape_text(shape: object) -> str:
-    """A shape as it is written on the command line."""
+    """Return a shape in the form of the command line: `batch=16,hidden_size=4096`."""
     assert isinstance(shape, dict)
     return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))

@@ -1,4 +1,4 @@
-"""verify-proof: what a stranger runs, with no workspace."""
+"""verify-proof: checks a promotion without a workspace."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,14 +16,16 @@ def register(app: typer.Typer) -> None:
 
 def verify_proof(
     proof: Annotated[Path, typer.Argument(help="The .tlog-proof file.")],
-    artifact: Annotated[Path, typer.Option(help="The kernel's kernel.py, or what was built of it.")],
-    key: Annotated[str, typer.Option(help="The log's verifier key, or a file with it; got by another way.")],
+    artifact: Annotated[Path, typer.Option(help="The kernel's kernel.py, or a file that was built from it.")],
+    key: Annotated[
+        str, typer.Option(help="The log's verifier key, or a file with it. Get it by another channel than the proof.")
+    ],
     kernel: Annotated[
         str | None, typer.Option(help="The kernel id that the proof must be about.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a kernel's promotion with the artifact, the proof and the public key alone.
+    """Check a kernel's promotion with only the artifact, the proof and the public key.
 
     Example: forge verify-proof kernel.tlog-proof --artifact kernel.py --key ledger.vkey
     """

@@ -1,4 +1,4 @@
-"""recommend: how to deploy a model, and which verified kernels could help."""
+"""recommend: ways to deploy a model, and verified kernels that could help."""
 
 import shlex
 from pathlib import Path
@@ -13,6 +13,52 @@ from forge.cli.suggest import suggest
 # Any: a JSON document
 Document = dict[str, Any]
 
+Model = Annotated[list[str], typer.Option(help="The model. Repeat it two to four times to compare models.")]
+Workload = Annotated[str, typer.Option(help="chat, codegen, summarization, batch or embedding.")]
+Priority = Annotated[str, typer.Option(help="latency, throughput, cost or balanced.")]
+Gpus = Annotated[list[str] | None, typer.Option(help="Only this GPU; may be repeated.", show_default=False)]
+Prices = Annotated[
+    list[str] | None, typer.Option(metavar="GPU=PRICE", help="Price of one GPU for one hour.", show_default=False)
+]
+Profiles = Annotated[list[Path] | None, typer.Option(help="A JSON file of measured profiles.", show_default=False)]
+MaxGpus = Annotated[int, typer.Option(help="Largest number of GPUs of a plan.")]
+Quantizations = Annotated[
+    list[str] | None, typer.Option(help="bf16, fp16, fp8, int8 or int4; may be repeated.", show_default=False)
+]
+Backends = Annotated[list[str] | None, typer.Option(help="Only this backend; may be repeated.", show_default=False)]
+PromptTokens = Annotated[int | None, typer.Option(help="Prompt tokens of one request.", show_default=False)]
+OutputTokens = Annotated[int | None, typer.Option(help="Output tokens of one request.", show_default=False)]
+Concurrency = Annotated[int | None, typer.Option(help="Number of requests at once.", show_default=False)]
+MinContext = Annotated[
+    int | None, typer.Option(help="Smallest context that must fit, in tokens.", show_default=False)
+]
+MaxTtftMs = Annotated[float | None, typer.Option(help="Longest time to the first token.", show_default=False)]
+MaxTpotMs = Annotated[float | None, typer.Option(help="Longest time between two tokens.", show_default=False)]
+MaxLatencyMs = Annotated[float | None, typer.Option(help="Longest time to the last token.", show_default=False)]
+MinThroughput = Annotated[
+    float | None, typer.Option(help="Smallest number of tokens a second of the whole plan.", show_default=False)
+]
+MinRequestsPerMinute = Annotated[
+    float | None, typer.Option(help="Smallest number of requests a minute of the whole plan.", show_default=False)
+]
+MaxPricePerHour = Annotated[
+    float | None, typer.Option(help="Highest price of the whole plan for one hour.", show_default=False)
+]
+MaxPricePerMonth = Annotated[
+    float | None, typer.Option(help="Highest price of the whole plan for one month.", show_default=False)
+]
+MaxPricePerMillionTokens = Annotated[
+    float | None,
+    typer.Option(help="Highest price of a million tokens, counted as in the throughput.", show_default=False),
+]
+MaxMemoryGb = Annotated[
+    float | None, typer.Option(help="Largest memory that the plan fills on each GPU.", show_default=False)
+]
+PreferGpu = Annotated[str | None, typer.Option(help="GPU that decides between equal plans.", show_default=False)]
+PreferBackend = Annotated[
+    str | None, typer.Option(help="Backend that decides between equal plans.", show_default=False)
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add this command to the top level."""
@@ -20,46 +66,30 @@ def register(app: typer.Typer) -> None:
 
 
 def recommend(
-    model: Annotated[list[str], typer.Option(help="The model; two to four to compare them.")],
-    workload: Annotated[str, typer.Option(help="chat, codegen, summarization, batch or embedding.")] = "chat",
-    priority: Annotated[str, typer.Option(help="latency, throughput, cost or balanced.")] = "balanced",
-    gpu: Annotated[list[str] | None, typer.Option(help="Only this GPU; may be repeated.", show_default=False)] = None,
-    price: Annotated[
-        list[str] | None, typer.Option(metavar="GPU=PRICE", help="Of one GPU for an hour.", show_default=False)
-    ] = None,
-    profile: Annotated[
-        list[Path] | None, typer.Option(help="A JSON file of measured profiles.", show_default=False)
-    ] = None,
-    max_gpus: Annotated[int, typer.Option(help="At most so many GPUs.")] = 8,
-    quantization: Annotated[
-        list[str] | None, typer.Option(help="bf16, fp16, fp8, int8 or int4; may be repeated.", show_default=False)
-    ] = None,
-    backend: Annotated[
-        list[str] | None, typer.Option(help="Only this backend; may be repeated.", show_default=False)
-    ] = None,
-    prompt_tokens: Annotated[int | None, typer.Option(help="Of one request.", show_default=False)] = None,
-    output_tokens: Annotated[int | None, typer.Option(help="Of one request.", show_default=False)] = None,
-    concurrency: Annotated[int | None, typer.Option(help="Requests at once.", show_default=False)] = None,
-    min_context: Annotated[int | None, typer.Option(help="Tokens that must fit.", show_default=False)] = None,
-    max_ttft_ms: Annotated[float | None, typer.Option(help="Until the first token.", show_default=False)] = None,
-    max_tpot_ms: Annotated[float | None, typer.Option(help="Between two tokens.", show_default=False)] = None,
-    max_latency_ms: Annotated[float | None, typer.Option(help="Until the last token.", show_default=False)] = None,
-    min_throughput: Annotated[
-        float | None, typer.Option(help="Tokens a second, of the whole plan.", show_default=False)
-    ] = None,
-    min_requests_per_minute: Annotated[
-        float | None, typer.Option(help="Of the whole plan.", show_default=False)
-    ] = None,
-    max_price_per_hour: Annotated[float | None, typer.Option(help="Of the whole plan.", show_default=False)] = None,
-    max_price_per_month: Annotated[float | None, typer.Option(help="Of the whole plan.", show_default=False)] = None,
-    max_price_per_million_tokens: Annotated[
-        float | None, typer.Option(help="Of the tokens that throughput counts.", show_default=False)
-    ] = None,
-    max_memory_gb: Annotated[
-        float | None, typer.Option(help="That the plan fills on each GPU.", show_default=False)
-    ] = None,
-    prefer_gpu: Annotated[str | None, typer.Option(help="Decides between equals.", show_default=False)] = None,
-    prefer_backend: Annotated[str | None, typer.Option(help="Decides between equals.", show_default=False)] = None,
+    model: Model,
+    workload: Workload = "chat",
+    priority: Priority = "balanced",
+    gpu: Gpus = None,
+    price: Prices = None,
+    profile: Profiles = None,
+    max_gpus: MaxGpus = 8,
+    quantization: Quantizations = None,
+    backend: Backends = None,
+    prompt_tokens: PromptTokens = None,
+    output_tokens: OutputTokens = None,
+    concurrency: Concurrency = None,
+    min_context: MinContext = None,
+    max_ttft_ms: MaxTtftMs = None,
+    max_tpot_ms: MaxTpotMs = None,
+    max_latency_ms: MaxLatencyMs = None,
+    min_throughput: MinThroughput = None,
+    min_requests_per_minute: MinRequestsPerMinute = None,
+    max_price_per_hour: MaxPricePerHour = None,
+    max_price_per_month: MaxPricePerMonth = None,
+    max_price_per_million_tokens: MaxPricePerMillionTokens = None,
+    max_memory_gb: MaxMemoryGb = None,
+    prefer_gpu: PreferGpu = None,
+    prefer_backend: PreferBackend = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -69,33 +99,26 @@ def recommend(
     """
     from forge.app.recommend import recommend as answer
 
-    constraints = {
-        "gpus": gpu,
-        "max_gpus": max_gpus,
-        "quantizations": quantization,
-        "backends": backend,
-        "concurrency": concurrency,
-        "min_context_tokens": min_context,
-        "max_ttft_ms": max_ttft_ms,
-        "max_tpot_ms": max_tpot_ms,
-        "max_latency_ms": max_latency_ms,
-        "min_throughput_tok_s": min_throughput,
-        "min_requests_per_minute": min_requests_per_minute,
-        "max_price_per_hour": max_price_per_hour,
-        "max_price_per_month": max_price_per_month,
-        "max_price_per_million_tokens": max_price_per_million_tokens,
-        "max_memory_gb": max_memory_gb,
-    }
-    asked = {
-        "workload": workload,
-        "priority": priority,
+    allowed = {"gpus": gpu, "max_gpus": max_gpus, "quantizations": quantization, "backends": backend}
+    load = {"concurrency": concurrency, "min_context_tokens": min_context, "max_memory_gb": max_memory_gb}
+    times = {"max_ttft_ms": max_ttft_ms, "max_tpot_ms": max_tpot_ms, "max_latency_ms": max_latency_ms}
+    rates = {"min_throughput_tok_s": min_throughput, "min_requests_per_minute": min_requests_per_minute}
+    costs = {"max_price_per_hour": max_price_per_hour, "max_price_per_month": max_price_per_month}
+    per_token = {"max_price_per_million_tokens": max_price_per_million_tokens}
+    limits: Document = {**allowed, **load, **times, **rates, **costs, **per_token}
+    aims = {"workload": workload, "priority": priority, "prefer_gpu": prefer_gpu, "prefer_backend": prefer_backend}
+    constraints = {name: value for name, value in limits.items() if value is not None}
+    asked: Document = {
+        **aims,
         "prompt_tokens": prompt_tokens,
         "output_tokens": output_tokens,
-        "prefer_gpu": prefer_gpu,
-        "prefer_backend": prefer_backend,
-        "constraints": {name: value for name, value in constraints.items() if value is not None},
+        "constraints": constraints,
     }
-    found: Document = answer(home, models=model, asked=asked, prices=price or (), profiles=profile or ())
+    _emit(answer(home, models=model, asked=asked, prices=price or (), profiles=profile or ()), as_json=as_json)
+
+
+def _emit(found: Document, *, as_json: bool) -> None:
+    """Give the answer, and exit with status 1 if no plan meets the constraints."""
     answers: list[Document] = found.get("models", [found])
     if as_json:
         emit_json(found)
@@ -109,7 +132,7 @@ def recommend(
 
 
 def _show(found: Document) -> None:
-    """The plans of one model, the kernels that could help, and what to know."""
+    """Show the plans of one model, the kernels that could help, and notes."""
     columns = (
         "",
         "GPUs",

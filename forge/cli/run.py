@@ -36,7 +36,7 @@ def open_run(
 
 @app.command("list")
 def list_runs(home: Home = None, as_json: Json = False) -> None:
-    """List every run with its state, folded from the ledger.
+    """List every run with its state.
 
     Example: forge run list
     """
@@ -53,7 +53,7 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(run: Run, home: Home = None, as_json: Json = False) -> None:
-    """Show where a run stands and what comes next.
+    """Show a run's state and the next command.
 
     Example: forge run show last
     """
@@ -93,7 +93,7 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
 @app.command()
 def abort(
     run: Run,
-    reason: Annotated[str, typer.Option(help="Why.")] = "closed by hand",
+    reason: Annotated[str, typer.Option(help="Reason; it is recorded.")] = "closed by hand",
     home: Home = None,
     as_json: Json = False,
 ) -> None:

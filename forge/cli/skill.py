@@ -1,4 +1,4 @@
-"""Skills: what an author is told, and where it comes from."""
+"""Skills: the playbooks that briefs quote for authors."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,7 +77,7 @@ def search_skills(
     rows = [(hit.skill.id, hit.shown_score, ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
     emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
     if any(hit.shown_score == NO_EVIDENCE for hit in hits):
-        say(f"{NO_EVIDENCE}: only words that most skills have, which puts none before another; ask with rarer ones")
+        say(f"{NO_EVIDENCE}: most skills have these words, so they rank none first; ask with rarer words")
 
 
 def _described(skill: "Skill") -> dict[str, object]:

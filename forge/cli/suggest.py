@@ -1,4 +1,4 @@
-"""The command that fits next, in the workspace that this one was about."""
+"""Suggests the next command, for the same workspace."""
 
 import shlex
 import sys
@@ -9,12 +9,12 @@ from forge.cli.output import say
 
 
 def suggest(kind: Literal["next", "try"], command: str) -> None:
-    """Name a command on stderr, with the `--home` that was given to this one."""
+    """Print a command on stderr, with the `--home` of the current command."""
     say(f"{kind}: {at_home(command, sys.argv[1:])}")
 
 
 def at_home(command: str, arguments: Sequence[str]) -> str:
-    """The command with the `--home` among `arguments`, if it takes one and names none."""
+    """Return the command with the `--home` in `arguments`, if it accepts one and has none."""
     home = _home_among(arguments)
     if home is None or "--home" in command or not _takes_home(command):
         return command
@@ -31,7 +31,7 @@ def _home_among(arguments: Sequence[str]) -> str | None:
 
 
 def _takes_home(command: str) -> bool:
-    """Whether it is one command of ours and nothing else, with that option."""
+    """Return True if the text is exactly one command of Forge that has the option `--home`."""
     from typer.main import get_command
 
     from forge.cli import app

@@ -1,7 +1,7 @@
-"""Tasks: what is wanted."""
+"""Tasks: frozen requests for a kernel."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,11 +12,56 @@ from forge.cli.output import emit_json, emit_table, say, shape_text
 from forge.cli.reference import create_from_reference, import_collection
 from forge.cli.suggest import suggest
 
+if TYPE_CHECKING:
+    from forge.pipeline.create import Request
+
 Language = Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")]
 Gpu = Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")]
 Dtype = Annotated[str, typer.Option(help="fp32, fp16 or bf16.")]
+Op = Annotated[
+    str | None, typer.Option(help="An operation of the catalogue; forge op list shows them.", show_default=False)
+]
+ShapeText = Annotated[
+    str | None, typer.Option(help="Sizes by axis, for example batch=16,hidden_size=4096.", show_default=False)
+]
+Reference = Annotated[
+    Path | None,
+    typer.Option(
+        help="Instead of --op and --shape: a Python file of your own. It has a class Model, get_inputs and "
+        "get_init_inputs, or a function.",
+        show_default=False,
+    ),
+]
+FunctionName = Annotated[
+    str, typer.Option(help="The function of the reference file, if it has several.", show_default=False)
+]
+Operands = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="An operand of the function, as x=fp32[16,64] or index=int64[16]:0..99; may be repeated.",
+        show_default=False,
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Freeze what was inferred from the reference file without asking.")]
+Objective = Annotated[
+    Literal["latency", "throughput", "memory", "balanced"],
+    typer.Option(help="What the brief asks the author to optimise. Promotion always goes by the time of one call."),
+]
+MinSpeedup = Annotated[
+    float | None,
+    typer.Option(help="Smallest speedup for a promotion, if higher than the policy's.", show_default=False),
+]
+Baseline = Annotated[
+    Literal["best", "eager", "compile"],
+    typer.Option(help="The baseline that must be beaten; all baselines are measured."),
+]
+Constraints = Annotated[
+    list[str] | None,
+    typer.Option(help="A note for the author as key=value; may be repeated.", show_default=False),
+]
+ModelFamily = Annotated[str | None, typer.Option(help="The model family that the kernel is for.", show_default=False)]
 
-app = typer.Typer(help="Tasks: what is wanted, frozen.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Tasks: frozen requests for a kernel.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
@@ -24,43 +69,17 @@ def create(
     language: Language,
     gpu: Gpu,
     dtype: Dtype,
-    op: Annotated[
-        str | None, typer.Option(help="An operation of the catalogue: forge op list.", show_default=False)
-    ] = None,
-    shape: Annotated[
-        str | None, typer.Option(help="For example batch=16,hidden_size=4096.", show_default=False)
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            help="Instead of --op and --shape: a Python file of your own, with a class Model, get_inputs and "
-            "get_init_inputs, or with a function.",
-            show_default=False,
-        ),
-    ] = None,
-    function: Annotated[
-        str, typer.Option(help="Which function of the reference file it is, if it has several.", show_default=False)
-    ] = "",
-    operand: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="An operand of the function, as x=fp32[16,64] or index=int64[16]:0..99; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Freeze what was inferred of the reference file.")] = False,
-    objective: Annotated[Literal["latency", "throughput", "memory", "balanced"], typer.Option()] = "latency",
-    min_speedup: Annotated[
-        float | None, typer.Option(help="More than the policy's minimum, if wanted.", show_default=False)
-    ] = None,
-    baseline: Annotated[
-        Literal["best", "eager", "compile"], typer.Option(help="Which baseline must be beaten; all are measured.")
-    ] = "best",
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(help="A note for the author as key=value; may be repeated.", show_default=False),
-    ] = None,
-    model_family: Annotated[str | None, typer.Option(help="Which model it is for.", show_default=False)] = None,
+    op: Op = None,
+    shape: ShapeText = None,
+    reference: Reference = None,
+    function: FunctionName = "",
+    operand: Operands = None,
+    yes: Yes = False,
+    objective: Objective = "latency",
+    min_speedup: MinSpeedup = None,
+    baseline: Baseline = "best",
+    constraint: Constraints = None,
+    model_family: ModelFamily = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -69,11 +88,9 @@ def create(
     Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
     --shape batch=16,hidden_size=4096
     """
-    from forge.app.tasks import create_task
     from forge.pipeline.create import Request
 
     _require_one_form(op, shape, reference, own_options=bool(function or operand or yes))
-
     request = Request(
         op=op or "",
         language=language,
@@ -86,11 +103,18 @@ def create(
         constraints=_constraints(constraint or []),
         model_family=model_family,
     )
-    if reference is not None:
-        create_from_reference(
-            reference, request, function=function, operands=operand or [], yes=yes, home=home, as_json=as_json
-        )
+    if reference is None:
+        _create_of_catalogue(request, home=home, as_json=as_json)
         return
+    create_from_reference(
+        reference, request, function=function, operands=operand or [], yes=yes, home=home, as_json=as_json
+    )
+
+
+def _create_of_catalogue(request: "Request", *, home: Path | None, as_json: bool) -> None:
+    """Freeze a task for an operation of the catalogue, and show it."""
+    from forge.app.tasks import create_task
+
     with open_workspace(home) as workspace:
         opened = create_task(workspace, request)
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
@@ -106,7 +130,7 @@ def create(
 
 
 def _require_one_form(op: str | None, shape: str | None, reference: Path | None, *, own_options: bool) -> None:
-    """Either an operation of the catalogue at a shape, or a reference file."""
+    """Raise UsageError unless the options name either an operation and a shape, or a reference file."""
     from forge.errors import UsageError
 
     if reference is None and (op is None or shape is None):
@@ -115,20 +139,22 @@ def _require_one_form(op: str | None, shape: str | None, reference: Path | None,
     if reference is not None and (op is not None or shape is not None):
         raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
     if reference is None and own_options:
-        raise UsageError("--function, --operand and --yes without --reference: expected a file that they are about")
+        raise UsageError("--function, --operand and --yes without --reference: expected --reference FILE as well")
 
 
 @app.command("import")
 def import_problems(
-    collection: Annotated[Literal["kernelbench"], typer.Argument(help="Whose form the files have.")],
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A problem file, or a folder of them: a level.")],
+    collection: Annotated[
+        Literal["kernelbench"], typer.Argument(help="Collection whose file format the files have.")
+    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A problem file, or a folder of them.")],
     language: Language = "cuda",
     gpu: Gpu = "h100",
     dtype: Dtype = "fp32",
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Freeze a task for each problem file of a collection, and say which can't be one and why.
+    """Freeze a task for each problem file of a collection, and give the reason for each refused file.
 
     Example: forge task import kernelbench KernelBench/level1 --language triton --gpu h100 --dtype fp32
     """

@@ -10,7 +10,7 @@ _TITLES = {"baseline_stands": "baseline stands", "bad_baseline": "bad baseline"}
 
 
 def show_workloads(answer: Answer) -> None:
-    """One table for each shape, and what is to be said about it."""
+    """Print one table for each shape, and its notes."""
     for workload in answer.get("workloads", []):
         emit_table(f"{shape_text(workload['shape'])} ({workload['method']})", COLUMNS, _rows(workload))
         facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)

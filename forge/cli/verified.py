@@ -1,4 +1,4 @@
-"""What `forge ledger verify` shows a person: the ledger, its keys, what a key vouches for, and every problem."""
+"""Prints the report of `forge ledger verify`: the ledger, its keys, the trusted key, and every problem."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Data = dict[str, Any]  # Any: a JSON document
 
 
 def show_report(report: Data) -> None:
-    """The answer as tables."""
+    """Print the report as tables."""
     state = "ok" if report["ok"] else "BROKEN"
     rows = [(state, report["events"], report["signed"], report["root"], report["head"])]
     emit_table("Ledger", ("", "events", "signed", "root", "head"), rows)

@@ -1,1 +1,1 @@
-"""Where lab jobs run. Here: on this machine; another place would be another module with the same functions."""
+"""Executors run lab jobs: here, on this machine. Another place would be another module with the same functions."""

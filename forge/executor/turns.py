@@ -1,6 +1,6 @@
-"""Whose turn it is on a device: measurements one at a time, judging beside judging, on a whole machine.
+"""Takes turns on a device, for all processes of a machine: measurements run alone, judging runs beside judging.
 
-A lock is a file that is held open (flock): a process that dies gives it up, and its name tells who shares it.
+A lock is an open file (flock). A process that dies releases it. Processes that use the same file name share the lock.
 """
 
 import fcntl
@@ -15,13 +15,13 @@ from forge.errors import EnvironmentUnfit
 
 
 def lock_of(device: Device, folder: Path | None = None) -> Path:
-    """The lock of a GPU, the same for every workspace and user of this machine."""
+    """Return the path of a GPU's lock, the same for every workspace and user of this machine."""
     return (folder or Path(tempfile.gettempdir())) / f"forge-{device.uuid}.lock"
 
 
 @contextmanager
 def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock, alone or beside others that don't ask to be alone; say so once while waiting."""
+    """Hold a lock, alone or shared with other holders that aren't alone; report once if it has to wait."""
     held = _open(lock)
     kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     try:
@@ -36,7 +36,7 @@ def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterato
 
 
 def _open(lock: Path) -> int:
-    """Open for reading first: in a shared folder, what another user made can't be opened to be made."""
+    """Open for reading first: in a shared folder, O_CREAT fails on a file that another user made."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
@@ -47,5 +47,5 @@ def _open(lock: Path) -> int:
     except OSError as error:
         raise EnvironmentUnfit(
             f"can't open the lock {str(lock)!r} ({error}): expected a file of this or another user's Forge",
-            hint=f"look at what is there: ls -l {lock}",
+            hint=f"look at the file: ls -l {lock}",
         ) from error

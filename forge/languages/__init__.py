@@ -1,4 +1,4 @@
-"""Kernel languages: one folder each, with host facts here, a guide for authors and the guest's side.
+"""Kernel languages: one folder each with a guide for authors and the guest's code; the host's facts are here.
 
 To add a language: its folder (`guide.md.j2`, `guest.py`) and its line in `LANGUAGES`.
 """
@@ -16,31 +16,31 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """What the host must know about a kernel language."""
+    """The host's facts about a kernel language."""
 
     name: LanguageName
     summary: str
     builds: bool
-    """Whether a builder makes an artifact before the kernel is loaded."""
+    """True if a builder compiles an artifact before the kernel is loaded."""
     times_on: tuple[PlatformName, ...]
     """Platforms on which its timings are evidence."""
     modules: tuple[str, ...] = ("torch",)
-    """What a candidate is sure to import: guests may be forked from a process that has it already."""
+    """Modules that every candidate imports. Guests may be forked from a process that has already imported them."""
     stands_in_on: tuple[PlatformName, ...] = ()
-    """Platforms on which an interpreter checks correctness; whatever ran there is simulated."""
+    """Platforms on which an interpreter checks correctness. Results there count as simulated."""
 
     forbids: frozenset[FindingKind] = frozenset({"network", "processes", "frames"})
-    """What its sources may not do at all: one place of such a kind is a refusal. Whatever an honest kernel could have
-    a reason for isn't here: it is only listed."""
+    """Kinds of findings that are refused: one such place in the sources is enough. Kinds that an honest kernel may
+    need are only listed in the report."""
 
     @property
     def guest_file(self) -> Path:
-        """The module that enters the sandbox as `guest/language.py`."""
+        """Path of the module that is copied into the sandbox as `guest/language.py`."""
         return _HERE / self.name / "guest.py"
 
     @property
     def guide_file(self) -> Path:
-        """What an author is told, as a jinja2 template."""
+        """Path of the guide for authors, a jinja2 template."""
         return _HERE / self.name / "guide.md.j2"
 
 

@@ -1,6 +1,6 @@
 """The catalogue of operations: one file each.
 
-To add an operation: its file and its line in `OPERATIONS`; `tests/contracts/test_operations.py` holds it to its word.
+To add an operation, add its file and its line in `OPERATIONS`. `tests/contracts/test_operations.py` checks it.
 """
 
 import inspect
@@ -58,19 +58,19 @@ def find_operation(untrusted_name: str) -> Operation:
 
 
 def reference_source(operation: Operation) -> str:
-    """The reference as a module of its own: what the baseline's guest runs and the prompt shows."""
+    """Return the reference as a module of its own. The baseline's guest runs it, and the brief shows it."""
     if operation.own is not None:
         return operation.own.source.decode()
     return _module(operation.reference)
 
 
 def baselines_of(operation: Operation, policy: Policy) -> tuple[MeasuredBaseline, ...]:
-    """The policy's baselines that the operation has."""
+    """Return the policy's baselines that the operation has."""
     return tuple(kind for kind in policy.baselines if kind != "vendor" or operation.vendor is not None)
 
 
 def vendor_source(operation: Operation) -> str | None:
-    """The vendor's operator as a module of its own; None where the operation names none."""
+    """Return the vendor's operator as a module of its own; None if the operation names none."""
     return _module(operation.vendor) if operation.vendor is not None else None
 
 
@@ -79,6 +79,6 @@ def _module(function: Callable[..., object]) -> str:
 
 
 def tolerance_digest(operation: Operation, policy: Policy) -> Digest:
-    """Name the bound: its derivation, the oracle's source and the policy's multipliers."""
+    """Return the digest of the bound: its derivation, the oracle's source and the policy's multipliers."""
     multiples = f"{policy.tolerance_baseline_multiple} {policy.tolerance_accumulate_multiple}"
     return sha256(f"{operation.numerics}\n{inspect.getsource(operation.oracle)}\n{multiples}".encode())

@@ -1,8 +1,8 @@
-"""Attention of one new query for each sequence over its keys and values: decoding with grouped heads, dense cache.
+"""Attention of one new query per sequence over its keys and values: decoding with grouped heads, dense cache.
 
-Source of the definition: Vaswani et al., "Attention Is All You Need" (2017), equation 1, scores times 1 / sqrt(d);
-heads share keys and values in groups: Ainslie et al., "GQA" (2023). q [tokens, kv_heads, group, d] is [tokens, heads,
-d] in memory, where head h belongs to kv head h // group. Every sequence has kv_len positions, and all are seen.
+Source of the definition: Vaswani et al., "Attention Is All You Need" (2017), equation 1, scores times 1 / sqrt(d).
+Heads share keys and values in groups: Ainslie et al., "GQA" (2023). q [tokens, kv_heads, group, d] is [tokens, heads,
+d] in memory; head h belongs to kv head h // group. Every sequence has kv_len positions, and each query sees all.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _softmax(scores: torch.Tensor) -> torch.Tensor:
 def _attends(
     weigh: Change = _softmax, queries: Change = _same, keys: Change = _same, values: Change = _same
 ) -> Attention:
-    """Attention in fp32 with one of its steps another one; operands as [tokens, kv_heads, group or kv_len, d]."""
+    """Return attention in fp32 with one step replaced; operands are [tokens, kv_heads, group or kv_len, d]."""
 
     def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         h = queries(q.float())
@@ -84,7 +84,7 @@ def _attends(
 
 
 def _seen(count: Callable[[int], int]) -> Change:
-    """Only the first so many positions are seen."""
+    """Return a step that sees only the first `count(kv_len)` positions."""
 
     def weigh(scores: torch.Tensor) -> torch.Tensor:
         kept = scores.clone()
@@ -129,7 +129,7 @@ MUTANTS = {
 
 
 def _in_blocks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Blocks of positions with a running maximum; weights rounded to the operands' type, as flash attention does."""
+    """Use blocks of positions with a running maximum, and round weights to the operands' type, as flash attention."""
     import torch
 
     h = q.float() * q.shape[-1] ** -0.5

@@ -1,9 +1,9 @@
 """Causal attention of a chunk of one sequence's queries over its keys and values: prefill with grouped heads.
 
 Source of the definition: Vaswani et al., "Attention Is All You Need" (2017), equation 1 and section 3.2.3, scores
-times 1 / sqrt(d); heads share keys and values in groups: Ainslie et al., "GQA" (2023). The queries are those of the
-last `tokens` of `kv_len` positions, so the mask is aligned to its lower right corner, and a query that sees nothing
-answers zeros: as FlashAttention 2.1 has it. A whole prompt has tokens = kv_len; later chunks have fewer tokens.
+times 1 / sqrt(d). Heads share keys and values in groups: Ainslie et al., "GQA" (2023). The queries are those of the
+last `tokens` of `kv_len` positions, so the mask is aligned to its lower right corner. A query that sees nothing gives
+zeros. Both are as in FlashAttention 2.1. A whole prompt has tokens = kv_len; later chunks have fewer tokens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BESIDE_THE_SUM = 8.0
 BLOCK = 48
 ORACLE_SCORES = 2**23
-"""At most so many scores are held in fp64 at a time, if one query has no more."""
+"""Largest number of scores that the oracle holds in fp64 at once, 64 MiB. A single query may have more."""
 
 
 def attention_prefill(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -53,7 +53,7 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
 
 
 def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> tuple[torch.Tensor, torch.Tensor]:
-    """Value and S of the chosen queries, tokens first."""
+    """Return value and S of the chosen queries, tokens first."""
     import torch
 
     length, scale = k.shape[0], q.shape[-1] ** -0.5
@@ -77,7 +77,7 @@ def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> t
 
 
 def _hidden(tokens: int, length: int, further: int = 0) -> torch.Tensor:
-    """[tokens, kv_len]: which positions a query doesn't see, though it saw so many more than it should."""
+    """Return a mask [tokens, kv_len] of the positions that a query doesn't see; it sees `further` too many."""
     import torch
 
     return torch.ones(tokens, length, dtype=torch.bool).triu(length - tokens + 1 + further)
@@ -89,7 +89,7 @@ def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
 
 
 def _flops(shape: Mapping[str, int]) -> int:
-    """Two products for each pair of a query and a position that it sees."""
+    """Return the flops: two products for each pair of a query and a position that it sees."""
     tokens, length = shape["tokens"], shape["kv_len"]
     some = min(tokens, length)
     pairs = some * (length - some) + some * (some + 1) // 2
@@ -117,7 +117,7 @@ def _attends(
     values: Change = _same,
     instead: float = -math.inf,
 ) -> Attention:
-    """Attention in fp32 with one of its steps another one; operands as [tokens, ...] and [kv_len, kv_heads, d]."""
+    """Return attention in fp32 with one step replaced; operands are [tokens, ...] and [kv_len, kv_heads, d]."""
 
     def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         hidden = mask(q.shape[0], k.shape[0])
@@ -131,7 +131,7 @@ def _attends(
 
 
 def _also(hidden: Callable[[torch.Tensor], torch.Tensor]) -> Mask:
-    """The mask, and positions that nobody sees."""
+    """Return the causal mask that also hides the positions of `hidden` from all queries."""
     return lambda tokens, length: _hidden(tokens, length) | hidden(_positions(length))
 
 
@@ -142,19 +142,19 @@ def _positions(length: int) -> torch.Tensor:
 
 
 def _window(tokens: int, length: int) -> torch.Tensor:
-    """Only the last 64 positions are seen."""
+    """Return a mask with which each query sees only its last 64 positions."""
     return _hidden(tokens, length) | ~_hidden(tokens, length, -64)
 
 
 def _masked_afterwards(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """A softmax over all positions, of which the hidden ones are then left out."""
+    """Take the softmax over all positions, and leave the hidden ones out afterwards."""
     scores = (q.float().permute(1, 2, 0, 3) @ k.float().permute(1, 2, 0).unsqueeze(1)) * q.shape[-1] ** -0.5
     weights = scores.softmax(-1).masked_fill(_hidden(q.shape[0], k.shape[0]), 0.0)
     return (weights @ v.float().transpose(0, 1).unsqueeze(1)).permute(2, 0, 1, 3).to(q.dtype).contiguous()
 
 
 def _means_for_the_blind(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """A query that sees nothing answers the mean of all values, as a mask of large negative numbers makes it."""
+    """Give the mean of all values for a query that sees nothing, as a mask of large negative numbers does."""
     y = attention_prefill(q, k, v)
     y[: max(0, q.shape[0] - k.shape[0])] = v.float().mean(0).unsqueeze(1).to(q.dtype)
     return y
@@ -199,7 +199,7 @@ MUTANTS = {
 
 
 def _in_blocks(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Blocks of positions with a running maximum; weights rounded to the operands' type, as flash attention does."""
+    """Use blocks of positions with a running maximum, and round weights to the operands' type, as flash attention."""
     import torch
 
     h, hidden = q.float().permute(1, 2, 0, 3) * q.shape[-1] ** -0.5, _hidden(q.shape[0], k.shape[0])

@@ -1,6 +1,6 @@
 """Cross-entropy of each token's logits and its label: log sum exp(logits) - logits[label].
 
-As torch.nn.functional.cross_entropy(reduction="none"), in fp32 whatever the logits are.
+It is torch.nn.functional.cross_entropy(reduction="none"), in fp32 for every type of logits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Loss = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def _mutant(change: Loss) -> Loss:
-    """A wrong formula in fp32; labels come as [tokens, 1]."""
+    """Return an operation with a wrong formula in fp32; labels are [tokens, 1]."""
     return lambda logits, labels: change(logits.float(), labels.unsqueeze(-1)).squeeze(-1)
 
 
@@ -86,7 +86,7 @@ MUTANTS = {
 
 
 def _in_blocks(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Blocks of 64 columns, the sum so far rescaled whenever the maximum grows."""
+    """Use blocks of 64 columns, and rescale the sum so far whenever the maximum grows."""
     import torch
 
     h = logits.float()

@@ -1,8 +1,8 @@
 """Dequantisation of int4 weights in groups of 128: y = (q - zero) * scale, two numbers in each byte.
 
 Group-wise asymmetric quantisation as in GPTQ (Frantar et al. 2022) and AWQ (Lin et al. 2023), with zero points and
-scales in the weights' type. Packed plainly: an even column in a byte's low half, the odd one after it in the high
-half. A row's last group may be smaller.
+scales in the weights' type. A byte holds an even column in its low half, and the next odd column in its high half. A
+row's last group may be smaller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 GROUP_PAIRS = 64
-"""Bytes of a group: 128 numbers."""
+"""Number of bytes of a group: 128 numbers, two in each byte."""
 
 
 def dequant_int4(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> torch.Tensor:
@@ -40,7 +40,7 @@ Unpacked = tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]
 
 
 def _unpacked(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> Unpacked:
-    """Numbers, scales and zero points, each [batch, 2 pairs] in the scale's type."""
+    """Return numbers, scales and zero points, each [batch, 2 pairs] in the scale's type."""
     import torch
 
     q = torch.stack((packed & 15, packed >> 4), -1).flatten(1).to(scale.dtype)
@@ -65,7 +65,7 @@ Formula = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], "torch.Tens
 
 
 def _formula(change: Formula) -> Formula:
-    """Another formula of numbers, scales and zero points in fp32; its result in the scale's type."""
+    """Return an operation with another formula of numbers, scales and zero points in fp32, in the scale's type."""
     return lambda packed, scale, zero: change(*_unpacked(packed, scale.float(), zero.float())).to(scale.dtype)
 
 
@@ -74,7 +74,7 @@ def _high_half_first(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tens
 
 
 def _halves_apart(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> torch.Tensor:
-    """All low halves of a row, then all high ones."""
+    """Put all low halves of a row first, then all high ones."""
     import torch
 
     q = torch.cat((packed & 15, packed >> 4), -1)

@@ -40,7 +40,7 @@ Product = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def _mutant(change: Product) -> Product:
-    """A wrong formula in fp32, scales as [batch, 1]; its result in the scale's type."""
+    """Return an operation with a wrong formula in fp32, scales as [batch, 1], result in the scale's type."""
     return lambda x, scale: change(x.float(), scale.float().unsqueeze(-1)).to(scale.dtype)
 
 

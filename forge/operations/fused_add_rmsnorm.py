@@ -1,6 +1,6 @@
 """Residual add followed by RMSNorm, in one operation: h = x + residual; y = rmsnorm(h); h is returned as well.
 
-The pair appears at every transformer block; vLLM and FlashInfer name it fused_add_rmsnorm.
+Every transformer block has this pair; vLLM and FlashInfer name it fused_add_rmsnorm.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Pair = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", float], "tuple[
 
 
 def _of_the_sum(normalise: Normalised) -> Pair:
-    """A norm applied to x + residual, kept in fp32 in between."""
+    """Return an operation that applies a norm to x + residual, kept in fp32 in between."""
 
     def both(
         x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST, FLOOR = 127.0, 1e-10
 BESIDE_THE_SUM = 8.0
 STEEPEST = 128.0
-"""Beyond this a gate's sigmoid is 0 or 1 in fp32, whatever its exponential is."""
+"""Size of a gate beyond which its sigmoid is 0 or 1 in fp32."""
 
 
 def gated_rmsnorm_quant(
@@ -73,7 +73,7 @@ def _quantised(h: torch.Tensor) -> Pair:
 
 
 def _of(product: Product) -> Callable[..., Pair]:
-    """Another product in fp32, quantised as it should be."""
+    """Return an operation with another product in fp32, quantised correctly."""
     return lambda x, gate, weight, eps: _quantised(product(x.float(), gate.float(), weight.float(), eps))
 
 
@@ -86,7 +86,7 @@ def _product(h: torch.Tensor, g: torch.Tensor, w: torch.Tensor, eps: float) -> t
 
 
 def _one_scale(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float) -> Pair:
-    """The largest magnitude of all rows."""
+    """Use one scale for all rows, from the largest magnitude of all."""
     import torch
 
     h = _product(x.float(), gate.float(), weight.float(), eps)
@@ -95,7 +95,7 @@ def _one_scale(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: f
 
 
 def _truncated(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float) -> Pair:
-    """Towards zero instead of to the nearest."""
+    """Round towards zero instead of to the nearest."""
     import torch
 
     h = _product(x.float(), gate.float(), weight.float(), eps)
@@ -121,7 +121,7 @@ MUTANTS = {
 
 
 def _by_reciprocal(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float) -> Pair:
-    """The quotient as a product with 127 over the maximum, silu as a quotient."""
+    """Compute the quotient as a product with 127 over the maximum, and silu as a quotient."""
     import torch
 
     h, g = x.float(), gate.float()
@@ -133,7 +133,7 @@ def _by_reciprocal(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, ep
 
 
 def _in_lanes(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float) -> Pair:
-    """Squares added in eight lanes, then across them."""
+    """Add squares in eight lanes, then across the lanes."""
     h, g = x.float(), gate.float()
     lanes = [h[..., lane::8].square().sum(-1, keepdim=True) for lane in range(8)]
     root = (sum(lanes[1:], lanes[0]) / h.shape[-1] + eps).rsqrt()

@@ -50,7 +50,7 @@ Pair = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def _computed(change: Pair) -> Pair:
-    """A formula in fp32, its result in the operands' dtype."""
+    """Return an operation with a formula in fp32, its result in the operands' dtype."""
     return lambda gate, up: change(gate.float(), up.float()).to(gate.dtype)
 
 
@@ -83,7 +83,7 @@ def _by_complement(g: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded_between(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-    """The activation rounded to the operands' dtype before it is multiplied, as a chain of two operators does."""
+    """Round the activation to the operands' dtype before the product, as a chain of two operators does."""
     return (_gelu(gate.float()).to(gate.dtype).float() * up.float()).to(gate.dtype)
 
 

@@ -1,9 +1,9 @@
 """Grouped matrix product: consecutive rows belong to groups of uneven sizes, each with a matrix of its own.
 
-The experts' dense layers of a mixture, once tokens are sorted by expert: Gale et al., "MegaBlocks" (2022), section 4;
-sizes by group, some of them zero, as jax.lax.ragged_dot takes them. Rows beyond the last group are zeros. Sums in
-fp32 whatever the operands' type. The reference multiplies every row by every group's matrix and keeps one, so that
-no size has to reach the host, and a device never waits for one.
+These are the experts' dense layers of a mixture, after tokens are sorted by expert: Gale et al., "MegaBlocks" (2022),
+section 4. Sizes are given by group and may be zero, as in jax.lax.ragged_dot. Rows beyond the last group give zeros.
+Sums are in fp32 for every type of operands. The reference multiplies every row by every group's matrix and keeps one.
+So the host needs no size, and a device never waits for the host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 BLOCK = 48
-"""Terms that a variant adds up at a time: no divisor of the usual sizes, so that there is a rest."""
+"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 
 
 def grouped_matmul(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
@@ -48,7 +48,7 @@ def oracle(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> tuple[Expec
 
 
 def _rows_of(sizes: torch.Tensor, tokens: int) -> Iterator[tuple[int, slice]]:
-    """The groups that have rows, and which."""
+    """Yield the groups that have rows, with their rows."""
     start = 0
     for group, size in enumerate(sizes.tolist()):
         if size > 0 and start < tokens:
@@ -57,7 +57,7 @@ def _rows_of(sizes: torch.Tensor, tokens: int) -> Iterator[tuple[int, slice]]:
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    """Of the matrices those are read whose groups have rows."""
+    """Return the least traffic in bytes. Only matrices of groups with rows are read."""
     tokens, k, n, groups = (shape[axis] for axis in ("tokens", "k", "n", "groups"))
     return (tokens * k + Parts.filled(groups, tokens) * k * n + tokens * n) * ITEMSIZE_BYTES[dtype] + groups * 4
 
@@ -79,7 +79,7 @@ def _by_group(
     matrix: Callable[[int, int], int] = lambda group, _: group,
     rows: Callable[[slice], slice] = lambda rows: rows,
 ) -> Grouped:
-    """Group after group in fp32, with another product of [rows, k] and [k, n], another matrix or other rows."""
+    """Return an operation, group by group in fp32, with another product of [rows, k] and [k, n], matrix or rows."""
 
     def function(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
         y = x.new_zeros(x.shape[0], w.shape[2])
@@ -96,7 +96,7 @@ def _sizes_changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Grouped:
 
 
 def _moved(sizes: torch.Tensor) -> torch.Tensor:
-    """Each group but the last gives its last row to the next."""
+    """Return sizes with which each group but the last gives its last row to the next group."""
     given = (sizes[:-1] > 0).to(sizes.dtype)
     moved = sizes.clone()
     moved[:-1] -= given
@@ -105,7 +105,7 @@ def _moved(sizes: torch.Tensor) -> torch.Tensor:
 
 
 def _without_the_empty(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """Matrices counted by groups that have rows."""
+    """Skip empty groups when counting matrices."""
     filled = sizes[sizes > 0]
     return _by_group()(x, w[: filled.shape[0]], filled)
 
@@ -141,7 +141,7 @@ MUTANTS = {
 
 
 def _in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Blocks of terms, one after the other."""
+    """Add blocks of terms one after the other."""
     total = h.new_zeros(h.shape[0], w.shape[1])
     for start in range(0, h.shape[1], BLOCK):
         total = total + h[:, start : start + BLOCK] @ w[start : start + BLOCK]

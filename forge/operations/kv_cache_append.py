@@ -1,9 +1,9 @@
-"""New keys and values written into given slots of a cache, in place: what every step of decoding and prefill does.
+"""Writes new keys and values into given slots of a cache in place, as every step of decoding and prefill does.
 
-As vLLM's reshape_and_cache (csrc/cache_kernels.cu): slot_mapping says for each token in which slot of a paged cache
-it belongs, block number times block size plus the place within the block; -1 is no slot, for tokens that pad a batch.
-Blocks lie one after the other, so the cache is [slots, kv_heads, head_dim] whatever the block size is. No slot comes
-twice. Nothing is returned: the caches themselves are what changes.
+It is vLLM's reshape_and_cache (csrc/cache_kernels.cu). slot_mapping gives each token's slot in a paged cache: block
+number times block size plus the position in the block. -1 means no slot, for tokens that pad a batch. Blocks are
+consecutive, so the cache is [slots, kv_heads, head_dim] for every block size. No slot occurs twice. The operation
+returns nothing.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ def oracle(
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    """What is written is read once and written once; of the caches nothing else is touched."""
+    """Return the least traffic in bytes: new keys and values are read once and written once."""
     written = Slots.taken(shape["tokens"], shape["slots"]) * shape["kv_heads"] * shape["head_dim"]
     return 2 * 2 * written * ITEMSIZE_BYTES[dtype] + shape["tokens"] * 8
 
 
 def _flops(shape: Mapping[str, int]) -> int:
-    """Nothing is computed: one for each number that is copied."""
+    """Return one for each number that is copied, although nothing is computed."""
     return 2 * shape["tokens"] * shape["kv_heads"] * shape["head_dim"]
 
 
 Append = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", "torch.Tensor", "torch.Tensor"], None]
 Change = Callable[["torch.Tensor"], "torch.Tensor"]
 Write = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], None]
-"""One cache, what is new, and its slots, all of them there."""
+"""Function that writes into one cache: the cache, the new rows, and their slots without -1."""
 
 
 def _put(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) -> None:
@@ -79,7 +79,7 @@ def _put(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) -> None:
 
 
 def _leave(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) -> None:
-    """What isn't written."""
+    """Write nothing."""
 
 
 def _add(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) -> None:
@@ -96,7 +96,7 @@ def _put_without_the_last_element(cache: torch.Tensor, new: torch.Tensor, slots:
 
 
 def _put_and_spill(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) -> None:
-    """One element beyond each slot, in the one behind it."""
+    """Also write one element beyond each slot, into the next slot."""
     cache[slots] = new
     behind = slots[slots + 1 < cache.shape[0]] + 1
     spared = behind[(behind.unsqueeze(-1) != slots).all(-1)]
@@ -106,7 +106,7 @@ def _put_and_spill(cache: torch.Tensor, new: torch.Tensor, slots: torch.Tensor) 
 def _appends(
     keys: Write = _put, values: Write = _put, slots: Change = lambda s: s, new: Change = lambda n: n
 ) -> Append:
-    """The operation with one of its steps another one."""
+    """Return the operation with one step replaced."""
 
     def function(
         key: torch.Tensor,
@@ -124,7 +124,7 @@ def _appends(
 
 
 def _no_slot_is(count: Callable[[int], int]) -> Append:
-    """Tokens without a slot are written to one all the same, before the others are."""
+    """Return an operation that also writes tokens without a slot, before the others."""
 
     def function(
         key: torch.Tensor,
@@ -142,7 +142,7 @@ def _no_slot_is(count: Callable[[int], int]) -> Append:
 
 
 def _in_turn(slots: torch.Tensor) -> torch.Tensor:
-    """The first slots, one after the other."""
+    """Use the first slots one after the other."""
     import torch
 
     return torch.where(slots < 0, -1, torch.arange(slots.shape[0]))
@@ -190,7 +190,7 @@ def _one_by_one(
     value_cache: torch.Tensor,
     slot_mapping: torch.Tensor,
 ) -> None:
-    """Token after token, head after head."""
+    """Write token by token and head by head."""
     for token, slot in enumerate(slot_mapping.tolist()):
         for head in range(key.shape[1] if slot >= 0 else 0):
             key_cache[slot, head], value_cache[slot, head] = key[token, head], value[token, head]

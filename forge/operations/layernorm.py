@@ -48,12 +48,12 @@ Affine = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", float], "torc
 
 
 def _affine(normalise: Normalise) -> Affine:
-    """Normalised rows in fp32, then the right weight and bias, then the operand's dtype."""
+    """Return an operation that normalises in fp32, applies weight and bias correctly, and rounds to the dtype."""
     return lambda x, weight, bias, eps: (normalise(x.float(), eps) * weight.float() + bias.float()).to(x.dtype)
 
 
 def _after(change: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]) -> Affine:
-    """The right normalised rows in fp32, then something made of them, the weight and the bias."""
+    """Return an operation that normalises correctly in fp32, then applies `change` to rows, weight and bias."""
     return lambda x, weight, bias, eps: change(_normalised(x.float(), eps), weight.float(), bias.float()).to(x.dtype)
 
 
@@ -72,7 +72,7 @@ def _unbiased(h: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 def _from_mean_square(h: torch.Tensor, eps: float) -> torch.Tensor:
-    """Cancels where the mean is large beside the deviation."""
+    """Use mean(x^2) - mean(x)^2, which cancels if the mean is large compared with the deviation."""
     variance = h.square().mean(-1, keepdim=True) - h.mean(-1, keepdim=True).square()
     return _centred(h) * variance.clamp(min=0.0).add(eps).rsqrt()
 
@@ -110,7 +110,7 @@ MUTANTS = {
 
 
 def _running(h: torch.Tensor, eps: float) -> torch.Tensor:
-    """Mean and squared deviations joined block by block (Chan, Golub and LeVeque, 1983, equation 2.1)."""
+    """Join mean and squared deviations block by block (Chan, Golub and LeVeque, 1983, equation 2.1)."""
     import torch
 
     count, mean, squares = 0, torch.zeros_like(h[..., :1]), torch.zeros_like(h[..., :1])
@@ -125,7 +125,7 @@ def _running(h: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 def _in_lanes(h: torch.Tensor, eps: float) -> torch.Tensor:
-    """Both sums in eight lanes, then across them."""
+    """Add both sums in eight lanes, then across the lanes."""
 
     def mean(values: torch.Tensor) -> torch.Tensor:
         lanes = [values[..., lane::8].sum(-1, keepdim=True) for lane in range(8)]

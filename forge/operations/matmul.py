@@ -1,7 +1,7 @@
 """Matrix product of activations and weights: y = x w, accumulated in fp32.
 
-The dense layer of a transformer: m tokens, k features in, n features out, weights stored [k, n]. Sums in fp32
-whatever the operands' type, as cuBLAS's CUBLAS_COMPUTE_32F (NVIDIA, cuBLAS documentation, "cublasGemmEx").
+It is the dense layer of a transformer: m tokens, k features in, n features out, weights stored [k, n]. Sums are in
+fp32 for every type of operands, as in cuBLAS's CUBLAS_COMPUTE_32F (NVIDIA, cuBLAS documentation, "cublasGemmEx").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 BLOCK = 48
-"""Terms that the variants add up at a time: no divisor of the usual sizes, so that there is a rest."""
+"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 
 
 def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -46,7 +46,7 @@ Product = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def _computed(change: Product) -> Product:
-    """A formula in fp32, its result in the operands' dtype."""
+    """Return an operation with a formula in fp32, its result in the operands' dtype."""
     return lambda x, w: change(x.float(), w.float()).to(x.dtype)
 
 
@@ -81,7 +81,7 @@ def _first(h: torch.Tensor) -> torch.Tensor:
 
 
 def _in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Blocks of terms, one after the other."""
+    """Add blocks of terms one after the other."""
     total = h.new_zeros(h.shape[0], w.shape[1])
     for start in range(0, h.shape[1], BLOCK):
         total = total + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
@@ -89,7 +89,7 @@ def _in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 
 
 def _split(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Eight sums of interleaved terms, then across them, as split-k does."""
+    """Add interleaved terms in eight sums, then these, as split-k does."""
     parts = [h[:, part::8] @ w[part::8] for part in range(8)]
     return sum(parts[1:], parts[0])
 

@@ -1,8 +1,8 @@
 """A dense layer with its bias and activation: y = silu(x w + b), the product accumulated in fp32.
 
 The activation is SiLU: Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear Units for Neural Network Function
-Approximation in Reinforcement Learning" (2017), z sigmoid(z). Which one it is can't be read off the operands, so it
-is fixed; with GELU it would be another operation.
+Approximation in Reinforcement Learning" (2017), z sigmoid(z). The operands don't show the activation, so it is fixed;
+with GELU it would be another operation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 STEEPEST = 1.1
-"""The largest slope of SiLU is 1.0998, at z = 2.4."""
+"""Upper bound of SiLU's slope, which is at most 1.0998, at z = 2.4."""
 BESIDE_THE_SUM = 8.0
 BLOCK = 48
 
@@ -60,7 +60,7 @@ Layer = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], "torch.Tensor
 
 
 def _computed(change: Layer) -> Layer:
-    """A formula in fp32, its result in the operands' dtype."""
+    """Return an operation with a formula in fp32, its result in the operands' dtype."""
     return lambda x, w, b: change(x.float(), w.float(), b.float()).to(x.dtype)
 
 
@@ -96,7 +96,7 @@ MUTANTS = {
 
 
 def _in_blocks(h: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The bias first, then blocks of terms, one after the other."""
+    """Start with the bias, then add blocks of terms one after the other."""
     z = b.expand(h.shape[0], -1)
     for start in range(0, h.shape[1], BLOCK):
         z = z + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
@@ -104,7 +104,7 @@ def _in_blocks(h: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tenso
 
 
 def _rounded_between(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The sum rounded to the operands' type before it is activated, as two operators in turn do, if it fits in."""
+    """Round the sum to the operands' type before the activation, as two operators do, if it is in range."""
     import torch
 
     z = x.float() @ w.float() + b.float()

@@ -1,9 +1,10 @@
 """The gate of DeepSeek-V3's mixture of experts: sigmoid scores, eight experts by corrected score, renormalised.
 
-Source of the definition: DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), equations 13 to 16: s = sigmoid(logit),
-the eight experts with the largest s + bias are chosen, and their weights are s over the sum of the chosen s; times
-the routed scaling factor (2.5) and with the 1e-20 of the published model code. In one group, as Kimi-K2's 384 experts
-are; limited to groups it is another operation. How many are chosen can't be read off the operands, so it is fixed.
+Source of the definition: DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), equations 13 to 16. With s =
+sigmoid(logit), the eight experts with the largest s + bias are chosen. Their weights are s over the sum of the chosen
+s, times the routed scaling factor (2.5), with the 1e-20 of the published model code. All experts are in one group, as
+Kimi-K2's 384 are; a choice limited to groups is another operation. The operands don't show the number of chosen
+experts, so it is fixed.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def oracle(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> tuple[Expe
 
 
 def _undecided(corrected: torch.Tensor, uncertainty: torch.Tensor, scores: torch.Tensor, count: int) -> torch.Tensor:
-    """By how much a chosen score may be another's, since two neighbouring ranks are too near to each other.
+    """Return how far a chosen score may differ, because two neighbouring ranks are too close to order.
 
-    Of the last rank and the first that isn't chosen either may be in the sum, which all weights are divided by.
+    Either the last chosen rank or the first one not chosen may be in the sum that all weights are divided by.
     """
     import torch
 
@@ -92,7 +93,7 @@ def _gate(
     weigh: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda s, _: s,
     total: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = lambda chosen, _: chosen.sum(-1, keepdim=True),
 ) -> Gate:
-    """The gate with one of its steps another one."""
+    """Return the gate with one step replaced."""
 
     def function(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> Pair:
         import torch
@@ -106,7 +107,7 @@ def _gate(
 
 
 def _changed(change: Callable[[torch.Tensor, torch.Tensor], Pair]) -> Gate:
-    """Something done to a right answer."""
+    """Return an operation that applies `change` to a right answer."""
     return lambda logits, bias, scale: change(*moe_fused_gate(logits, bias, scale))
 
 
@@ -135,7 +136,7 @@ MUTANTS = {
 
 
 def _by_sorting(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> Pair:
-    """The exponential written out, a whole sort, and weights times a reciprocal."""
+    """Write the exponential out, sort all experts, and multiply weights by a reciprocal."""
     import torch
 
     scores = 1 / (1 + (-logits.float()).exp())
@@ -145,7 +146,7 @@ def _by_sorting(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> Pair:
 
 
 def _in_double(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> Pair:
-    """Ranks in fp64, among equal ones the last."""
+    """Rank in fp64, and take the last of equal experts."""
     import torch
 
     scores = logits.double().sigmoid()

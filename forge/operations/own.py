@@ -1,7 +1,7 @@
-"""Operations of the user's own: a frozen contract read as an `Operation`, without running a line of the file.
+"""Users' own operations: turns a frozen contract into an `Operation` without running the reference file.
 
-Named by digest, so a name stands for one operation as long as any process lives: what a ledger's tasks name is made
-known when it is read.
+Their names contain a digest, so a name always means the same operation. Reading a ledger registers the operations
+that its tasks name.
 """
 
 import math
@@ -15,15 +15,16 @@ from forge.operations.operation import Operation, OwnReference
 
 _KNOWN: dict[str, Operation] = {}
 SLUG_LIMIT = 40
+"""Largest length of a slug in a name, so that identifiers stay within their limits."""
 
 
 def own_name(contract: Contract) -> str:
-    """`own_<slug>_<digest8>`: the same file, inferred alike, has the same name."""
+    """Return `own_<slug>_<digest8>`. The same file with the same inferred contract has the same name."""
     return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{digest_of(contract)[:8]}"
 
 
 def make_known(operation: Operation) -> None:
-    """Have `find_own` return it."""
+    """Register an operation, so that `find_own` returns it."""
     _KNOWN[operation.name] = operation
 
 
@@ -36,7 +37,7 @@ def find_own(untrusted_name: str) -> Operation:
 
 
 def own_operation(contract: Contract, source: bytes) -> Operation:
-    """A contract as an operation; what it computes is asked of a guest, see forge/lab/reference/answers.py."""
+    """Return a contract as an operation. A guest computes its answers; see forge/lab/reference/answers.py."""
     names = [one.name for one in contract.arguments]
     return Operation(
         name=own_name(contract),
@@ -64,7 +65,7 @@ def own_operation(contract: Contract, source: bytes) -> Operation:
 
 
 def _summary(contract: Contract) -> str:
-    """What is wanted, and what may stand in kernel.py."""
+    """Return the summary: the wanted operation, and the entry points that kernel.py may have."""
     file = f"the reference file's {contract.entry}, frozen as {contract.source_sha256[:12]}"
     plain = "a function that takes the reference's arguments in order"
     if contract.form == "function":
@@ -96,7 +97,7 @@ def _axes(sizes: tuple[int, ...], *, batched: bool) -> tuple[str, ...]:
 
 
 def _written_bytes(contract: Contract, dtype: DType) -> int:
-    """Only what is written is sure to be moved: how much of its inputs foreign code reads nobody knows."""
+    """Return the bytes written. Forge doesn't know how much of its inputs foreign code reads, so only these count."""
     return sum(math.prod(one.sizes) * _itemsize(one.element, dtype) for one in contract.results)
 
 
@@ -121,5 +122,5 @@ def _numerics(contract: Contract) -> str:
 
 
 def described(contract: Contract) -> Mapping[str, object]:
-    """What was inferred, to be shown and confirmed."""
+    """Return everything that was inferred, for the user to confirm."""
     return {"op": own_name(contract), **contract.model_dump(mode="json")}

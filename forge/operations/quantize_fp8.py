@@ -1,8 +1,8 @@
 """Per-token quantisation to fp8 e4m3: scale = max |x| / 448, y = x / scale, row by row.
 
-Sources: the format is OCP's 8-bit floating point specification (2023), e4m3, whose largest number is 448; per-token
-dynamic scales as in vLLM (dynamic_per_token_scaled_fp8_quant) and DeepSeek-V3's report (2024, section 3.3), the floor
-of 1e-10 under a row's maximum as in SGLang's per_token_group_quant_fp8.
+Sources: the format is OCP's 8-bit floating point specification (2023), e4m3, whose largest number is 448. Per-token
+dynamic scales are as in vLLM (dynamic_per_token_scaled_fp8_quant) and DeepSeek-V3's report (2024, section 3.3). A
+row's maximum is at least 1e-10, as in SGLang's per_token_group_quant_fp8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LARGEST, FLOOR = 448.0, 1e-10
 ROUNDINGS = 8
-"""Of the quotient, in u of fp32: the scale's division, its reciprocal, the product, and room."""
+"""Largest error of the quotient in u of fp32: the scale's division, its reciprocal, the product, and a margin."""
 
 
 def quantize_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,7 +63,7 @@ def _rounded(quotient: torch.Tensor) -> torch.Tensor:
 
 
 def _scaled(maximum: Callable[[torch.Tensor], torch.Tensor], largest: float = LARGEST) -> Callable[..., Pair]:
-    """The operation with another maximum [batch] for each row, or another largest number."""
+    """Return the operation with another maximum [batch] for each row, or another largest number."""
 
     def function(x: torch.Tensor) -> Pair:
         scale = maximum(x.float()) / largest
@@ -73,19 +73,19 @@ def _scaled(maximum: Callable[[torch.Tensor], torch.Tensor], largest: float = LA
 
 
 def _quotient(x: torch.Tensor) -> Pair:
-    """The quotient before it is rounded, and the scale."""
+    """Return the quotient before rounding, and the scale."""
     scale = x.float().abs().amax(-1).clamp(min=FLOOR) / LARGEST
     return (x.float() / scale.unsqueeze(-1)).clamp(-LARGEST, LARGEST), scale
 
 
 def _by_reciprocal(x: torch.Tensor) -> Pair:
-    """By the reciprocal of the scale, as most kernels do."""
+    """Multiply by the reciprocal of the scale, as most kernels do."""
     scale = x.float().abs().amax(-1).clamp(min=FLOOR) * (1 / LARGEST)
     return _rounded(x.float() * (1 / scale).unsqueeze(-1)), scale
 
 
 def _truncated(x: torch.Tensor) -> Pair:
-    """Towards zero instead of to the nearest."""
+    """Round towards zero instead of to the nearest."""
     import torch
 
     y, scale = _quotient(x)

@@ -1,8 +1,8 @@
 """Per-tensor quantisation to fp8 e4m3: scale = max |x| / 448 of all rows together, y = x / scale.
 
-Sources: the format is OCP's 8-bit floating point specification (2023), e4m3, whose largest number is 448; one dynamic
-scale for a tensor as in vLLM (dynamic_scaled_fp8_quant) and Transformer Engine's current scaling; the floor of 1e-10
-under the maximum as quantize_fp8 has it. Rows depend on each other through the scale alone.
+Sources: the format is OCP's 8-bit floating point specification (2023), e4m3, whose largest number is 448. One dynamic
+scale for a tensor is as in vLLM (dynamic_scaled_fp8_quant) and Transformer Engine's current scaling. The maximum is
+at least 1e-10, as in quantize_fp8. Rows depend on each other only through the scale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LARGEST, FLOOR = 448.0, 1e-10
 ROUNDINGS = 8
-"""Of the quotient, in u of fp32: the scale's division, its reciprocal, the product, and room."""
+"""Largest error of the quotient in u of fp32: the scale's division, its reciprocal, the product, and a margin."""
 
 
 def quantize_fp8_per_tensor(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,7 +45,7 @@ def oracle(x: torch.Tensor) -> tuple[Expected, ...]:
 
 
 def _largest(h: torch.Tensor, floor: float = FLOOR) -> torch.Tensor:
-    """The largest magnitude [1], at least the floor."""
+    """Return the largest magnitude [1], at least `floor`."""
     import torch
 
     return torch.cat([h.abs().flatten(), h.new_full((1,), floor)]).amax(0, keepdim=True)
@@ -70,7 +70,7 @@ def _rounded(quotient: torch.Tensor) -> torch.Tensor:
 
 
 def _scaled(maximum: Maximum, largest: float = LARGEST) -> Callable[..., Pair]:
-    """The operation with another maximum [1], or another largest number."""
+    """Return the operation with another maximum [1], or another largest number."""
 
     def function(x: torch.Tensor) -> Pair:
         scale = maximum(x.float()) / largest
@@ -80,19 +80,19 @@ def _scaled(maximum: Maximum, largest: float = LARGEST) -> Callable[..., Pair]:
 
 
 def _by_row(x: torch.Tensor) -> Pair:
-    """A scale for each row; the largest is returned."""
+    """Use a scale for each row, and return the largest."""
     scale = x.float().abs().amax(-1, keepdim=True).clamp(min=FLOOR) / LARGEST
     return _rounded(x.float() / scale), _largest(x.float()) / LARGEST
 
 
 def _by_reciprocal(x: torch.Tensor) -> Pair:
-    """By the reciprocal of the scale, as most kernels do."""
+    """Multiply by the reciprocal of the scale, as most kernels do."""
     scale = _largest(x.float()) * (1 / LARGEST)
     return _rounded(x.float() * (1 / scale)), scale
 
 
 def _truncated(x: torch.Tensor) -> Pair:
-    """Towards zero instead of to the nearest."""
+    """Round towards zero instead of to the nearest."""
     import torch
 
     scale = _largest(x.float()) / LARGEST

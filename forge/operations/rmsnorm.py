@@ -52,7 +52,7 @@ def _flops(shape: Mapping[str, int]) -> int:
 def _mutant(
     change: Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor],
 ) -> Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor]:
-    """A wrong formula in fp32, its result in the operands' dtype."""
+    """Return an operation with a wrong formula in fp32, its result in the operands' dtype."""
     return lambda x, weight, eps: change(x.float(), weight.float(), eps).to(x.dtype)
 
 
@@ -79,14 +79,14 @@ MUTANTS = {
 
 
 def _in_lanes(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """Squares added in eight lanes, then across them."""
+    """Add squares in eight lanes, then across the lanes."""
     h = x.float()
     lanes = [h[..., lane::8].square().sum(-1, keepdim=True) for lane in range(8)]
     return (h * (sum(lanes[1:], lanes[0]) / h.shape[-1] + eps).rsqrt() * weight.float()).to(x.dtype)
 
 
 def _from_the_end(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """Squares added one after the other, the last one first."""
+    """Add squares one after the other, from the last to the first."""
     h = x.float()
     total = h.square().flip(-1).cumsum(-1)[..., -1:]
     return (h * (total / h.shape[-1] + eps).rsqrt() * weight.float()).to(x.dtype)

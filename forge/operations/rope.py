@@ -1,7 +1,7 @@
-"""Rotary position embedding, halves rotated: each pair (x[i], x[i + half]) is turned by the token's angle i.
+"""Rotary position embedding on halves: each pair (x[i], x[i + half]) is rotated by the token's angle i.
 
 Source of the definition: Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021), equation
-34, in the order of Llama's and GPT-NeoX's published model code, which pairs halves and not neighbours.
+34. Pairs are formed from halves, not neighbours, as in the published model code of Llama and GPT-NeoX.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Rotation = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], "torch.Ten
 
 
 def _halves(change: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Halves]) -> Rotation:
-    """Both halves of the result in fp32, from both halves of x, cosines and sines; then in the operands' dtype."""
+    """Return an operation that computes both halves in fp32 from x's halves, cosines and sines, then rounds."""
 
     def rotation(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
         import torch
@@ -64,7 +64,7 @@ def _halves(change: Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Te
 
 
 def _neighbours(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """GPT-J's order: x[2 i] with x[2 i + 1]."""
+    """Pair neighbours, x[2 i] with x[2 i + 1], as GPT-J does."""
     import torch
 
     h, c, s = x.float(), cos.float().unsqueeze(1), sin.float().unsqueeze(1)
@@ -96,7 +96,7 @@ MUTANTS = {
 
 
 def _with_whole_rows(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Cosines and sines repeated for both halves, as Llama's published model code has them."""
+    """Repeat cosines and sines for both halves, as Llama's published model code does."""
     import torch
 
     h = x.float()
@@ -114,7 +114,7 @@ VARIANTS = {
         )
     ),
 }
-"""The second as fused multiplication and addition does: one product rounded, the other not."""
+"""Right implementations. The second rounds one product and not the other, as fused multiply-add does."""
 
 
 ROPE = Operation(

@@ -1,12 +1,13 @@
 """The next token, drawn from logits with temperature, top-k and top-p by a given number from 0 to 1.
 
-An answer drawn by lot can't be held against anything; so the lot is an operand. Tokens in the order of their numbers,
-weighted by what is left of the softmax, the answer is the first up to which the weights reach the share u of their
-sum (inverse transform sampling: Devroye, "Non-Uniform Random Variate Generation" (1986), section II.2).
+A random answer can't be compared with an expected one, so the random number u is an operand. The weights are the
+softmax probabilities that the filters keep, in the order of the tokens' numbers. The answer is the first token whose
+running sum of weights exceeds the share u of their total. This is inverse transform sampling: Devroye, "Non-Uniform
+Random Variate Generation" (1986), section II.2.
 
-Filters in the usual order: divided by the temperature, then top-k, then top-p over what is left (Holtzman et al.,
-"The Curious Case of Neural Text Degeneration", 2020). Tokens of equal logits are kept or dropped together, as
-FlashInfer's pivots and vLLM's top-k mask do, so that no answer depends on how a sort breaks ties.
+Filters are in the usual order: temperature, then top-k, then top-p over the rest (Holtzman et al., "The Curious Case
+of Neural Text Degeneration", 2020). Tokens with equal logits are kept or dropped together, as FlashInfer's pivots and
+vLLM's top-k mask do. So no answer depends on how a sort breaks ties.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def oracle(
 def _smallest(
     ranked: torch.Tensor, heat: torch.Tensor, top_k: torch.Tensor, top_p: torch.Tensor, more: list[torch.Tensor]
 ) -> list[torch.Tensor]:
-    """The smallest logit that is kept, with so much more for top-p each time.
+    """Return the smallest logit that is kept, once for each number of `more`, which is added to top-p.
 
-    If that is more, logits that some kernel can't tell from the last, once divided or as probabilities, are kept too.
+    If the number is above zero, logits that an honest kernel may not tell from the last kept one are also kept.
     """
     import torch
 
@@ -105,7 +106,7 @@ def _flops(shape: Mapping[str, int]) -> int:
 Draw = Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor", "torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 Change = Callable[["torch.Tensor"], "torch.Tensor"]
 Filter = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-"""Probabilities [batch, vocab_size] and the filter's numbers [batch, 1] -> probabilities, some of them zero."""
+"""Function from probabilities [batch, vocab_size] and the filter's numbers [batch, 1] to filtered probabilities."""
 
 
 def _top_k(p: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -151,7 +152,7 @@ def _draws(
     accumulate: Change = _summed,
     total: Change | None = None,
 ) -> Draw:
-    """Sampling over probabilities in fp32, with one of its steps another one."""
+    """Return sampling over probabilities in fp32 with one step replaced."""
 
     def function(
         logits: torch.Tensor,
@@ -171,28 +172,28 @@ def _draws(
 
 
 def _rounded_as_it_grows(p: torch.Tensor) -> torch.Tensor:
-    """Each partial sum rounded to bf16."""
+    """Round each partial sum to bf16."""
     import torch
 
     return p.cumsum(-1).to(torch.bfloat16).float()
 
 
 def _strictly_inside(p: torch.Tensor, most: torch.Tensor) -> torch.Tensor:
-    """Without the token that reaches top-p; the largest stays."""
+    """Drop the token that reaches top-p, but keep the largest."""
     ranked = p.sort(dim=-1, descending=True).values
     inside = (ranked.cumsum(-1) <= most * ranked.sum(-1, keepdim=True)).sum(-1, keepdim=True).clamp(min=1)
     return p * (p >= ranked.gather(-1, inside - 1))
 
 
 def _at_least(p: torch.Tensor, most: torch.Tensor) -> torch.Tensor:
-    """Top-p taken for a least probability, beside the largest."""
+    """Use top-p as the smallest probability to keep, besides the largest token."""
     return p * (p >= (1 - most) * p.amax(-1, keepdim=True))
 
 
 def _largest_first(
     logits: torch.Tensor, temperature: torch.Tensor, top_k: torch.Tensor, top_p: torch.Tensor, u: torch.Tensor
 ) -> torch.Tensor:
-    """The same distribution, drawn through the tokens in another order."""
+    """Draw from the same distribution with the tokens in another order."""
     import torch
 
     order = logits.float().argsort(dim=-1, descending=True)
@@ -229,7 +230,7 @@ MUTANTS: dict[str, Draw] = {
 def _in_double(
     logits: torch.Tensor, temperature: torch.Tensor, top_k: torch.Tensor, top_p: torch.Tensor, u: torch.Tensor
 ) -> torch.Tensor:
-    """Everything in fp64."""
+    """Compute everything in fp64."""
     h = logits.double()
     p = ((h - h.amax(-1, keepdim=True)) / temperature.double().unsqueeze(-1)).softmax(-1)
     kept = _top_p(_top_k(p, top_k.unsqueeze(-1)), top_p.double().unsqueeze(-1))
@@ -237,7 +238,7 @@ def _in_double(
 
 
 def _sums_in_blocks(p: torch.Tensor) -> torch.Tensor:
-    """Sums within blocks of 64, and of whole blocks, as a kernel's warps make them."""
+    """Sum within blocks of 64, then over the blocks, as a kernel's warps do."""
     import torch
 
     blocks = torch.nn.functional.pad(p, (0, -p.shape[-1] % 64)).unflatten(-1, (-1, 64))

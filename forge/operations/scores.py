@@ -1,7 +1,7 @@
-"""How many known wrong answers each operation refuses: its mutant score, as it was last tried.
+"""The mutant score of each operation: how many known wrong answers it refuses.
 
-The numbers are measured by `make scores` and kept in a file, so that reading them needs no torch; a test tries every
-operation anew and fails where the file says something else.
+`make scores` measures the numbers and stores them in a file, so reading them needs no torch. A test measures every
+operation again and fails if the file differs.
 """
 
 import json
@@ -17,30 +17,30 @@ SCORES_FILE = Path(__file__).parent / "mutant_scores.json"
 
 
 class MutantScore(Value):
-    """What one operation's inputs and bound made of known wrong and right answers, in every element type it has."""
+    """The result of one operation's inputs and bound on known wrong and right answers, in all its element types."""
 
     mutants: tuple[str, ...]
-    """Wrong answers that were tried, by name."""
+    """Names of the wrong answers that were tried."""
     survivors: dict[str, tuple[DType, ...]] = Field(default_factory=dict)
-    """Of these, those that would be accepted, and in which types."""
+    """Wrong answers that would be accepted, with the types."""
     honest: tuple[str, ...]
-    """Right answers, computed in other ways, that were tried."""
+    """Names of the right answers, computed in other ways, that were tried."""
     refused: dict[str, tuple[DType, ...]] = Field(default_factory=dict)
-    """Of these, those that would be refused, and in which types."""
+    """Right answers that would be refused, with the types."""
 
     @property
     def killed(self) -> int:
-        """Wrong answers that are refused in every type."""
+        """The number of wrong answers that are refused in every type."""
         return len(self.mutants) - len(self.survivors)
 
     @property
     def accepted(self) -> int:
-        """Right answers that are accepted in every type."""
+        """The number of right answers that are accepted in every type."""
         return len(self.honest) - len(self.refused)
 
 
 @cache
 def mutant_scores() -> dict[str, MutantScore]:
-    """Every operation's score, by name."""
+    """Return every operation's score by name."""
     recorded = json.loads(SCORES_FILE.read_text(encoding="utf-8"))
     return {name: MutantScore.model_validate_json(json.dumps(score)) for name, score in recorded.items()}

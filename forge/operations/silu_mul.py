@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 UNDERFLOW = 2.0**-106
-"""Of (1 + |gate|) (1 + |up|): with c u_acc 9 from the bound it comes to 1.1 times the smallest normal fp32 number."""
+"""Factor of (1 + |gate|) (1 + |up|) in S. Times the bound's c u_acc 9, it is 1.1 times the smallest normal fp32."""
 
 
 def silu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
@@ -49,7 +49,7 @@ Pair = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 
 
 def _computed(change: Pair) -> Pair:
-    """A formula in fp32, its result in the operands' dtype."""
+    """Return an operation with a formula in fp32, its result in the operands' dtype."""
     return lambda gate, up: change(gate.float(), up.float()).to(gate.dtype)
 
 
@@ -75,7 +75,7 @@ MUTANTS = {
 
 
 def _rounded_between(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-    """The activation rounded to the operands' dtype before it is multiplied, as a chain of two operators does."""
+    """Round the activation to the operands' dtype before the product, as a chain of two operators does."""
     return (_silu(gate.float()).to(gate.dtype).float() * up.float()).to(gate.dtype)
 
 

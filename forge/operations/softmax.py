@@ -1,8 +1,8 @@
 """Softmax: y = exp(x - max x) / sum exp(x - max x), per row, computed in fp32.
 
 The maximum is subtracted so that nothing overflows (Blanchard, Higham and Higham, "Accurately computing the
-log-sum-exp and softmax functions", IMA J. Numer. Anal. 41(4), 2021). A row with minus infinity in it, as masked
-attention scores have, gives zero there.
+log-sum-exp and softmax functions", IMA J. Numer. Anal. 41(4), 2021). Minus infinity, as in masked attention scores,
+gives zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 BLOCK = 32
-"""Elements that the variant with a running maximum takes at a time."""
+"""Number of elements that the variant with a running maximum takes at once."""
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -46,7 +46,7 @@ def _flops(shape: Mapping[str, int]) -> int:
 def _computed(
     change: Callable[[torch.Tensor], torch.Tensor],
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """A formula in fp32, its result in the operand's dtype."""
+    """Return an operation with a formula in fp32, its result in the operand's dtype."""
     return lambda x: change(x.float()).to(x.dtype)
 
 
@@ -77,14 +77,14 @@ MUTANTS = {
 
 
 def _in_blocks(h: torch.Tensor) -> torch.Tensor:
-    """Sums rescaled whenever a block raises the maximum, as in flash attention."""
+    """Rescale the sum whenever a block raises the maximum, as in flash attention."""
     import torch
 
     largest = torch.full_like(h[..., :1], -math.inf)
     total = torch.zeros_like(largest)
     for block in h.split(BLOCK, -1):
         raised = torch.maximum(largest, block.amax(-1, keepdim=True))
-        # nothing has been summed as long as the maximum is minus infinity, and nothing is to be rescaled
+        # while the maximum is minus infinity, the sum is empty and needs no rescaling
         kept = torch.where(largest == -math.inf, 0.0, (largest - raised).exp())
         added = torch.where(block == -math.inf, 0.0, (block - raised).exp())
         total = total * kept + added.sum(-1, keepdim=True)

@@ -1,7 +1,7 @@
-"""The eight largest numbers of each row and where they stand: what sampling, beams and drafts take from logits.
+"""The eight largest numbers of each row and their positions, as sampling, beams and drafts take from logits.
 
-As torch.topk, sorted, NaN before everything. How many can't be read off the operands, so it is fixed at eight; all
-of them where there are fewer.
+It is torch.topk, sorted, with NaN before all numbers. The operands don't show the count, so it is fixed at eight, or
+all if a row has fewer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 CHOSEN = 8
 BEYOND = 1e300
-"""Stands for an infinity where ranks are compared: two infinities have no difference."""
+"""Number that replaces an infinity in comparisons of ranks, because inf - inf is NaN."""
 SUBNORMAL = 2.0**-126
-"""Smaller numbers may be taken for zeros."""
+"""Smallest normal fp32 number. A kernel may treat smaller ones as zero."""
 COARSE_BITS = 5
-"""Significand bits of the mutant that ranks too coarsely: fewer than any type here has."""
+"""Number of significand bits of the mutant that ranks too coarsely: fewer than any type here has."""
 
 
 def topk_per_row(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -59,7 +59,7 @@ Choice = Callable[["torch.Tensor"], Pair]
 
 
 def _ranked_by(scores: Callable[[torch.Tensor], torch.Tensor]) -> Choice:
-    """The numbers where other scores are largest."""
+    """Return an operation that takes the numbers with the largest `scores`."""
 
     def function(x: torch.Tensor) -> Pair:
         import torch
@@ -78,14 +78,14 @@ def _coarse(h: torch.Tensor) -> torch.Tensor:
 
 
 def _without_the_rest(h: torch.Tensor) -> torch.Tensor:
-    """Columns beyond whole blocks of 64 are never chosen."""
+    """Never choose columns beyond whole blocks of 64."""
     kept = h.clone()
     kept[:, h.shape[1] // 64 * 64 :] = -math.inf
     return kept
 
 
 def _largest_of_groups(h: torch.Tensor) -> torch.Tensor:
-    """One of each eight interleaved groups: quick, and wrong where a group has two."""
+    """Take one number of each of eight interleaved groups: wrong if a group has two of the largest."""
     kept = h.clone()
     for group in range(CHOSEN):
         members = kept[:, group::CHOSEN]
@@ -100,7 +100,7 @@ def _one_twice(x: torch.Tensor) -> Pair:
 
 
 def _in_place_order(x: torch.Tensor) -> Pair:
-    """The right ones, in the order in which they stand."""
+    """Return the right numbers, but ordered by position."""
     import torch
 
     indices = x.topk(min(CHOSEN, x.shape[-1]), -1).indices.sort(-1).values
@@ -108,7 +108,7 @@ def _in_place_order(x: torch.Tensor) -> Pair:
 
 
 def _through_the_tensor(x: torch.Tensor) -> Pair:
-    """Positions counted through all rows."""
+    """Count positions through all rows."""
     import torch
 
     values, indices = topk_per_row(x)

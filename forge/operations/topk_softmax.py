@@ -1,7 +1,8 @@
 """The gate of a mixture of experts: softmax over a token's logits, and the eight largest weights with their experts.
 
-As vLLM's topk_softmax without renormalisation. Eight experts per token as in DeepSeek-V3 (of 256), Qwen3-30B-A3B (of
-128) and OLMoE (of 64); all of them where there are fewer. How many can't be read off the operands, so it is fixed.
+It is vLLM's topk_softmax without renormalisation. A token has eight experts, as in DeepSeek-V3 (of 256),
+Qwen3-30B-A3B (of 128) and OLMoE (of 64), or all if there are fewer. The operands don't show this number, so it is
+fixed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ Pair = tuple["torch.Tensor", "torch.Tensor"]
 
 
 def _chosen(scores: Callable[[torch.Tensor], torch.Tensor], *, largest: bool = True) -> Callable[..., Pair]:
-    """The eight largest of other scores."""
+    """Return an operation that takes the eight largest of other scores."""
 
     def function(logits: torch.Tensor) -> Pair:
         import torch
@@ -73,14 +74,14 @@ def _renormalised(logits: torch.Tensor) -> Pair:
 
 
 def _one_twice(logits: torch.Tensor) -> Pair:
-    """The second place goes to the first place's expert."""
+    """Give the second position to the first position's expert."""
     weights, indices = topk_softmax(logits)
     indices[:, 1:2] = indices[:, :1]
     return weights, indices
 
 
 def _bf16_ranked(logits: torch.Tensor) -> Pair:
-    """Experts ranked by weights in bf16, whose ties hide what the larger logit is."""
+    """Rank experts by weights in bf16, whose ties hide which logit is larger."""
     import torch
 
     probabilities = torch.softmax(logits.float(), -1)
@@ -106,7 +107,7 @@ MUTANTS = {
 
 
 def _ranked_by_logits(logits: torch.Tensor) -> Pair:
-    """Experts chosen first, among equal ones the last; weights from the exponents' sum."""
+    """Choose experts by logits, the last of equal ones; compute weights from the sum of exponentials."""
     import torch
 
     h = logits.float()

@@ -1,4 +1,4 @@
-"""How every picture is set and written: one look, no clock, no random ids, and nothing read from text as markup."""
+"""Sets up and writes every picture in one style, without clock, random ids or markup in texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".png")
 INK, FAINT, GRID, MARK = "#1f2328", "#6e7781", "#e4e7eb", "#b42318"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5fb3", "#8c6d31")
-"""Okabe and Ito's palette, told apart by colour-blind readers (jfly.uni-koeln.de/color, 2008), and two more."""
+"""Colours of series: Okabe and Ito's palette for colour-blind readers (jfly.uni-koeln.de/color, 2008), and two
+more."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 EXTRA = "pip install 'tensorpath-forge[audit]'"
 SETTINGS: dict[str, object] = {
@@ -50,10 +51,10 @@ DPI = 144
 
 @contextmanager
 def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Panels one above the other to draw on, sizes in inches, written to `path` at the end.
+    """Yield panels one above the other to draw on, sizes in inches, and write them to `path` at the end.
 
-    Raises UsageError for a name that doesn't say which picture it is to be or a file that can't be written, and
-    EnvironmentUnfit where matplotlib isn't installed.
+    Raises UsageError if the name doesn't end in a known format or the file can't be written. Raises EnvironmentUnfit
+    if matplotlib isn't installed.
     """
     require_suffix(path, FORMATS)
     try:
@@ -64,7 +65,7 @@ def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator
         raise EnvironmentUnfit(
             f"can't draw {str(path)!r}: matplotlib isn't installed; expected the extra `audit`: {EXTRA}", hint=EXTRA
         ) from error
-    # its names are a closed list that differs by version
+    # matplotlib's setting names are a closed list that differs by version
     with rc_context(SETTINGS):  # type: ignore[arg-type]
         figure = Figure(figsize=(width, sum(heights)), layout="constrained")
         FigureCanvasAgg(figure)
@@ -77,7 +78,7 @@ def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator
 
 
 def styles(series: list[str]) -> dict[str, tuple[str, str]]:
-    """A colour and a marker for each series, the same for the same list."""
+    """Return a colour and a marker for each series; the same list gives the same result."""
     return {
         name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)])
         for place, name in enumerate(series)

@@ -1,4 +1,4 @@
-"""A file that was asked for by name: written whole or not at all, and never through a link."""
+"""Writes a file that the user named, whole or not at all, and never through a link."""
 
 import contextlib
 import os
@@ -11,14 +11,16 @@ MODE = 0o644
 
 
 def replace_file(path: Path, content: bytes, *, suffixes: tuple[str, ...]) -> None:
-    """Put `content` where `path` says; a file that is there is replaced, and what it was stays whole until then.
+    """Write `content` to `path`. An existing file is replaced in one step and stays whole until then.
 
-    The ending is asked for because a slip of the hand shall not cost a ledger. Raises UsageError for another one, for
-    what is no plain file, and where the disk refuses.
+    The name must end in one of `suffixes`, so that a typing error can't replace a ledger. Raises UsageError for
+    another ending, for anything but a plain file, and if the disk refuses.
     """
     require_suffix(path, suffixes)
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise UsageError(f"can't write {str(path)!r}: it is no plain file; expected a new name, or a file to replace")
+        raise UsageError(
+            f"can't write {str(path)!r}: it isn't a plain file; expected a new name, or a file to replace"
+        )
     try:
         descriptor, aside = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
         try:
@@ -31,11 +33,11 @@ def replace_file(path: Path, content: bytes, *, suffixes: tuple[str, ...]) -> No
                 os.unlink(aside)
     except OSError as error:
         raise UsageError(
-            f"can't write {str(path)!r} ({error.strerror}): expected a file in a folder that is there"
+            f"can't write {str(path)!r} ({error.strerror}): expected a file in a folder that exists"
         ) from error
 
 
 def require_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Raise UsageError unless the name says what the file is."""
+    """Raise UsageError unless the name ends in one of `suffixes`."""
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"can't write {str(path)!r}: expected a name that ends in {' or '.join(suffixes)}")

@@ -1,4 +1,4 @@
-"""A roofline: what a machine was seen to do at most, and the candidates under it (CACM 52(4), 2009)."""
+"""Draws a roofline: a machine's highest measured rates, and the candidates below them (CACM 52(4), 2009)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 ROOF = "#41464d"
 DASHES: tuple[object, object] = ("-", (0, (5, 3)))
-"""The slowest way to memory, and faster ones."""
+"""Line styles of the slopes: first for the slowest path to memory, second for faster ones."""
 APART = 1.5
-"""Levels nearer than this factor share a line."""
+"""Smallest factor between two levels that get lines of their own; nearer labels would overlap."""
 
 
 def draw_roofline(points: Sequence[Placed], roofs: Roofs, path: Path, *, title: str) -> None:
-    """Draw every candidate at its arithmetic intensity and rate; promoted ones are filled."""
+    """Draw every candidate at its arithmetic intensity and rate. Promoted ones are filled."""
     with picture(path, width=9.0, heights=(5.4,)) as (figure, (axes,)):
         left, right = _decades([point.flop_per_byte for point in points] + _ridges(roofs), reach=1.8)
         bottom, top = _decades([point.flop_per_s for point in points] + list(roofs.flop_per_s.values()), reach=1.8)
@@ -50,20 +50,20 @@ def _draw_series(axes: Axes, own: Sequence[Placed], name: str, colour: str, mark
 
 
 def _ridges(roofs: Roofs) -> list[float]:
-    """Where the steepest slope meets the highest level: beyond it, arithmetic is the limit."""
+    """Return the intensity at which the steepest slope meets the highest level; above it, arithmetic is the limit."""
     if not roofs.bytes_per_s or not roofs.flop_per_s:
         return []
     return [max(roofs.flop_per_s.values()) / max(roofs.bytes_per_s.values())]
 
 
 def _decades(values: list[float], *, reach: float) -> tuple[float, float]:
-    """An interval that shows all, with room at both ends."""
+    """Return the ends of an axis that shows all values, with space at both ends."""
     positive = [value for value in values if value > 0] or [1.0, 10.0]
     return min(positive) / reach**2, max(positive) * reach
 
 
 def _draw_roofs(axes: Axes, roofs: Roofs, *, left: float, right: float) -> None:
-    """Slopes up to the highest level, levels from the steepest slope on, each with its name and rate."""
+    """Draw slopes up to the highest level, and levels from the steepest slope on, with names and rates."""
     most = max(roofs.flop_per_s.values(), default=math.inf)
     for place, (name, rate) in enumerate(sorted(roofs.bytes_per_s.items(), key=lambda one: one[1])):
         end = min(right, most / rate)
@@ -77,7 +77,7 @@ def _draw_roofs(axes: Axes, roofs: Roofs, *, left: float, right: float) -> None:
 
 
 def _name_slope(axes: Axes, text: str, at: float, rate: float, *, above: bool) -> None:
-    """Write along a slope of one, as steep as it appears."""
+    """Write text along a slope, at the angle that it has on the picture."""
     (left, low), (right, high) = axes.transData.transform([(at, at * rate), (2 * at, 2 * at * rate)])
     angle = math.degrees(math.atan2(high - low, right - left))
     axes.annotate(
@@ -95,7 +95,7 @@ def _name_slope(axes: Axes, text: str, at: float, rate: float, *, above: bool) -
 
 
 def _levels(roofs: Roofs) -> list[tuple[str, float]]:
-    """The levels from below; those too near to be told apart are one, at the higher rate."""
+    """Return the levels from low to high. Levels that are too close are merged, at the higher rate."""
     found: list[tuple[str, float]] = []
     for name, rate in sorted(roofs.flop_per_s.items(), key=lambda one: one[1]):
         if found and rate < found[-1][1] * APART:

@@ -1,4 +1,4 @@
-"""Speedups with their intervals, one line each, over a logarithmic axis where equal ratios are equal lengths."""
+"""Draws speedups with their intervals, one line each, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW_INCHES = 0.3
+"""Height of one line of the picture."""
 FRAME_INCHES = 1.5
+"""Height of title and axis together."""
 ROOM_FOR_FIGURES = 0.36
-"""Of the axis' length, beyond the longest bar."""
+"""Space for figures beyond the longest bar, as a share of the axis' length."""
 MOST_BARS = 200
-"""More make a picture that takes minutes, and that no PNG can hold: it has at most 2**16 pixels a side."""
+"""Largest number of bars. More take minutes to draw, and no longer fit into a PNG of 2^16 pixels a side."""
 OVER = ("eager", "compile", "vendor")
+"""Baselines that have colours of their own, in the order of the legend."""
 WIDE = 4.0
+"""Largest speedup on an axis with the ticks of NARROW_STEPS; beyond it, WIDE_STEPS."""
 WIDE_STEPS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 NARROW_STEPS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4)
 
 
 def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
-    """Draw `bars` from above, in their order, and at most `MOST_BARS` of them: the title says so."""
+    """Draw `bars` from the top, in their order, at most `MOST_BARS` of them; the title says if some are left out."""
     if len(bars) > MOST_BARS:
         title = f"{title} (the first {MOST_BARS} of {len(bars)})"
         bars = bars[:MOST_BARS]
@@ -49,7 +53,7 @@ def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
 
 
 def _draw_all(axes: Axes, bars: Sequence[Bar], over: str, colour: str) -> int:
-    """Draw the bars over one baseline; how many there are."""
+    """Draw the bars over one baseline and return their number."""
     own = [(place, bar) for place, bar in enumerate(bars) if bar.over == over]
     for place, bar in own:
         axes.plot((1, bar.ratio), (place, place), color=colour, alpha=0.2, linewidth=5, solid_capstyle="butt")
@@ -64,7 +68,7 @@ def _draw_all(axes: Axes, bars: Sequence[Bar], over: str, colour: str) -> int:
 
 
 def _set_ticks(axes: Axes) -> None:
-    """Plain numbers where the eye wants them, not powers of ten."""
+    """Set ticks at plain numbers instead of powers of ten."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     low, high = axes.get_xlim()

@@ -1,4 +1,4 @@
-"""The same pictures in a terminal's characters, without colour where nobody is looking."""
+"""Draws the same pictures with a terminal's characters, without colours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NAME_WIDTH = 54
 LINE_WIDTH = 48
 HEIGHT = 24
 LETTERS = "oxabcdefghijklmnpqrstuvwyz"
-"""A series each; no colour is needed to tell them apart."""
+"""Letters that mark the series, one each, so that no colours are needed."""
 
 
 def speedups_text(bars: Sequence[Bar], *, title: str) -> str:
-    """One line a bar: `|` is 1, `o` the speedup, `-` its interval, over a logarithmic axis."""
+    """Return one line for each bar on a logarithmic axis: `|` is 1, `o` the speedup, `-` its interval."""
     low = min([0.9, *(bar.low for bar in bars)])
     high = max([1.1, *(bar.high for bar in bars)])
 
@@ -42,7 +42,7 @@ def speedups_text(bars: Sequence[Bar], *, title: str) -> str:
 
 
 def timeline_text(moments: Sequence[Moment], *, title: str, over: str, width: int) -> str:
-    """Speedups in order; below, whose they are and where the machine changed."""
+    """Return a plot of speedups in order, then the series' names and the changes of the machine."""
     plot = _plot()
     names = sorted({moment.series for moment in moments})
     legend = dict(zip(names, cycle(LETTERS), strict=False))
@@ -55,7 +55,7 @@ def timeline_text(moments: Sequence[Moment], *, title: str, over: str, width: in
 
 
 def roofline_text(points: Sequence[Placed], roofs: Roofs, *, title: str, width: int) -> str:
-    """Candidates under the roofs, both axes as powers of ten."""
+    """Return a plot of candidates below the rooflines, both axes as powers of ten."""
     plot = _plot()
     left = math.log10(min([point.flop_per_byte for point in points], default=0.1) / 2)
     most = max(roofs.flop_per_s.values(), default=1e15)
@@ -93,7 +93,7 @@ def _explained(legend: Mapping[str, str]) -> list[str]:
 
 
 def _built(plot: ModuleType, title: str, width: int, below: Sequence[str]) -> str:
-    """The plot without colours or escape sequences, and the lines that explain it."""
+    """Return the plot without colours or escape sequences, and the lines that explain it."""
     plot.figure.title(title)
     plot.figure.plot_size(width, HEIGHT)
     drawn = str(plot.uncolorize(str(plot.figure.build())))

@@ -1,4 +1,4 @@
-"""A history: speedup with its interval above, time below, and where the machine changed."""
+"""Draws a history: speedup with its interval at the top, time below, and changes of the machine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_NAMED = 8
+"""Largest number of series in the legend."""
 MOST_DATES = 9
+"""Largest number of dates on the axis, so that they don't overlap."""
 
 
 def draw_timeline(moments: Sequence[Moment], path: Path, *, title: str, over: str) -> None:
-    """Draw `moments` in their order, evenly spaced; refused ones are hollow, withdrawn ones crossed."""
+    """Draw `moments` in their order, evenly spaced. Refused ones are hollow, withdrawn ones crossed."""
     series = sorted({moment.series for moment in moments})
     looks = styles(series)
     with picture(path, width=9.0, heights=(3.3, 2.0)) as (figure, (above, below)):
@@ -42,7 +44,7 @@ def draw_timeline(moments: Sequence[Moment], path: Path, *, title: str, over: st
 
 
 def _draw_change(above: Axes, below: Axes, place: int, what: str) -> None:
-    """A line before the first measurement on another kind of machine, and what is different there."""
+    """Draw a line before the first measurement on another kind of machine, and name the difference."""
     for axes in (above, below):
         axes.axvline(place - 0.5, color=FAINT, linewidth=1, linestyle=(0, (1, 2)))
     at = (place - 0.5, 1)
@@ -51,7 +53,7 @@ def _draw_change(above: Axes, below: Axes, place: int, what: str) -> None:
 
 
 def _draw_series(above: Axes, below: Axes, name: str, moments: Sequence[Moment], look: tuple[str, str]) -> None:
-    """One series: joined where it counts."""
+    """Draw one series; a line joins the measurements that count."""
     colour, marker = look
     own = [(place, moment) for place, moment in enumerate(moments) if moment.series == name]
     counted = [(place, moment) for place, moment in own if moment.standing == "counted"]
@@ -77,7 +79,7 @@ def _draw_series(above: Axes, below: Axes, name: str, moments: Sequence[Moment],
 
 
 def _set_scale(axes: Axes, values: list[float]) -> None:
-    """Logarithmic where times differ by more than a factor of five, in plain numbers either way."""
+    """Set a logarithmic scale if values differ by more than a factor of five, with plain numbers in any case."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if values and max(values) > 5 * min(values):

@@ -1,4 +1,4 @@
-"""What a picture is made of."""
+"""The values that pictures are drawn from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 LONGEST_NAME = 64
-"""Characters; more leave no room for what is drawn."""
+"""Largest length of a name in characters; longer names leave no space for the plot."""
 Standing = Literal["counted", "refused", "withdrawn"]
 
 
@@ -28,16 +28,16 @@ class Moment:
 
     recorded_at: str
     series: str
-    """Whose it is: a candidate at a shape."""
+    """Name of the series: a candidate at a shape."""
     time_us: float
     ratio: float
     low: float
     high: float
     standing: Standing
     machine: Mapping[str, str | None]
-    """What a change of which is drawn: GPU, driver, torch, triton."""
+    """Facts about the machine whose changes are drawn: GPU, driver, torch, triton."""
     machine_key: str
-    """Equal for machines whose times may be compared."""
+    """Key that is equal for machines whose times may be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +53,23 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """What one machine was seen to do at most."""
+    """The highest rates measured on one machine."""
 
     name: str
     bytes_per_s: Mapping[str, float] = field(default_factory=dict)
-    """A way to memory -> its rate: each is a slope."""
+    """Path to memory -> its rate. Each is a slope of the roofline."""
     flop_per_s: Mapping[str, float] = field(default_factory=dict)
-    """An element type -> the rate of its matrix products: each is a level."""
+    """Element type -> rate of its matrix products. Each is a level of the roofline."""
 
 
 def legible(text: str) -> str:
-    """A name as a picture or a terminal can show it: one line of printable characters, cut short."""
+    """Return a name as one line of printable characters, shortened if too long."""
     plain = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: LONGEST_NAME + 1])
     return plain if len(plain) <= LONGEST_NAME else f"{plain[: LONGEST_NAME - 3]}..."
 
 
 def machine_changes(moments: Sequence[Moment]) -> list[tuple[int, str]]:
-    """Where a measurement was taken on another kind of machine than the one before it, and what differs."""
+    """Return the positions at which the kind of machine changes, and what differs from the one before."""
     found = []
     for place, (before, after) in enumerate(pairwise(moments), start=1):
         if before.machine_key != after.machine_key:

@@ -1,4 +1,4 @@
 """The phases, in order: create, plan, prompt, candidate, verify, benchmark, promote.
 
-Each takes recorded state and gives events; none calls another, and none writes.
+Each phase takes recorded state and returns events. No phase calls another, and none writes.
 """

@@ -1,4 +1,4 @@
-"""How much of what could be told fits into a prompt: what is dropped, and in which order."""
+"""Fits a brief into a budget of tokens by dropping skills and experiments in a fixed order."""
 
 import math
 from collections.abc import Callable
@@ -8,32 +8,33 @@ from forge.events.plan import EarlierExperiment
 from forge.pipeline.skills import Category, Skill
 
 DEFAULT_TOKENS = 16_000
-"""About twice what a brief with five embedded skills takes: room for skills of the package, which are longer."""
+"""Default budget of a brief, in tokens. A brief with five embedded skills takes about half; packaged skills are
+longer."""
 BYTES_PER_TOKEN = 3.5
-"""For an estimate that needs no vocabulary. It is not a bound: code and tables of figures take more tokens for their
-bytes than prose does, so leave room below a model's limit."""
+"""Average bytes of one token, for an estimate without a model's vocabulary. It isn't a bound: code and tables take
+more tokens for their bytes than prose. So leave room below a model's limit."""
 DROPPED_FIRST: tuple[Category, ...] = ("porting", "technique", "hygiene", "playbook", "operation")
-"""Skills by what an author misses least; of one category the last of the plan first. Then experiments, the last of
-the list first. What the task asks is never dropped."""
+"""Order in which skills are dropped, by category: what an author misses least goes first. Within a category the
+plan's last skill goes first. Then experiments are dropped, last first. The task itself is never dropped."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What of the skills and the earlier experiments is told, and what isn't."""
+    """The skills and earlier experiments that a brief includes, and those that it leaves out."""
 
     skills: tuple[Skill, ...]
     earlier: tuple[EarlierExperiment, ...]
     left_out: tuple[str, ...] = ()
-    """Skills by id and experiments by event, in the order in which they were dropped."""
+    """Dropped skills by id and experiments by event, in the order in which they were dropped."""
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens a text takes."""
+    """Return the estimated number of tokens of a text."""
     return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
 
 
 def fit(told: Told, render: Callable[[Told], str], *, budget_tokens: int) -> tuple[Told, str]:
-    """Drop one thing after the other until the text fits, or nothing is left to drop."""
+    """Drop one skill or experiment after the other until the text fits, or nothing is left to drop."""
     text = render(told)
     while tokens_of(text) > budget_tokens and (told.skills or told.earlier):
         told = _without_one(told)

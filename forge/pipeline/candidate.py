@@ -1,8 +1,7 @@
 """Phase 5: accept or refuse bytes as a candidate.
 
-Suspicious of everything in the folder: names, sizes, links, encodings, and what metadata.json says. A refusal is an
-event that names the file and what is wrong with it; an accepted candidate is copied by content, so that editing the
-folder afterwards changes nothing.
+Nothing in the folder is trusted: names, sizes, links, encodings, the content of metadata.json. A refusal is an event
+that names the file and its fault. An accepted candidate is copied, so later edits of the folder change nothing.
 """
 
 import json
@@ -26,7 +25,7 @@ from forge.lab.sources.fingerprint import normalised_sha256
 from forge.pipeline.outcome import Outcome
 
 SHOWN = 200
-"""At most so many characters of what was handed in are repeated in a refusal."""
+"""Largest number of characters of submitted text in a refusal: enough to recognise it, on a few lines."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,11 @@ class _Refused:
 def submit(
     untrusted_folder: Path, *, task: Task, run_id: str, untrusted_author: str, judged_before: dict[str, int]
 ) -> Outcome:
-    """Take five files in; `judged_before` maps candidates of this task to the event that judged them."""
+    """Accept or refuse the five files of a folder.
+
+    `judged_before` maps candidates of this task to the sequence number of the event that judged them. Raises
+    UsageError if the folder isn't one.
+    """
     if not untrusted_folder.is_dir():
         raise UsageError(f"{str(untrusted_folder)!r} is not a folder: expected one with {', '.join(REQUIRED_FILES)}")
     author = _parse_author(untrusted_author)
@@ -102,7 +105,7 @@ def _describe(name: str, content: bytes) -> CandidateFile:
 
 
 def _read_folder(folder: Path) -> tuple[dict[str, bytes], _Refused | None]:
-    """Read what is there, up to the first thing that mustn't be; nothing is followed, nothing large is read."""
+    """Read the files up to the first fault. Links aren't followed, and large files aren't read."""
     names = sorted(os.listdir(folder))
     for name in names:
         if name not in REQUIRED_FILES and name != "__pycache__":
@@ -167,7 +170,7 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
 
 
 def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object's fields; raise ValueError where one is given twice, of which readers would take either."""
+    """Return an object's fields; raise ValueError if one occurs twice, because parsers differ on which one counts."""
     named = dict(pairs)
     if len(named) != len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)

@@ -1,4 +1,4 @@
-"""What was said against what was measured."""
+"""Compares an author's claims with Forge's measurement."""
 
 from collections.abc import Iterable
 
@@ -8,14 +8,14 @@ from forge.events import ClaimAssessed, ClaimRecorded
 UNITS = {"speedup": "ratio", "candidate_latency_us": "us", "baseline_latency_us": "us"}
 
 UNDERSTATED_SHARE = 0.5
-"""Share of the interval's lower end below which a claim isn't the speedup that was measured. A factor of two is more
-than what another clock or a busy machine changes; an author's own script that says less measured something else."""
+"""Share of the interval's lower end below which a claim counts as understated. Another clock or a busy machine
+changes less than a factor of two. An author's script that reports less measured something else."""
 
 
 def own_bench_claims(
     claims: dict[str, float], *, run_id: str, candidate: str, family: str, attempt: int
 ) -> tuple[ClaimRecorded, ...]:
-    """What the candidate's bench.py printed, as events."""
+    """Return the numbers that the candidate's bench.py printed, as events."""
     return tuple(
         ClaimRecorded(
             run_id=run_id,
@@ -35,10 +35,10 @@ def own_bench_claims(
 def assess(
     claims: Iterable[ClaimRecorded], timing: WorkloadTiming, *, benchmark_seq: int
 ) -> tuple[ClaimAssessed, ...]:
-    """Hold each claim against the benchmark.
+    """Compare each claim with the benchmark.
 
-    Confirmed from half of the interval's lower end up to its upper end, overstated above, understated below; refuted
-    where the interval lies below one.
+    A claim is confirmed from half of the interval's lower end up to its upper end. It is overstated above, and
+    understated below. It is refuted if the whole interval lies below 1.
     """
     return tuple(_assess(claim, timing, benchmark_seq) for claim in claims)
 

@@ -1,4 +1,4 @@
-"""Judged once: what an earlier judgement of the same candidate, or of a twin, may stand for."""
+"""Finds an earlier judgement of the same candidate, or of the same program, that may be reused."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from forge.pipeline.job import Evidence, simulated
 from forge.pipeline.outcome import Outcome
 
 PASSING: frozenset[ReasonCode] = frozenset({"TIMEOUT", "OUT_OF_MEMORY", "RESOURCE_ABUSE", "INFRASTRUCTURE"})
-"""Reasons that a busy machine can cause: such a refusal is never inherited."""
+"""Reasons that a busy machine can cause. A refusal with one of these is never reused."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Earlier:
 
 
 def judged_earlier(evidence: Evidence, history: Iterable[Recorded[Event]]) -> Earlier | None:
-    """What was found before on the same terms: a refusal of the same program, or a verdict on the same bytes.
+    """Return an earlier refusal of the same program, or an earlier verdict on the same bytes; None if there is none.
 
-    The same terms are the same task, gates, policy, machine and wall. A refusal weighs more than an acceptance, and
-    only what was really judged counts, not what was taken over.
+    Task, gates, policy, machine and sandbox must be the same. A refusal is preferred to an acceptance. Judgements
+    that were themselves reused don't count.
     """
     gates = gates_sha256(evidence.policy)
     programs: dict[Digest, Digest | None] = {}
@@ -71,12 +71,12 @@ def _is_program(event: CandidateRejected, evidence: Evidence, programs: dict[Dig
 
 
 def _own_tests_failed(event: CandidateRejected) -> bool:
-    """Whether the author's own tests sank it: a twin's may be other ones."""
+    """Return True if the author's own tests failed; another candidate with the same program may have other tests."""
     return bool(event.gates) and event.gates[-1].name == "own_tests"
 
 
 def take_over(evidence: Evidence, earlier: Earlier, report: bytes | None) -> Outcome:
-    """The earlier judgement as this run's, with the event that it comes from."""
+    """Return the earlier judgement as this run's outcome, with the number of its event."""
     recorded = earlier.recorded
     own: dict[str, object] = {
         "run_id": evidence.run_id,

@@ -1,4 +1,4 @@
-"""How an experiment ended: what was decided, held against the candidate it came from or what counted otherwise."""
+"""Closes experiments: compares a decided candidate with its parent, the incumbent or a baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ Decision = CandidateRejected | Timed
 
 @dataclass(frozen=True)
 class Parent:
-    """A candidate that this one came from, as far as it is known."""
+    """A candidate that this one was made from, and its latest benchmark."""
 
     candidate: Digest
     timed: Timed | None
-    """Its latest benchmark for the same task on the same kind of machine."""
+    """Latest benchmark of the parent for the same task on the same kind of machine. None: it has none."""
     promoted: bool
-    """It is the kernel that was promoted when the decision was made: the two were timed in turn."""
+    """True if it was the incumbent at the decision, so that the two were timed in turn."""
 
 
 def close(
     submitted: CandidateSubmitted, decision: Decision, *, decided_seq: int, parents: Sequence[Parent]
 ) -> ExperimentClosed | None:
-    """What became of a candidate's change; None where the decision says nothing about it."""
+    """Return how a candidate's experiment ended; None if the decision says nothing about the change."""
     reason = None if isinstance(decision, BenchmarkRecorded) else decision.reason.code
     stage = decision.stage if isinstance(decision, CandidateRejected) else "benchmark"
     refused = end_of_refusal(reason, stage=stage) if reason is not None else None
@@ -56,7 +56,7 @@ def close(
 def _compared(
     timed: Timed, reason: ReasonCode | None, parents: Sequence[Parent]
 ) -> tuple[Digest | None, Conclusion | None]:
-    """Against the first parent that can be compared, else the promoted kernel, else the baseline that counted."""
+    """Compare with the first comparable parent, else with the incumbent, else with the baseline to beat."""
 
     def concluded(against: Against, speedup: Interval) -> Conclusion:
         return Conclusion(ended=end_of(speedup), reason=reason, against=against, speedup=speedup)
@@ -74,7 +74,7 @@ def _compared(
 
 
 def over_parent(timed: Timed, parent: Parent) -> Interval | None:
-    """The candidate's speedup over a parent: timed in turn, or by both speedups over one baseline."""
+    """Return the speedup over a parent, timed in turn or from both speedups over one baseline; None if neither."""
     if parent.promoted:
         in_turn = interval_over(timed, "promoted")
         if in_turn is not None:
@@ -83,7 +83,7 @@ def over_parent(timed: Timed, parent: Parent) -> Interval | None:
         return None
     kinds = [timed.baseline_used, *(one.baseline for workload in timed.workloads[:1] for one in workload.speedups)]
     for kind in kinds:
-        if kind is None or kind == "promoted":  # which kernel that was differs between the two
+        if kind is None or kind == "promoted":  # the incumbent may differ between the two
             continue
         own, its = interval_over(timed, kind), interval_over(parent.timed, kind)
         if own is not None and its is not None:
@@ -92,7 +92,7 @@ def over_parent(timed: Timed, parent: Parent) -> Interval | None:
 
 
 def interval_over(timed: Timed, kind: BaselineKind) -> Interval | None:
-    """The speedup over one baseline at the public workload: the confirmed one where there is one."""
+    """Return the speedup over one baseline at the public workload, from the confirmation if there is one."""
     for workload in timed.workloads[:1]:
         speedups = (workload.confirmation or workload).speedups
         return next((one.interval for one in speedups if one.baseline == kind), None)

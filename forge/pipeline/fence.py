@@ -1,16 +1,16 @@
-"""Fences: text from elsewhere inside a Markdown document, which no line of it can leave."""
+"""Fences: put untrusted text into a Markdown document so that no line of it can end the fence."""
 
 import re
 
 _RUNS = re.compile(r"`+")
 SHORTEST = 4
-"""Longer than the three that text usually has in it, so that a fence is seen for what it is."""
+"""Smallest number of backticks of a fence. Ordinary code blocks have three, so a longer fence is easy to see."""
 
 
 def fenced(untrusted_text: str, info: str) -> str:
-    """The text between two lines of backticks, one more than it has anywhere in a row.
+    """Return the text between two lines of backticks, with one more backtick than its longest run of them.
 
-    Only a line of at least as many backticks closes a fence (CommonMark 0.31, section 4.5), and there is none in it.
+    Only a line with at least as many backticks closes a fence (CommonMark 0.31, section 4.5).
     """
     longest = max((len(run) for run in _RUNS.findall(untrusted_text)), default=0)
     fence = "`" * max(SHORTEST, longest + 1)

@@ -1,4 +1,4 @@
-"""What a brief says about a processor: the figures of the table that bear on one element type."""
+"""The facts about a processor that a brief shows for one element type."""
 
 from forge.domain.tensors import DType
 from forge.lab.device.toolkit import gpu_code
@@ -6,7 +6,7 @@ from forge.platforms import Processor
 
 
 def described(processor: Processor, dtype: DType) -> dict[str, object]:
-    """Names and values for a table; a figure that the vendor doesn't publish has no line."""
+    """Return names and values for a table. Figures that the vendor doesn't publish are left out."""
     rates = {name: processor.peak_tflop_s.get(name) for name in dict.fromkeys((dtype, "fp32"))}
     peaks = ", ".join(f"{name} {rate:g} TFLOP/s" for name, rate in rates.items() if rate is not None)
     lines: tuple[tuple[str, str | None], ...] = (

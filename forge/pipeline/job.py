@@ -1,4 +1,4 @@
-"""A recorded candidate as a job for the lab."""
+"""Turns a recorded candidate into a job for the lab."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from forge.sandbox.reply import ArtifactFile
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What both judging phases need: the recorded candidate, its bytes, and the machine they run on."""
+    """Input of verification and benchmark: the recorded candidate, its bytes, and the machine."""
 
     run_id: str
     task: Task
@@ -36,11 +36,11 @@ class Evidence:
     attempt: int
     retry_of: int | None
     gpu: Device | None = None
-    """The one of this machine that was chosen."""
+    """GPU of this machine that was chosen. None: the processor."""
 
 
 def job_of(evidence: Evidence) -> Job:
-    """The lab's view: no run, no author, no ledger."""
+    """Return the lab's job, which names no run, no author and no ledger."""
     task = evidence.task
     return Job(
         operation=find_operation(task.op),
@@ -61,13 +61,13 @@ def job_of(evidence: Evidence) -> Job:
 
 
 def on_gpu(evidence: Evidence) -> bool:
-    """Whether the target is a GPU and this machine has one of exactly that model."""
+    """Return True if the target is a GPU and this machine has a GPU of exactly that model."""
     gpu = evidence.environment.gpu
     return evidence.task.target.platform == "cuda" and gpu is not None and gpu.slug == evidence.task.target.gpu
 
 
 def simulated(evidence: Evidence) -> bool:
-    """Whether an interpreter stands in for the target; raise EnvironmentUnfit where nothing can."""
+    """Return True if an interpreter stands in for the target; raise EnvironmentUnfit if nothing can run it here."""
     task, language = evidence.task, find_language(evidence.task.language)
     if on_gpu(evidence) or (task.target.platform == "cpu" and "cpu" in language.times_on):
         return False
@@ -79,7 +79,7 @@ def simulated(evidence: Evidence) -> bool:
 
 
 def pack_artifact(files: tuple[ArtifactFile, ...]) -> tuple[Digest | None, tuple[bytes, ...]]:
-    """Name what was built by the digest of its listing; the blobs to store are the listing and the files."""
+    """Return the digest of the listing of the built files, and the blobs to store: the listing and the files."""
     if not files:
         return None, ()
     listing = canonical({"files": listed(files)})
@@ -87,5 +87,5 @@ def pack_artifact(files: tuple[ArtifactFile, ...]) -> tuple[Digest | None, tuple
 
 
 def listed(files: tuple[ArtifactFile, ...]) -> list[dict[str, object]]:
-    """What was built, file by file, by the digests under which it is kept."""
+    """Return the listing of the built files: name, digest and size of each."""
     return [{"path": f.name, "sha256": sha256(f.content), "size_bytes": len(f.content)} for f in files]

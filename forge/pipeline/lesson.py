@@ -1,7 +1,7 @@
-"""What was learned from experiments: proposed with its evidence, accepted by a person, kept in a playbook.
+"""Lessons from experiments: proposed with evidence, accepted by a person, kept in a playbook.
 
-A lesson says one thing about one operation and rests on experiments that all ended alike. It is refused where what it
-rests on, or what else was tried with the same change, ended otherwise.
+A lesson makes one statement about one operation. It rests on experiments that all ended in the same way. It is
+refused if one of them, or another experiment with the same change, ended in a contradicting way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from forge.pipeline.skills import Skill
 from forge.projections.experiments import one_line
 
 TEXT_LIMIT = 400
+"""Largest length of a lesson in characters: a few short sentences, so that many fit into a brief."""
 OPPOSITE: dict[Ended, frozenset[Ended]] = {
     "improved": frozenset({"no_change", "regressed"}),
     "no_change": frozenset({"improved", "regressed"}),
@@ -23,16 +24,16 @@ OPPOSITE: dict[Ended, frozenset[Ended]] = {
     "incorrect": frozenset(),
     "build_failed": frozenset(),
 }
-"""What speaks against a lesson. That one attempt was wrong or didn't build says nothing about the idea of another."""
+"""Ends that contradict a lesson's end. An incorrect or unbuilt attempt doesn't contradict another's idea."""
 AMENDED = "amended"
-"""The provider of a playbook with lessons in it."""
+"""Provider of a playbook that has lessons added."""
 HEADING = "## Amendments"
 LEAD = "Learned from experiments in this workspace; the numbers are the events that closed them."
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A closed experiment and the task it belongs to."""
+    """A closed experiment and its task."""
 
     seq: int
     event: ExperimentClosed
@@ -48,7 +49,7 @@ def propose(
     known: Sequence[Experiment],
     ended: Ended | None,
 ) -> LessonProposed:
-    """A lesson over `evidence`; raise UsageError for bad words, LessonRefused where the evidence isn't there."""
+    """Return a lesson from `evidence`; raise UsageError for bad text, LessonRefused if the evidence is missing."""
     text = parse_text(untrusted_text)
     if not evidence:
         raise LessonRefused("no evidence: expected at least one closed experiment", hint="forge audit experiments")
@@ -68,7 +69,7 @@ def propose(
 
 
 def parse_text(untrusted_text: str) -> str:
-    """One printable line of moderate length; raise UsageError."""
+    """Return the text if it is one printable line of allowed length; otherwise raise UsageError."""
     text = " ".join(untrusted_text.split())
     if not (1 <= len(text) <= TEXT_LIMIT and text.isprintable()):
         shown = untrusted_text[:TEXT_LIMIT]
@@ -77,7 +78,7 @@ def parse_text(untrusted_text: str) -> str:
 
 
 def require_unanimous(said: Ended, evidence: Sequence[Experiment], known: Sequence[Experiment], *, hint: str) -> None:
-    """Raise LessonRefused if an experiment it rests on ended otherwise, or another with the same change did."""
+    """Raise LessonRefused if an experiment in `evidence`, or another with the same change, contradicts the lesson."""
     for one in evidence:
         found = one.event.conclusion.ended
         if found != said:
@@ -95,13 +96,13 @@ def require_unanimous(said: Ended, evidence: Sequence[Experiment], known: Sequen
 
 
 def _change(one: Experiment) -> tuple[str, ...]:
-    """What was changed where: two experiments with the same may be held against each other."""
+    """Return the task and the change; experiments that agree in these may be compared."""
     task = one.task
     return (task.op, task.target.gpu, task.dtype, task.language, one.event.axis or "")
 
 
 def accept(proposed: LessonProposed, *, by: str, before: Skill, after: Skill) -> LessonAccepted:
-    """The playbook takes the lesson in."""
+    """Return the event by which a playbook accepts the lesson."""
     return LessonAccepted(
         lesson_id=proposed.lesson_id,
         by=by,
@@ -112,7 +113,7 @@ def accept(proposed: LessonProposed, *, by: str, before: Skill, after: Skill) ->
 
 
 def amend(skill: Skill, lessons: Sequence[LessonProposed]) -> Skill:
-    """A playbook with lessons in it, as a version of its own: its digest is that of its text as it is stored."""
+    """Return a playbook with lessons added: a version of its own, with the digest of its stored bytes."""
     if not lessons:
         return skill
     text = f"{skill.text.rstrip()}\n\n{HEADING}\n\n{LEAD}\n\n" + "".join(map(_line, lessons))
@@ -120,7 +121,7 @@ def amend(skill: Skill, lessons: Sequence[LessonProposed]) -> Skill:
 
 
 def content_of(skill: Skill, text: str) -> bytes:
-    """What is stored of an amended playbook: which version it was made of, and its text."""
+    """Return the bytes stored for an amended playbook: the version that it was made from, and its text."""
     return f"<!-- {skill.id} {skill.front.version}, amended -->\n{text}".encode()
 
 
@@ -132,5 +133,5 @@ def _line(lesson: LessonProposed) -> str:
 
 
 def amended(skills: Sequence[Skill], accepted: Mapping[str, Sequence[LessonProposed]]) -> tuple[Skill, ...]:
-    """A library with every accepted lesson in its playbook; `accepted` maps a playbook to its lessons, in order."""
+    """Return the library with every accepted lesson added; `accepted` maps a playbook to its lessons, in order."""
     return tuple(amend(one, accepted.get(one.id, ())) for one in skills)

@@ -1,4 +1,4 @@
-"""What metadata.json must follow, as one task's author needs it: the published schema without what can't apply."""
+"""The schema of metadata.json for one task: the published schema without the parts that can't apply."""
 
 import json
 
@@ -6,11 +6,11 @@ from forge.domain.candidate import Metadata
 from forge.domain.task import Task
 
 BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
-"""Language -> the part of the schema that only it may have."""
+"""Language -> definition in the schema that only this language uses."""
 
 
 def metadata_schema(task: Task) -> str:
-    """A JSON schema, a property a line."""
+    """Return the JSON schema for the task, one property on each line."""
     schema = Metadata.model_json_schema()
     properties, parts = dict(schema["properties"]), dict(schema.get("$defs", {}))
     for language, part in BUILDS.items():
@@ -27,7 +27,7 @@ def metadata_schema(task: Task) -> str:
 
 
 def _plain(node: object) -> object:
-    """Without generated titles, and without saying of every optional field that it may be null."""
+    """Remove generated titles, and the null alternative of optional fields."""
     if isinstance(node, list):
         return [_plain(one) for one in node]
     if not isinstance(node, dict):
@@ -40,7 +40,7 @@ def _plain(node: object) -> object:
 
 
 def _lines(document: object) -> str:
-    """JSON with the two levels that matter on lines of their own."""
+    """Return JSON with the first two levels on lines of their own."""
     assert isinstance(document, dict)
     parts = []
     for name, one in document.items():

@@ -1,4 +1,4 @@
-"""The history of one operation as a page to read: what stands, what was tried, what each change was worth.
+"""Renders the history of one operation as Markdown: kernels, experiments, the effect of each change.
 
 The same ledger gives the same text.
 """
@@ -24,7 +24,7 @@ def render_notes(
     kernels: Sequence[Record],
     lessons: Sequence[Record],
 ) -> str:
-    """Markdown. `undecided` are candidates that were handed in and neither refused nor timed to an end."""
+    """Return Markdown. `undecided` are submitted candidates that were neither refused nor fully timed."""
     ended = [str(one["ended"]) for one in experiments]
     return (
         environment()
@@ -46,7 +46,7 @@ def render_notes(
 
 
 def changes(experiments: Sequence[Record]) -> list[dict[str, object]]:
-    """What each declared axis came to: how often, how it ended, and the worst, typical and best figure."""
+    """Return for each declared axis its number of experiments, their ends, and worst, typical and best speedup."""
     found = []
     for layer, axes in AXES.items():
         for axis in axes:
@@ -76,7 +76,7 @@ def open_questions(
     undecided: Sequence[Record],
     kernels: Sequence[Record],
 ) -> list[str]:
-    """What the ledger itself shows to be unanswered, in the order in which it was asked."""
+    """Return the open questions that the ledger shows, in the order of their events."""
     concluded = {one["task_id"] for one in experiments}
     kept = {one["task_id"] for one in kernels if one["status"] == "active"}
     questions = [
@@ -88,14 +88,14 @@ def open_questions(
         if one["task_id"] in concluded and one["task_id"] not in kept
     ]
     questions += [
-        f"Run `{one['run_id']}`: candidate {str(one['candidate'])[:12]} was handed in (event {one['submitted_seq']}) "
-        "and neither refused nor timed to an end."
+        f"Run `{one['run_id']}`: candidate {str(one['candidate'])[:12]} was submitted (event {one['submitted_seq']}) "
+        "and neither refused nor fully timed."
         for one in undecided
     ]
     undeclared = sum(one["axis"] is None for one in experiments)
     if undeclared:
         questions.append(
-            f"{undeclared} of {len(experiments)} experiments declared no axis: what they show is unclear."
+            f"{undeclared} of {len(experiments)} experiments declared no axis, so it is unclear what they show."
         )
     return questions
 

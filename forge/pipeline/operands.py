@@ -1,4 +1,4 @@
-"""Operands that are declared for a reference file: read, and held against the arguments that they stand for."""
+"""Operands that the user declares for a reference file: parses them and compares them with the arguments."""
 
 import ast
 import warnings
@@ -11,14 +11,14 @@ from forge.lab.reference.describe import Declared
 from forge.lab.sources.long_tokens import too_long
 
 DECLARED: tuple[ElementType, ...] = (*DTYPES, "int32", "int64")
-"""What a declared operand may be made of; floats are of the task's type whatever is said."""
+"""Element types of declared operands. A float operand always gets the task's type."""
 MOST_AXES, NAME_LIMIT = 8, 64
 MODEL, GENERATORS = "Model", ("get_inputs", "get_init_inputs")
 
 
 @dataclass(frozen=True)
 class _Called:
-    """What a reference is called with: its arguments by place, those that must be given, and whether more may be."""
+    """The arguments of a reference: their names in order, how many are required, and whether it accepts more."""
 
     name: str
     arguments: tuple[str, ...]
@@ -27,7 +27,7 @@ class _Called:
 
 
 def parse_operands(untrusted_texts: Sequence[str]) -> tuple[Declared, ...]:
-    """Read `x=fp32[16,64]` and `index=int64[16]:0..99`, each name once; raise UsageError."""
+    """Parse operands like `x=fp32[16,64]` and `index=int64[16]:0..99`; raise UsageError for bad or repeated ones."""
     operands = tuple(_parse_operand(text) for text in untrusted_texts)
     names = [one.name for one in operands]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -37,9 +37,10 @@ def parse_operands(untrusted_texts: Sequence[str]) -> tuple[Declared, ...]:
 
 
 def require_arguments(operands: Sequence[Declared], source: bytes, *, function: str) -> None:
-    """Raise UsageError unless the operands are the arguments of what the file defines, in their order.
+    """Raise UsageError unless the operands are the reference's arguments in their order.
 
-    They are passed by place. What can't be read off the text is left to the sandbox: it runs the file.
+    Operands are passed by position. Arguments that the source text alone doesn't show are checked in the sandbox,
+    which runs the file.
     """
     called = _called(source, function)
     if not operands or called is None:
@@ -54,17 +55,17 @@ def require_arguments(operands: Sequence[Declared], source: bytes, *, function: 
         raise UsageError(f"{called.name} has no operand for {missing[0]!r}: expected one --operand for each argument")
     if tuple(names[: len(expected)]) != expected:
         raise UsageError(
-            f"the operands {', '.join(names)} aren't in the order of {called.name}, which is called by place: "
+            f"the operands {', '.join(names)} aren't in the order of {called.name}, which is called by position: "
             f"expected --operand for {', '.join(expected)}, in this order"
         )
 
 
 def _called(source: bytes, function: str) -> _Called | None:
-    """The function that is the reference, as the sandbox will choose it; None if the text alone doesn't say."""
+    """Return the function that the sandbox will use as reference; None if the text alone doesn't show it."""
     if too_long(source.decode(errors="replace")):
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # the file is its author's affair
+        with warnings.catch_warnings(action="ignore"):  # warnings about the user's file are not ours to show
             body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -1,4 +1,4 @@
-"""What a phase gives back: events to append, after the bytes they name have been stored."""
+"""The result of a phase: events to append, after the bytes that they name are stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from forge.events import Event
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One phase's result; nothing has been written yet."""
+    """One phase's result. Nothing has been written yet."""
 
     events: tuple[Event, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """For the run's directory, by the names a person looks for."""
+    """Files for the run's directory, by name."""
     blobs: tuple[bytes, ...] = ()
-    """For the content-addressed store; events name them by SHA-256."""
+    """Blobs for the content-addressed store. Events name them by SHA-256."""
 
 
 def detail_of(error: EnvironmentUnfit | OSError) -> str:
-    """What an event says of a machine's fault: the message, and what to do about it."""
+    """Return the text of a machine's fault for an event: the message and its hint."""
     hint = getattr(error, "hint", None)
     return f"{error}; {hint}" if hint else str(error)

@@ -1,7 +1,7 @@
-"""Phase 2: choose the playbooks an author gets, and say why.
+"""Phase 2: chooses the playbooks that an author gets, and says why.
 
-Triage first; then five skills of the two libraries: hygiene always, the operation's guide, the language's playbook,
-and what else fits best. The same task and the same libraries give the same plan.
+Triage comes first. Then five skills are chosen from the two libraries: hygiene always, the operation's guide, the
+language's playbook, and the others that fit best. The same task and the same libraries give the same plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,12 @@ from forge.pipeline.skills import Category, Skill, embedded_library, embedded_sk
 from forge.pipeline.triage import Bottleneck, bottleneck, triage
 
 MOST = 5
+"""Number of skills in a plan: about half of a brief's default budget of tokens."""
 SLOTS: tuple[Category, ...] = ("operation", "playbook")
-"""One skill of each before the rest is filled by rank."""
+"""Categories of which one skill each is chosen before the rest is filled by rank."""
 REST: tuple[Category, ...] = ("technique", "playbook")
-"""What fills it, beside a second guide to the same operation: that to another would speak of something else."""
+"""Categories that fill the rest. A second guide to the same operation also may; guides to other operations may
+not."""
 _FAILURES: dict[ReasonCode, str] = {
     "INCORRECT_NUMERICAL": "numerical stability",
     "NON_FINITE": "numerical stability",
@@ -33,19 +35,19 @@ _FAILURES: dict[ReasonCode, str] = {
     "TOO_SLOW": "benchmarking",
     "RUNTIME_ERROR": "launch configuration",
 }
-"""What an earlier failure asks for."""
+"""Reason of an earlier failure -> words to search skills for."""
 _COMMON = frozenset({"a", "and", "by", "each", "for", "in", "its", "of", "one", "other", "the", "to", "two", "with"})
 _LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
 
 Lessons = Mapping[str, Sequence[LessonProposed]]
-"""Playbook -> the lessons that were accepted into it, in order."""
+"""Lessons accepted into each playbook, in order, by the playbook's id."""
 NO_LESSONS: Lessons = {}
 Library = tuple[tuple[Skill, ...], tuple[SkillLibrary, ...]]
-"""Skills, and where they were looked for."""
+"""Skills, and the libraries that they were read from."""
 
 
 def read_libraries(home: Path | None) -> Library:
-    """The embedded library and, where `home` has it, the package; raise UsageError if that isn't what was pinned."""
+    """Read the embedded library, and the package in `home`; raise UsageError if the package isn't the pinned one."""
     if home is None:
         return embedded_skills(), (embedded_library(),)
     packaged, package = read_package(home)
@@ -62,7 +64,7 @@ def plan(
     lessons: Lessons = NO_LESSONS,
     home: Path | None = None,
 ) -> tuple[tuple[Skill, ...], Outcome]:
-    """Choose skills for a task, with what was learned here in them."""
+    """Choose skills for a task, with the accepted lessons added to them."""
     skills, libraries = read_libraries(home)
     skills = amended(skills, lessons)
     found = triage(task, earlier, best)
@@ -88,19 +90,19 @@ def plan(
 
 
 def listed(event: PlanAccepted) -> bytes:
-    """What a run's folder says of its plan."""
+    """Return the bytes of the plan's file in the run's folder."""
     return canonical(event.model_dump(mode="json", include={"skills", "triage", "libraries", "bottleneck_prior"}))
 
 
 def accepted(outcome: Outcome) -> PlanAccepted:
-    """The plan among what the phase gave."""
+    """Return the PlanAccepted event of the phase's outcome."""
     (event,) = outcome.events
     assert isinstance(event, PlanAccepted)
     return event
 
 
 def planned(event: PlanAccepted, *, home: Path | None, lessons: Lessons = NO_LESSONS) -> tuple[Skill, ...]:
-    """The skills of a recorded plan, by digest; raise UsageError where a library isn't what it was."""
+    """Return the skills of a recorded plan, found by digest; raise UsageError if a library has changed."""
     known = {one.sha256: one for one in amended(read_libraries(home)[0], lessons)}
     for one in event.skills:
         if one.sha256 not in known:
@@ -110,7 +112,7 @@ def planned(event: PlanAccepted, *, home: Path | None, lessons: Lessons = NO_LES
 
 
 def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, ...]:
-    """What to look for: the operation first, then its words, its types, where its floor lies, and what failed."""
+    """Return what to search for: the operation, its words, its types, the expected bottleneck, earlier failures."""
     operation = find_operation(task.op)
     elements = {spec.element for spec in (*operation.inputs, *operation.outputs)}
     failed = sorted({_FAILURES[one.reason] for one in found.earlier if one.reason in _FAILURES})
@@ -127,12 +129,12 @@ def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, 
 
 
 def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> tuple[tuple[Skill, str], ...]:
-    """Hygiene, the best of each slot, then the best of the rest; each with its reason."""
+    """Return hygiene, the best skill of each slot, then the best of the rest, each with its reason."""
     ordered = sorted(skills, key=lambda one: one.id)
     fitting = [one for one in ordered if one.fits(language=task.language, platform=task.target.platform)]
     hygiene = [(one, "hygiene: part of every plan") for one in fitting if one.front.category == "hygiene"]
     found = search([one for one in fitting if one.front.category != "hygiene"], concepts)
-    # stable: a guide that names the operation among its tags comes before one that only speaks of it
+    # the sort is stable: a guide with the operation among its tags comes before one that only mentions it
     hits = sorted(found, key=lambda hit: not _names(hit, task.op))
     first = [next((hit for hit in hits if hit.skill.front.category == slot), None) for slot in SLOTS]
     slots = [hit for hit in first if hit is not None]
@@ -143,7 +145,7 @@ def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> 
 
 
 def _names(hit: Hit, op: str) -> bool:
-    """Whether a guide is about this operation: its tags say so."""
+    """Return True if the guide's tags name this operation."""
     return hit.skill.front.category == "operation" and op in {tag.replace("-", "_") for tag in hit.skill.front.tags}
 
 

@@ -1,4 +1,4 @@
-"""Beside the phases: have a tool look at a verified candidate, and record what it saw. No verdict rests on it."""
+"""Has a profiler measure a verified candidate, and records the figures. No verdict uses them."""
 
 from collections.abc import Sequence
 from typing import Literal, assert_never
@@ -21,7 +21,7 @@ KINDS: dict[Tool, str] = {"ncu": "counters", "torch": "operators", "cuobjdump": 
 def profile(
     evidence: Evidence, executor: LocalExecutor, artifact: tuple[ArtifactFile, ...], *, tool: Tool, progress: Progress
 ) -> Outcome:
-    """Run the tool: ProfileCaptured, and the full report as a file of the run. Raise EnvironmentUnfit."""
+    """Run the tool and return ProfileCaptured and the full report; raise EnvironmentUnfit if the tool can't run."""
     match tool:
         case "ncu":
             counters = executor.counters(job_of(evidence), artifact, progress=progress)
@@ -52,7 +52,7 @@ def profile(
 
 
 def _numbers(kernels: Sequence[KernelProfile | OperatorTime | CodeFacts]) -> dict[str, float]:
-    """`<place>.<field>` -> value, for each number that a tool gave; names and texts are in the report."""
+    """Return `<position>.<field>` -> value for each number of the tool. The report also has names and texts."""
     return {
         f"{place}.{name}": float(value)
         for place, kernel in enumerate(kernels)

@@ -81,7 +81,7 @@ def render(
 def _variables(
     task: Task, language: Language, policy: Policy, triage: Triage | None, budget_tokens: int
 ) -> dict[str, object]:
-    """What the template says, but for what the budget decides."""
+    """Return the template's variables, except those that the budget decides."""
     operation = find_operation(task.op)
     prior = bottleneck(triage) if triage else None
     return {
@@ -135,7 +135,7 @@ def _told(told: Told) -> dict[str, object]:
 
 @cache
 def environment() -> Environment:
-    """Templates, compiled once in a process."""
+    """Return the environment of the templates. It is made once in a process."""
     environment = Environment(
         loader=FileSystemLoader([_PACKAGE / "prompts", _PACKAGE / "languages"]),
         undefined=StrictUndefined,
@@ -150,7 +150,7 @@ def environment() -> Environment:
 
 
 def amount(value: float, unit: str) -> str:
-    """A number of bytes or flops as a person reads it, in decimal multiples: 33554432 B is 33.6 MB."""
+    """Return a number of bytes or flops with a decimal prefix: 33554432 B is 33.6 MB."""
     for size, prefix in _UNITS:
         if value >= size:
             return f"{value / size:.3g} {prefix}{unit}"
@@ -158,12 +158,12 @@ def amount(value: float, unit: str) -> str:
 
 
 def microseconds(value_us: float) -> str:
-    """A time as a person reads it: three digits, and no false zero."""
+    """Return a time with three digits; a time that would round to zero is shown as below the smallest one."""
     return f"{value_us:.3g} us" if value_us >= SHORTEST_US else f"under {SHORTEST_US:g} us"
 
 
 def interval(figures: Mapping[str, float | None]) -> str:
-    """A speedup with its interval, from anything that has them by these names; nothing where nothing was timed."""
+    """Return a speedup with its interval as text; empty if nothing was timed."""
     ratio, low, high = (figures[name] for name in ("speedup", "low", "high"))
     return "" if ratio is None else f"{ratio:.2f}x ({low:.2f} to {high:.2f})"
 

@@ -1,4 +1,4 @@
-"""Phase 1 for an operation of the user's own: freeze a reference file that was found fit to judge by."""
+"""Phase 1 for a user's own operation: freezes a reference file that candidates can be judged against."""
 
 import random
 
@@ -15,7 +15,7 @@ from forge.pipeline.outcome import Outcome
 
 
 def create_own(inferred: Inferred, terms: Terms, *, policy: Policy, rng: random.Random) -> tuple[Task, Outcome]:
-    """Freeze a task that is judged against the file; raise WeakTask if it can't tell wrong from right."""
+    """Freeze a task that is judged against the file; raise WeakTask if it can't tell wrong answers from right."""
     require_strength(inferred.admission, hint="forge task create --help")
     operation, contract = inferred.operation, inferred.contract
     held_out = HeldOut(salt=rng.randbytes(32).hex(), shapes=inferred.held_out)
@@ -39,7 +39,7 @@ def create_own(inferred: Inferred, terms: Terms, *, policy: Policy, rng: random.
 
 
 def tolerance_of(contract: Contract, policy: Policy) -> dict[str, object]:
-    """What the bound is made of."""
+    """Return everything that the error bound depends on."""
     narrowed = [one.local.model_dump(mode="json") if one.local else None for one in contract.results]
     return {
         "oracle": "fp64" if contract.wide else contract.dtype,

@@ -17,7 +17,7 @@ Measured = WorkloadTiming | Confirmation
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of a measurement with what is asked of it."""
+    """One comparison of a measurement with its requirement."""
 
     name: str
     code: ReasonCode
@@ -25,27 +25,27 @@ class Check:
     threshold: str
     met: bool
     against: str
-    """What is said of a measurement that doesn't meet it."""
+    """Reason text if the measurement doesn't meet the requirement."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a task and its policy ask of every measurement of one workload."""
+    """The requirements of a task and its policy for every measurement of one workload."""
 
     task: Task
     policy: Policy
     baseline: BaselineKind
-    """The one that has to be beaten."""
+    """Baseline that must be beaten."""
     floor_ns: float
 
     @property
     def minimum_speedup(self) -> float:
-        """The lower end that the interval must reach: the task may ask for more than the policy."""
+        """The smallest lower end of the speedup's interval: the larger of the task's and the policy's minimum."""
         return max(self.task.minimum_speedup, self.policy.minimum_speedup)
 
 
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
-    """The promotion rule for one workload; None if it is met, else the first reason against it."""
+    """Apply the promotion rule to one workload; return None if it is met, else the first reason against it."""
     terms = Terms(task, policy, used, timing.floor_ns)
     for check in check_timing(timing, terms):
         if not check.met:
@@ -57,7 +57,7 @@ def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKin
 
 
 def check_timing(measured: Measured, terms: Terms) -> tuple[Check, ...]:
-    """Pairs, control, floor and speedup, in this order; the same for a first measurement and its confirmation."""
+    """Check pairs, control, floor and speedup, in this order, for a first measurement or for its confirmation."""
     return (
         _pairs(measured, terms),
         _control(measured, terms),
@@ -67,7 +67,7 @@ def check_timing(measured: Measured, terms: Terms) -> tuple[Check, ...]:
 
 
 def check_confirmation(timing: WorkloadTiming, terms: Terms) -> Iterator[Check]:
-    """The same of the confirmation, and that it was taken by the same clock; nothing where none was made."""
+    """Check that the confirmation used the same clock, then check its timing; no checks if there is none."""
     again = timing.confirmation
     if again is None:
         return
@@ -78,17 +78,17 @@ def check_confirmation(timing: WorkloadTiming, terms: Terms) -> Iterator[Check]:
 
 
 def speedup_over(measured: Measured, baseline: BaselineKind) -> Speedup:
-    """The speedup over a baseline that was measured."""
+    """Return the speedup over a baseline that was measured."""
     return next(one for one in measured.speedups if one.baseline == baseline)
 
 
 def control_band(policy: Policy, method: TimingAuthority) -> float:
-    """How far the control may be from 1."""
+    """Return the largest distance of the control from 1."""
     return policy.control_half_width if method == "host_slope" else policy.replay_control_half_width
 
 
 def baseline_used(task: Task, timing: WorkloadTiming) -> BaselineKind:
-    """The one that has to be beaten: the task's choice, else the fastest."""
+    """Return the baseline that must be beaten: the task's choice, else the fastest."""
     if task.baseline != "best":
         return task.baseline
     return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline

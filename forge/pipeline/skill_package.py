@@ -1,6 +1,6 @@
-"""The second library: the npm package `@krxgu/kernel-skills`, read as data where somebody installed it.
+"""The second library: the npm package `@krxgu/kernel-skills`, read as data if the user installed it.
 
-Nothing of it is run and nothing is downloaded. Its version is pinned; what was read is recorded by digest.
+Forge runs nothing of it and downloads nothing. Its version is pinned, and every skill is recorded by digest.
 """
 
 import re
@@ -18,19 +18,19 @@ from forge.pipeline.skills import Category, FrontMatter, Skill, SkillLanguage, S
 PACKAGE, PIN = "@krxgu/kernel-skills", "0.2.0"
 MODULES = "node_modules"
 MOST_BYTES = 64 * 1024
-"""A skill of the pinned version has at most 20 KB."""
+"""Largest size of a skill in bytes. Skills of the pinned version have at most 20 KB."""
 _INSTALL = f"npm install --ignore-scripts {PACKAGE}@{PIN}"
 _LANGUAGES: dict[str, SkillLanguage] = {"cuda": "cuda", "hip": "hip", "triton": "triton"}
-"""What we call the package's languages; its `cpp` and `python` name the host's side of a GPU kernel."""
+"""Package's language -> ours. Its `cpp` and `python` mean the host's side of a GPU kernel, so they are left out."""
 _PLATFORMS: dict[str, SkillPlatform] = {"nvidia": "cuda", "amd": "rocm", "apple": "metal", "cpu": "cpu"}
 _CATEGORIES: dict[str, Category] = {"inference": "operation", "portability": "porting"}
 _WRITES = "write-"
-"""How the package names a guide to one kernel."""
+"""Prefix of the package's name for a guide to one kernel."""
 Parsed = TypeVar("Parsed", bound=Value)
 
 
 class _Manifest(Value):
-    """The two fields of package.json that matter here."""
+    """The two fields of package.json that Forge reads."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -55,7 +55,7 @@ class _Record(Value):
 
 
 def read_package(home: Path) -> tuple[tuple[Skill, ...], SkillLibrary]:
-    """The package's skills under `home`, and how a plan names them; raise UsageError unless it is what was pinned."""
+    """Return the package's skills under `home`, and its description; raise UsageError unless it is the pinned one."""
     root = home / MODULES / PACKAGE
     if not root.is_dir():
         return (), SkillLibrary(provider=PACKAGE, state="absent", version=None, sha256=None, skills=0)
@@ -73,7 +73,7 @@ def read_package(home: Path) -> tuple[tuple[Skill, ...], SkillLibrary]:
 
 
 def _skill(root: Path, record: str) -> Skill:
-    """One skill, as the embedded library would describe it."""
+    """Return one skill, described like one of the embedded library."""
     found = _parse(_Record, _bytes_of(root, record), origin=record)
     content = _bytes_of(root, found.entry)
     languages = tuple(sorted({_LANGUAGES[one] for one in found.languages if one in _LANGUAGES}))
@@ -98,7 +98,7 @@ def _skill(root: Path, record: str) -> Skill:
 
 
 def _bytes_of(root: Path, untrusted_path: str) -> bytes:
-    """A file of the package, which must be a plain one inside it and of moderate size."""
+    """Return the bytes of a file of the package; it must be a plain file inside it, of limited size."""
     path = root / untrusted_path
     if not _is_plain(root, path):
         message = f"{PACKAGE}: {untrusted_path!r}: expected a plain file inside the package, no link and no way out"
@@ -110,15 +110,15 @@ def _bytes_of(root: Path, untrusted_path: str) -> bytes:
 
 
 def _is_plain(root: Path, path: Path) -> bool:
-    """Whether it is a file below `root` without any link on the way."""
+    """Return True if the path is a file below `root` without any link on the way."""
     try:
         return path.resolve() == path and path.is_relative_to(root) and path.is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file has, or a link that leads to itself
+    except (OSError, ValueError, RuntimeError):  # an impossible file name, or a link to itself
         return False
 
 
 def _parse(kind: type[Parsed], untrusted_content: bytes, *, origin: str) -> Parsed:
-    """JSON of the package as a value."""
+    """Parse a JSON file of the package; raise UsageError naming `origin`."""
     try:
         return kind.model_validate(orjson.loads(untrusted_content))
     except (orjson.JSONDecodeError, ValidationError) as error:

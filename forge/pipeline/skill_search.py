@@ -1,8 +1,8 @@
-"""Rank skills by BM25 over their fields, with SQLite's full-text index.
+"""Ranks skills by BM25 over their fields, with SQLite's full-text index.
 
-SQLite's `bm25()` is Okapi BM25 with k1 = 1.2 and b = 0.75 and a weight for each column (https://sqlite.org/fts5.html,
-section 5.1.1); words are stemmed after Porter, so that "reduction" finds "reductions". It comes with Python: a
-ranking library would bring numpy into an installation that has no other use for it.
+SQLite's `bm25()` is Okapi BM25 with k1 = 1.2, b = 0.75 and a weight for each column (https://sqlite.org/fts5.html,
+section 5.1.1). Porter stemming makes "reduction" find "reductions". SQLite comes with Python, while a ranking library
+would add numpy to an installation that doesn't need it.
 """
 
 import re
@@ -15,12 +15,13 @@ from forge.errors import EnvironmentUnfit, UsageError
 from forge.pipeline.skills import Skill
 
 WEIGHTS = {"id": 4.0, "tags": 6.0, "summary": 3.0, "text": 1.0}
-"""A word among the tags was put there on purpose; one in the text may be there by chance."""
+"""Weights of the fields. An author chose the tags on purpose; a word in the text may be there by chance."""
 NO_EVIDENCE = "-"
+"""Text shown instead of a score that means nothing."""
 _LEAST_SHOWN = 0.005
-"""SQLite gives a word that more than half of the rows have a millionth, so that it never counts against one."""
+"""Smallest score that is shown. SQLite scores a word that more than half of the skills have with only 1e-6."""
 _DIGITS = 9
-"""Scores are rounded, so that a tie is a tie whatever the order of a sum."""
+"""Decimal digits that scores are rounded to, so that equal scores don't differ by the order of a sum."""
 
 
 @dataclass(frozen=True)
@@ -30,27 +31,27 @@ class Concept:
     text: str
     weight: float = 1.0
     phrase: bool = False
-    """Whether its words must follow each other; otherwise each counts by itself."""
+    """True if its words must follow each other. Otherwise each word counts by itself."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A skill that was found, and by what."""
+    """A skill that was found, and the concepts that found it."""
 
     skill: Skill
     score: float
     """Sum of weight times BM25 over the concepts: larger is better."""
     matched: tuple[str, ...]
-    """The concepts that found it, the one that gave most first."""
+    """Concepts that found it, the one with the largest share of the score first."""
 
     @property
     def shown_score(self) -> str:
-        """In two digits; a dash where its words say nothing, since more than half of what was searched has them."""
+        """The score in two digits, or a dash if more than half of all skills have its words."""
         return f"{self.score:.2f}" if self.score >= _LEAST_SHOWN else NO_EVIDENCE
 
 
 def words_of(untrusted_query: str) -> tuple[Concept, ...]:
-    """The words of a query as concepts of their own; raise UsageError if there are none."""
+    """Return each word of a query as a concept; raise UsageError if there are none."""
     words = dict.fromkeys(re.findall(r"[^\W_]+", untrusted_query.lower()))
     if not words:
         raise UsageError(
@@ -60,7 +61,7 @@ def words_of(untrusted_query: str) -> tuple[Concept, ...]:
 
 
 def search(skills: Sequence[Skill], concepts: Sequence[Concept]) -> tuple[Hit, ...]:
-    """The skills that any concept finds, best first, ties by id."""
+    """Return the skills that any concept finds, best first, ties by id."""
     gains: dict[str, list[tuple[float, str]]] = {}
     with closing(_index(skills)) as index:
         for concept in concepts:
@@ -81,7 +82,7 @@ def _hit(skill: Skill, gained: list[tuple[float, str]]) -> Hit:
 
 
 def _index(skills: Sequence[Skill]) -> sqlite3.Connection:
-    """A full-text index in memory."""
+    """Return a full-text index of the skills in memory."""
     index = sqlite3.connect(":memory:")
     try:
         index.execute(f"CREATE VIRTUAL TABLE skill USING fts5({', '.join(WEIGHTS)}, tokenize='porter unicode61')")
@@ -94,7 +95,7 @@ def _index(skills: Sequence[Skill]) -> sqlite3.Connection:
 
 
 def _ask(index: sqlite3.Connection, concept: Concept) -> list[tuple[str, float]]:
-    """Ids and scores for one concept; SQLite's scores are negative, the best the most so."""
+    """Return ids and scores for one concept. SQLite gives negative scores, the best one lowest; ours are positive."""
     words = re.findall(r"[^\W_]+", concept.text)
     if not words:
         return []

@@ -1,6 +1,6 @@
-"""Skills: short playbooks for authors. Each is a Markdown file that begins with typed front matter, in TOML.
+"""Skills: short playbooks for authors. Each is a Markdown file that begins with typed front matter in TOML.
 
-Text from outside is `untrusted_*` until it parses; a file with a missing, misspelt or extra field is refused by name.
+A file with a missing, misspelt or extra field is refused, and the error names the field.
 """
 
 import difflib
@@ -19,8 +19,14 @@ from forge.events.plan import SkillLibrary
 SkillLanguage = Literal["any", "asm", "ck", "cpp", "cuda", "hip", "metal", "torch", "triton"]
 SkillPlatform = Literal["any", "cpu", "cuda", "rocm", "metal"]
 Category = Literal["hygiene", "operation", "playbook", "technique", "porting"]
-"""hygiene is part of every plan; an operation guide says how one operation goes; a playbook is laid out by bottleneck
-and layer for one language; a technique is one idea; porting leads from one language to another."""
+"""Category of a skill.
+
+- `hygiene`: part of every plan.
+- `operation`: a guide to one operation.
+- `playbook`: advice for one language, by bottleneck and layer.
+- `technique`: one idea.
+- `porting`: steps from one language to another.
+"""
 SkillId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*\.[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
 Tag = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 
@@ -30,36 +36,36 @@ _FOLDER = Path(__file__).parent.parent / "skills"
 
 
 class FrontMatter(Value):
-    """What a skill says about itself."""
+    """The front matter of a skill: its description of itself."""
 
     id: SkillId
     category: Category
     language: Annotated[tuple[SkillLanguage, ...], Field(min_length=1)]
-    """What the author writes in; `any` fits every language."""
+    """Languages that the author may write in; `any` fits every language."""
     platform: Annotated[tuple[SkillPlatform, ...], Field(min_length=1)]
-    """Where the kernel runs; `any` fits every platform."""
+    """Platforms that the kernel may run on; `any` fits every platform."""
     summary: Annotated[str, StringConstraints(min_length=20, max_length=200)]
     tags: Annotated[tuple[Tag, ...], Field(min_length=1)]
     version: Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
 
 
 class Skill(Value):
-    """One playbook: what it is about, its text, and the digest of its file."""
+    """One playbook: its front matter, its text, and the digest of its file."""
 
     front: FrontMatter
     text: str
     """Markdown, without the front matter."""
     sha256: Digest
-    """Of the whole file, as it was read."""
+    """Digest of the whole file as it was read."""
     provider: str = EMBEDDED
 
     @property
     def id(self) -> str:
-        """Its name in plans and on the command line."""
+        """The name in plans and on the command line."""
         return self.front.id
 
     def fits(self, *, language: str, platform: str) -> bool:
-        """Whether it speaks to an author of `language` for `platform`."""
+        """Return True if the skill is for authors of `language` on `platform`."""
         front = self.front
         return bool({language, "any"} & set(front.language)) and bool({platform, "any"} & set(front.platform))
 
@@ -87,7 +93,7 @@ def parse_skill(untrusted_content: bytes, *, origin: str, stem: str) -> Skill:
 
 
 def _split(untrusted_content: bytes, *, origin: str) -> tuple[str, str]:
-    """Front matter and text of a file."""
+    """Split a file into front matter and text; raise UsageError naming `origin`."""
     try:
         lines = untrusted_content.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -99,7 +105,7 @@ def _split(untrusted_content: bytes, *, origin: str) -> tuple[str, str]:
 
 
 def read_skills(folder: Path) -> tuple[Skill, ...]:
-    """Every skill of a folder, by id; raise UsageError at a file that isn't one, or leads out of the folder."""
+    """Return every skill of a folder, by id; raise UsageError for a file that isn't one or leads out of it."""
     root = folder.resolve()
     found = sorted(folder.glob("*.md"), key=lambda path: path.stem)
     if not found:
@@ -112,23 +118,23 @@ def read_skills(folder: Path) -> tuple[Skill, ...]:
 
 @cache
 def embedded_skills() -> tuple[Skill, ...]:
-    """The library that ships with Forge, by id."""
+    """Return the library that ships with Forge, by id."""
     return read_skills(_FOLDER)
 
 
 def described(skills: tuple[Skill, ...], *, provider: str, version: str) -> SkillLibrary:
-    """How a plan names a library that was read."""
+    """Return the description of a library for a plan."""
     digest = digest_of({one.id: one.sha256 for one in skills})
     return SkillLibrary(provider=provider, state="read", version=version, sha256=digest, skills=len(skills))
 
 
 def embedded_library() -> SkillLibrary:
-    """How a plan names the embedded library."""
+    """Return the description of the embedded library for a plan."""
     return described(embedded_skills(), provider=EMBEDDED, version=__version__)
 
 
 def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:
-    """The skill called `untrusted_id`, or raise UnknownName."""
+    """Return the skill called `untrusted_id`, or raise UnknownName."""
     known = {one.id: one for one in skills}
     if untrusted_id not in known:
         near = tuple(difflib.get_close_matches(untrusted_id, known, n=UnknownName.NAMED))

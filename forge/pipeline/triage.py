@@ -1,4 +1,4 @@
-"""Before anything is written: what kind of implementation, where the floor lies, what was tried before."""
+"""Triage: facts about a task before a kernel is written, such as its expected bottleneck and earlier experiments."""
 
 from typing import Literal
 
@@ -9,21 +9,22 @@ from forge.operations import find_operation
 from forge.platforms import PROCESSORS, Processor
 
 Bottleneck = Literal["launch", "memory", "compute"]
-"""The fourth class, sync, shows in no ratio of bytes to flops: only a profile finds it."""
+"""Bottleneck that a ratio of bytes to flops can show. Others, such as sync, show only in a profile."""
 
 LAUNCH_BOUND_BYTES = 2**21
-"""Below this much traffic a processor spends more time starting a kernel than moving its bytes, where no bandwidth is
-tabulated."""
+"""Traffic in bytes below which starting a kernel takes longer than moving its bytes. It is used only for a processor
+without a published bandwidth."""
 LAUNCH_US = 0.7
-"""About what a kernel's start costs within a CUDA graph on an H200: for a prior, nothing is judged by it."""
+"""Typical time to start one kernel in a CUDA graph on an H200, in microseconds. No kernel is judged by it."""
 HOST_RIDGE = 100.0
-"""Flops per byte above which a host is taken for bound by arithmetic; no data sheet is used for it."""
+"""Flops per byte above which a host's processor counts as bound by arithmetic. It is a guess, not from a data
+sheet."""
 _MATRIX_INTENSITY = 32.0
-"""Flops per byte above which an operation can only be a product of matrices: those run on the matrix units."""
+"""Flops per byte above which an operation counts as a matrix product, which runs on the matrix units."""
 
 
 def triage(task: Task, earlier: tuple[EarlierExperiment, ...], best: BestKernel | None = None) -> Triage:
-    """The implementation class, the roofline by the processor's table, and what is known from before."""
+    """Return the implementation class, the roofline from vendor figures, and the results of earlier runs."""
     operation = find_operation(task.op)
     processor = PROCESSORS[task.target.gpu]
     moved, flops = operation.bytes_moved(task.shape, task.dtype), operation.flops(task.shape)
@@ -45,7 +46,7 @@ def triage(task: Task, earlier: tuple[EarlierExperiment, ...], best: BestKernel 
 
 
 def bottleneck(found: Triage) -> Bottleneck:
-    """Where the floor lies: starting the kernel, moving its bytes, or its arithmetic."""
+    """Return the expected bottleneck: the kernel's start, its bytes, or its arithmetic."""
     starts = found.bytes_moved < LAUNCH_BOUND_BYTES if found.floor_us is None else found.floor_us < LAUNCH_US
     ridge = HOST_RIDGE if found.ridge is None else found.ridge
     if found.intensity > ridge:
@@ -54,5 +55,5 @@ def bottleneck(found: Triage) -> Bottleneck:
 
 
 def _unit(processor: Processor, task: Task, intensity: float) -> DType:
-    """Whose peak rate counts: the matrix units' where the operation can use them, else the vector units'."""
+    """Return the type whose peak rate counts: the task's on the matrix units, else fp32 on the vector units."""
     return task.dtype if intensity > _MATRIX_INTENSITY and task.dtype in processor.peak_tflop_s else "fp32"

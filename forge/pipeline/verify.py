@@ -1,4 +1,4 @@
-"""Phases 6 to 9: have the lab examine a candidate, and say what it saw."""
+"""Phases 6 to 9: has the lab examine a candidate, and turns the result into events."""
 
 from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadErrors
@@ -15,7 +15,7 @@ from forge.pipeline.outcome import Outcome, detail_of
 
 
 def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -> Outcome:
-    """Examine the candidate; a fault of the machine is an event of its own and never held against it."""
+    """Examine the candidate. A fault of the machine gives an event of its own and never counts against it."""
     job = job_of(evidence)
     try:
         examined = executor.examine(job, progress=progress)
@@ -74,13 +74,13 @@ def _event(
 
 
 def _public_shapes(evidence: Evidence, examined: Examination) -> tuple[Shape, ...]:
-    """Where it was seen to be right; held-out shapes stay out of what is published."""
+    """Return the shapes that it passed, without the held-out ones, which stay secret."""
     shapes = {digest_of(errors.shape): errors.shape for errors in examined.workloads}
     return tuple(shape for shape in shapes.values() if shape not in evidence.held_out.shapes)
 
 
 def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
-    """The worst draws of each kind of input, by either measure: an event stays small, the report has them all."""
+    """Return the largest errors of each kind of input, by either measure. The report has all of them."""
     by_kind: dict[str, list[WorkloadErrors]] = {}
     for errors in examined.workloads:
         by_kind.setdefault(errors.inputs, []).append(errors)

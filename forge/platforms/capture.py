@@ -13,11 +13,11 @@ from forge.domain.environment import Environment
 from forge.platforms.cuda import gpu_facts
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "fma", "f16c", "asimd", "sve", "bf16")
-"""Instruction sets that decide whether compiled code may be loaded; the rest of the flags is left out."""
+"""Instruction sets that decide whether compiled code can run. The other processor flags are left out."""
 
 
 def capture_environment(*, forge_version: str, forge_commit: str | None, device: Device | None = None) -> Environment:
-    """Describe this machine now, with the GPU that was chosen, if one was."""
+    """Describe this machine now, with the chosen GPU if there is one."""
     gpu = gpu_facts(device.uuid) if device else None
     flags = _cpu_flags()
     return Environment(

@@ -1,7 +1,7 @@
-"""What evidence from one processor says about another: nothing, unless they are the same model.
+"""Decides whether evidence from one processor says anything about another: only if they are the same model.
 
-A speed depends on bandwidth, caches, clocks, power and drivers together, so no ratio of data sheets carries a
-measurement over. The reasons are ordered from the widest gap to the narrowest, and the widest one is given.
+A speed depends on bandwidth, caches, clocks, power and drivers together. So no ratio of data sheets transfers a
+measurement. The reasons are ordered from the largest difference to the smallest, and the first that applies is given.
 """
 
 from forge.platforms.processor import Market, Processor
@@ -16,7 +16,7 @@ _SOLD_FOR: dict[Market, str] = {
 
 
 def evidence_reach(measured: Processor, claimed: Processor) -> str | None:
-    """None if evidence measured on the one carries a claim for the other; else the reason why it doesn't."""
+    """Return None if evidence from `measured` supports a claim about `claimed`, else the reason why it doesn't."""
     if measured.slug == claimed.slug:
         return None
     if measured.platform != claimed.platform:

@@ -1,4 +1,4 @@
-"""The host's own processor: always there."""
+"""The host's own processor, which is always available."""
 
 from forge.platforms.platform import Platform
 

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs: found by asking the driver's own tool, without importing torch."""
+"""NVIDIA GPUs, found with nvidia-smi and without importing torch."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from forge.platforms.gpus import slug_of
 from forge.platforms.platform import Platform
 
 HIDES_ALL = frozenset({"", "-1", "NoDevFiles", "void", "none"})
-"""Settings of CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES that leave a process without a GPU."""
+"""Values of CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES that hide all GPUs from a process."""
 _QUERY = "name,memory.total,power.limit,ecc.mode.current,mig.mode.current,uuid,compute_cap"
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
 _UUID = re.compile(r"<uuid>(GPU-[^<]+)</uuid>")
@@ -21,7 +21,7 @@ _MINOR = re.compile(r"<minor_number>(\d+)</minor_number>")
 
 
 def gpu_facts(uuid: str | None = None) -> GpuFacts | None:
-    """What the driver says of one GPU, the first where none is named; None where there is none."""
+    """Return the driver's facts about one GPU, the first if `uuid` is None; None if there is no GPU."""
     rows = [row for row in _ask(f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits").splitlines() if row.strip()]
     for row in rows:
         name, memory_mib, power_w, ecc, mig, found, capability = (field.strip() for field in row.split(","))
@@ -43,13 +43,13 @@ def gpu_facts(uuid: str | None = None) -> GpuFacts | None:
 
 @cache
 def devices() -> tuple[Device, ...]:
-    """The GPUs of this machine, in nvidia-smi's order; asked once in a process."""
+    """Return the GPUs of this machine in nvidia-smi's order. A process asks once."""
     listing = _ask("--query-gpu=index,uuid", "--format=csv,noheader")
     return parse_devices(listing, minors_of(_ask("-q", "-x"))) if listing else ()
 
 
 def parse_devices(listing: str, minors: Mapping[str, int]) -> tuple[Device, ...]:
-    """Read nvidia-smi's `index, uuid` lines; where no minor number is known, it is taken to be the index."""
+    """Parse nvidia-smi's `index, uuid` lines. If a minor number isn't known, the index is used."""
     rows = [[field.strip() for field in line.split(",")] for line in listing.splitlines() if "," in line]
     return tuple(
         Device(index=int(index), uuid=uuid, node=f"/dev/nvidia{minors.get(uuid, int(index))}") for index, uuid in rows
@@ -57,16 +57,16 @@ def parse_devices(listing: str, minors: Mapping[str, int]) -> tuple[Device, ...]
 
 
 def minors_of(document: str) -> dict[str, int]:
-    """UUID -> minor number of the device file, from `nvidia-smi -q -x`."""
+    """Return the minor number of the device file by UUID, from `nvidia-smi -q -x`."""
     found = ((_UUID.search(entry), _MINOR.search(entry)) for entry in _GPU.findall(document))
     return {uuid[1]: int(minor[1]) for uuid, minor in found if uuid and minor}
 
 
 def choose(among: tuple[Device, ...], untrusted_name: str | None) -> Device | None:
-    """The GPU of that index or that UUID, or a unique beginning of it; the first where none is named.
+    """Return the GPU with that index, UUID or unique beginning of a UUID; the first GPU if no name is given.
 
-    A list, as CUDA_VISIBLE_DEVICES holds, means its first. None where nothing is there, or all are hidden; raise
-    UnknownName for one that isn't there.
+    For a list, as CUDA_VISIBLE_DEVICES holds, return its first. Return None if there is no GPU or all are hidden.
+    Raise UnknownName if the named GPU doesn't exist.
     """
     name = None if untrusted_name is None else untrusted_name.split(",")[0].strip()
     if not among or name in HIDES_ALL:
@@ -82,7 +82,7 @@ def choose(among: tuple[Device, ...], untrusted_name: str | None) -> Device | No
 
 
 def _ask(*options: str) -> str:
-    """What nvidia-smi says; nothing where it isn't, or fails."""
+    """Return nvidia-smi's output; empty if it isn't installed or fails."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return ""

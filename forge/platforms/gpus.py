@@ -1,7 +1,7 @@
-"""Processors a task or a plan can name, with what their vendors publish.
+"""Processors that a task or a plan can name, with the figures that their vendors publish.
 
-Peak bandwidths and rates are the vendors' data-sheet figures, for orientation in prompts and for estimates; a floor
-is always computed from what was measured on the machine itself.
+Peak bandwidths and rates are data-sheet figures, used in prompts and estimates. A floor is always computed from
+measurements on the machine itself.
 """
 
 import difflib
@@ -24,7 +24,7 @@ _BY_NAME = {name: one for one in PROCESSORS.values() for name in (one.slug, *one
 
 
 def find_processor(untrusted_name: str) -> Processor:
-    """The processor called so ("H200", "RTX 4070", "A100 80GB"), exactly, or raise UnknownName with the nearest."""
+    """Return the processor with exactly this name ("H200", "A100 80GB"), or raise UnknownName with the nearest."""
     name = gpu_slug(untrusted_name)
     processor = _BY_NAME.get(name) or _BY_NAME.get(name.removeprefix("nvidia"))
     if processor is None:
@@ -34,12 +34,12 @@ def find_processor(untrusted_name: str) -> Processor:
 
 
 def slug_of(driver_name: str) -> str:
-    """The slug of what a driver calls its GPU; where the table doesn't have it, its letters and digits."""
+    """Return the slug for a driver's name of a GPU; its letters and digits if the table lacks it."""
     plain = gpu_slug(driver_name.removeprefix("NVIDIA").removeprefix(" GeForce"))
     return _BY_NAME[plain].slug if plain in _BY_NAME else plain
 
 
 def find_target(untrusted_name: str) -> Target:
-    """The target that a processor's name means, or raise UnknownName; that Forge runs on it isn't said."""
+    """Return the target with this processor's name, or raise UnknownName. Forge may not run on that target."""
     processor = find_processor(untrusted_name)
     return Target(platform=processor.platform, gpu=processor.slug)

@@ -1,7 +1,7 @@
-"""What a GPU's driver says of it now, through NVML: no CUDA context is made, and nothing is set.
+"""Reads a GPU's state from its driver through NVML, without a CUDA context and without changing settings.
 
-Where NVML, its Python package or an answer is missing, there is none: never an exception. Names, units and the bits
-of the slowdown mask: NVIDIA, NVML API reference, "Device Queries" and `nvmlClocksEventReasons`.
+If NVML, its Python package or a value is missing, the result is None, never an exception. Source of names, units and
+mask bits: NVIDIA, NVML API reference, "Device Queries" and `nvmlClocksEventReasons`.
 """
 
 import os
@@ -13,16 +13,17 @@ from forge.domain.device import SLOWDOWN_REASONS, Device, DeviceState, SlowdownR
 
 Answer = TypeVar("Answer")
 NAMED_BITS = 2 ** len(SLOWDOWN_REASONS) - 1
+"""Mask of the slowdown bits that have a name here."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def sample(device: Device) -> DeviceState | None:
-    """The state of a device and of its host at this moment; None where NVML can't be asked."""
+    """Return the current state of a device and of its host; None if NVML isn't available."""
     return _asked(lambda nvml: _sample(nvml, nvml.nvmlDeviceGetHandleByUUID(device.uuid)))
 
 
 def device_bytes(pids: Container[int]) -> int:
-    """Memory that these processes hold on all GPUs of this machine; what isn't told counts as none."""
+    """Return the memory that these processes hold on all GPUs of this machine. Unknown amounts count as zero."""
 
     def held(nvml: Any) -> int:  # Any: NVML's binding has no types
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
@@ -50,7 +51,7 @@ def _asked(question: Callable[[Any], Answer]) -> Answer | None:  # Any: NVML's b
 
 
 def decode_slowdown(mask: int) -> tuple[SlowdownReason, ...]:
-    """NVML's bits as names; bits that have none yet are `unknown`."""
+    """Return the names of NVML's bits; `unknown` for bits without a name here."""
     named = tuple(reason for bit, reason in enumerate(SLOWDOWN_REASONS) if mask >> bit & 1)
     return (*named, "unknown") if mask & ~NAMED_BITS else named
 
@@ -58,7 +59,7 @@ def decode_slowdown(mask: int) -> tuple[SlowdownReason, ...]:
 # Any: NVML's binding has no types
 def _sample(nvml: Any, handle: Any) -> DeviceState:
     def ask(name: str, *arguments: int) -> Any:
-        """None where this device or driver doesn't answer."""
+        """Return the answer, or None if this device or driver doesn't support the question."""
         question: Callable[..., Any] | None = getattr(nvml, name, None)
         if question is None:
             return None
@@ -70,7 +71,7 @@ def _sample(nvml: Any, handle: Any) -> DeviceState:
     power_mw, rates, memory = ask("nvmlDeviceGetPowerUsage"), ask("nvmlDeviceGetUtilizationRates"), None
     memory = ask("nvmlDeviceGetMemoryInfo")
     mask = ask("nvmlDeviceGetCurrentClocksEventReasons")
-    if mask is None:  # its name before driver 535
+    if mask is None:  # the question's name before driver 535
         mask = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
     busy_s, stolen_s = host_processor_s(_read("/proc/stat"))
     return DeviceState(
@@ -89,9 +90,11 @@ def _sample(nvml: Any, handle: Any) -> DeviceState:
 
 
 def host_processor_s(stat: str) -> tuple[float, float]:
-    """Seconds of all processors since start, and those stolen: proc(5), the first line of /proc/stat."""
+    """Return all processors' seconds since start, and the stolen ones: proc(5), first line of /proc/stat."""
     fields = stat.partition("\n")[0].split()[1:]
-    ticks = [int(field) for field in fields if field.isdecimal()][:8]  # guest time, after these, is in user time
+    ticks = [int(field) for field in fields if field.isdecimal()][
+        :8
+    ]  # the guest times after these are already part of user time
     return sum(ticks) / TICKS_PER_S, (ticks[7] if len(ticks) == 8 else 0) / TICKS_PER_S
 
 

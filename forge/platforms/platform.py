@@ -1,4 +1,4 @@
-"""What a platform must say about itself."""
+"""The description of a platform."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from forge.domain.target import PlatformName
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """A kind of processor and how to find out whether one is here."""
+    """A kind of processor, with functions that find one in this machine."""
 
     name: PlatformName
     summary: str
     gpu: Callable[[], GpuFacts | None]
-    """The GPU of this platform in this machine; None where there is none. Never raises."""
+    """Function that returns this machine's GPU of this platform, or None. It never raises."""
     available: Callable[[], bool]
-    """Whether candidates for this platform can be timed here. Never raises."""
+    """Function that returns True if candidates for this platform can be timed here. It never raises."""

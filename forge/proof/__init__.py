@@ -1,7 +1,7 @@
-"""What a stranger needs to check one promotion: the artifact, the proof, the public key, and nothing of ours.
+"""Checks one promotion from the artifact, the proof and the public key, without a workspace.
 
-Standard library and `cryptography` only; no workspace, no database, no torch. Nothing here is shared with the code
-that writes the ledger or signs its checkpoints.
+It needs only the standard library and `cryptography`: no database, no torch. It shares nothing with the code that
+writes the ledger or signs its checkpoints.
 
 - `check`: a `.tlog-proof` file against an artifact and a key
 - `note`: C2SP signed notes and the keys that verify them

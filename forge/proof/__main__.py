@@ -1,6 +1,6 @@
 """`python -m forge.proof PROOF --artifact FILE --key KEY`: standard library and `cryptography` only.
 
-Exit status: 0 the proof holds, 1 it is refused, 2 the input can't be used.
+Exit status: 0 the proof holds, 1 it is refused, 2 the input isn't usable.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from forge.proof.files import check_files
 
 
 def main() -> int:
-    """Check one proof; the exit status."""
+    """Check one proof and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m forge.proof", description="Check one kernel's promotion.")
     parser.add_argument("proof", type=Path, help="the .tlog-proof file")
-    parser.add_argument("--artifact", type=Path, required=True, help="kernel.py, or what was built of it")
+    parser.add_argument("--artifact", type=Path, required=True, help="kernel.py, or a file that was built from it")
     parser.add_argument("--key", required=True, help="the verifier key, or a file with it")
     parser.add_argument("--kernel", help="the kernel id that the proof must be about")
     given = parser.parse_args()

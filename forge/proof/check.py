@@ -1,8 +1,8 @@
 """Checks a `.tlog-proof` file (c2sp.org/tlog-proof) of one kernel's promotion against an artifact and a key.
 
-Its `extra` line carries what the log's entry was made of: the event's envelope, its payload, and the listing of
-what was built. None of it is believed: the envelope must hash to the leaf, the payload and the listing to the
-digests that stand in it.
+Its `extra` line holds the data behind the log's entry: the event's envelope, its payload, and the listing of the
+built files. None of it is trusted. The envelope must hash to the leaf, and the payload and the listing must hash to
+the digests in the envelope and the payload.
 """
 
 import base64
@@ -19,7 +19,9 @@ from forge.proof.tree import HASH_BYTES, included, leaf_hash
 
 HEADER = "c2sp.org/tlog-proof@v1"
 PROOF_LIMIT_BYTES = 1 << 20
+"""Largest size of a proof: an event has at most 16 KiB, so this is far more than any proof needs."""
 PATH_LIMIT = 64
+"""Largest number of hashes in a path: a tree has at most 2^63 leaves."""
 SOURCE = "kernel.py"
 _INDEX = re.compile(r"index (0|[1-9][0-9]{0,18})")
 _UNUSABLE = "expected a .tlog-proof file as `forge ledger prove` writes it"
@@ -27,7 +29,7 @@ _UNUSABLE = "expected a .tlog-proof file as `forge ledger prove` writes it"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof as it was read; nothing of it is verified."""
+    """A parsed proof. Nothing in it is verified."""
 
     index: int
     path: tuple[bytes, ...]
@@ -39,11 +41,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the log's key holder recorded, and the artifact agrees with."""
+    """The recorded facts of a promotion that the artifact matches."""
 
     kernel_id: str
     file: str
-    """Which of the kernel's files the artifact is."""
+    """Name of the kernel's file that the artifact is."""
     seq: int
     event_hash: str
     recorded_at: str
@@ -53,7 +55,7 @@ class Checked:
 
 
 def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_id: str | None = None) -> Checked:
-    """What the proof shows about `artifact`; raise ProofRefused if it shows nothing, UsageError if it is no proof."""
+    """Check a proof about `artifact`; raise ProofRefused if it doesn't hold, UsageError if it isn't a proof."""
     proof = parse_proof(untrusted)
     checkpoint = _trusted_checkpoint(proof, key)
     leaf = leaf_hash(proof.untrusted_envelope.encode())
@@ -85,7 +87,7 @@ def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_i
 
 
 def parse_proof(untrusted: bytes) -> Proof:
-    """Take a proof apart; raise UsageError if it isn't one, or is cut off."""
+    """Parse a proof; raise UsageError if it isn't one, or is cut off."""
     if len(untrusted) > PROOF_LIMIT_BYTES:
         raise UsageError(f"this proof has {len(untrusted)} bytes: {_UNUSABLE}")
     head, blank, note = untrusted.partition(b"\n\n")
@@ -115,7 +117,7 @@ def _trusted_checkpoint(proof: Proof, key: VerifierKey) -> Checkpoint:
 
 
 def _event(proof: Proof) -> tuple[dict[str, object], dict[str, object]]:
-    """The envelope and payload of a promotion; the envelope is known to be the log's entry."""
+    """Return the envelope and payload of a promotion. The envelope is already known to be the log's entry."""
     envelope, payload = _object(proof.untrusted_envelope), _object(proof.untrusted_payload)
     digest = hashlib.sha256(proof.untrusted_payload.encode()).hexdigest()
     if envelope.get("payload_sha256") != digest:
@@ -131,11 +133,11 @@ def _event(proof: Proof) -> tuple[dict[str, object], dict[str, object]]:
 
 
 def _files(proof: Proof, payload: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """Digest -> name of what runs: the source, and what was built of it."""
+    """Yield digest and name of each file that runs: the source, and the files built from it."""
     yield from ((digest, name) for digest, name in _named(payload) if name == SOURCE)
     if proof.untrusted_listing is not None:
         if hashlib.sha256(proof.untrusted_listing.encode()).hexdigest() != payload.get("artifact_sha256"):
-            raise ProofRefused("the listing of what was built isn't the one that the event names: it was altered")
+            raise ProofRefused("the listing of the built files isn't the one that the event names: it was altered")
         yield from _named(_object(proof.untrusted_listing))
 
 
@@ -161,7 +163,7 @@ def _extra(encoded: str) -> tuple[str, str, str | None]:
         document = json.loads(_decoded(encoded))
         envelope, payload, listing = (document.get(name) for name in ("envelope", "payload", "listing"))
         for text in (envelope, payload, listing or ""):
-            text.encode()  # a lone surrogate, which JSON can spell, is no text
+            text.encode()  # raises for a lone surrogate, which JSON allows but text doesn't
     except (ValueError, RecursionError, AttributeError) as error:
         raise UsageError(f"this proof's extra line can't be read: {_UNUSABLE}") from error
     if not isinstance(envelope, str) or not isinstance(payload, str) or not isinstance(listing, str | None):

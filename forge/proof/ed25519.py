@@ -1,7 +1,7 @@
 """Verifies Ed25519 signatures with the standard library alone: RFC 8032, section 5.1.7.
 
-It takes some milliseconds a signature, for readers that have no `cryptography`. It holds no secret, so the time
-that it takes tells nothing.
+It is for readers without `cryptography`, and takes some milliseconds for each signature. It handles no secret, so its
+timing reveals nothing.
 """
 
 import hashlib
@@ -9,17 +9,17 @@ import hashlib
 P = 2**255 - 19
 """The field's prime."""
 L = 2**252 + 27742317777372353535851937790883648493
-"""The order of the base point."""
+"""Order of the base point (RFC 8032, section 5.1)."""
 D = -121665 * pow(121666, P - 2, P) % P
 """The curve's constant."""
 ROOT = pow(2, (P - 1) // 4, P)
 """A square root of -1."""
 Point = tuple[int, int, int, int]
-"""Extended coordinates X, Y, Z, T, with x = X/Z, y = Y/Z and xy = T/Z."""
+"""Point in extended coordinates X, Y, Z, T, with x = X/Z, y = Y/Z and xy = T/Z."""
 
 
 def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether `signature` is one of `message` by the key `public`; False for bytes that are no key or signature."""
+    """Return True if `signature` is the key `public`'s signature of `message`; False for malformed bytes."""
     point = _decoded(public)
     if point is None or len(signature) != 64:
         return False
@@ -34,7 +34,7 @@ def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def _decoded(encoded: bytes) -> Point | None:
-    """The point that 32 bytes stand for, in its one form."""
+    """Return the point that 32 bytes encode; None unless they are its one canonical encoding."""
     if len(encoded) != 32:
         return None
     number = int.from_bytes(encoded, "little")
@@ -47,7 +47,7 @@ def _decoded(encoded: bytes) -> Point | None:
 
 
 def _root_of(y: int) -> int | None:
-    """An x of the curve's point with this y."""
+    """Return an x such that (x, y) is on the curve; None if there is none."""
     square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
     x = pow(square, (P + 3) // 8, P)
     if (x * x - square) % P:
@@ -90,4 +90,4 @@ def _base() -> Point:
 
 
 BASE = _base()
-"""The point that every key is a multiple of."""
+"""Base point of the curve: every public key is a multiple of it."""

@@ -1,4 +1,4 @@
-"""Reads what a check is given: files, and a key that is given itself or in a file."""
+"""Reads the input of a check: files, and a key given as text or in a file."""
 
 import os
 import stat
@@ -9,16 +9,17 @@ from forge.proof.check import Checked, check_proof
 from forge.proof.note import VerifierKey, parse_key
 
 FILE_LIMIT_BYTES = 1 << 30
+"""Largest size of an input file, 1 GiB: it is read into memory."""
 
 
 def check_files(proof: Path, artifact: Path, key: str, *, kernel_id: str | None) -> Checked:
-    """Read what is named and check it; `key` is a verifier key or a file with one."""
+    """Read the files and check the proof; `key` is a verifier key or the path of a file with one."""
     untrusted, content = read(proof), read(artifact)
     return check_proof(untrusted, content, key_of(key), kernel_id=kernel_id)
 
 
 def key_of(named: str) -> VerifierKey:
-    """The verifier key that is meant: given itself, or in a file; raise UsageError."""
+    """Return the verifier key, given as text or as the path of a file; raise UsageError if it is neither."""
     if "+" in named and "\n" not in named and not Path(named).is_file():
         return parse_key(named)
     try:
@@ -28,7 +29,7 @@ def key_of(named: str) -> VerifierKey:
 
 
 def read(path: Path) -> bytes:
-    """A file's bytes; raise UsageError if it is no regular file or far too large."""
+    """Return a file's bytes; raise UsageError if it isn't a regular file or is too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         about = os.fstat(descriptor)

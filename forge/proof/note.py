@@ -1,6 +1,6 @@
 """Signed notes (c2sp.org/signed-note), checkpoints in them (c2sp.org/tlog-checkpoint), and the keys that verify both.
 
-What comes from outside is `untrusted_*` until it is parsed; a note's text means nothing before `opened` gave it.
+A note's text means nothing until `opened` has checked its signature and returned it.
 """
 
 import base64
@@ -13,21 +13,23 @@ from dataclasses import dataclass
 from forge.errors import ProofRefused, UsageError
 
 ED25519 = b"\x01"
-"""The signature type's byte in a key and in its id."""
+"""Byte of the signature type in a key and in its id (c2sp.org/signed-note)."""
 KEY_BYTES = 32
 NOTE_LIMIT_BYTES = 1 << 20
+"""Largest size of a note, 1 MiB: a checkpoint has a few lines."""
 SIGNATURES_LIMIT = 100
+"""Largest number of signatures of a note, so that checking one stays quick."""
 _DASH = "\u2014 "
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """A public key and the name it signs under."""
+    """A public key and the name that it signs under."""
 
     name: str
     key_id: bytes
-    """Four bytes: an identifier, not a hash to rely on."""
+    """Identifier of four bytes. It is too short to rely on as a hash."""
     public: bytes
 
     def __str__(self) -> str:
@@ -45,7 +47,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note as it was read; nothing of it is verified."""
+    """A parsed note. Nothing in it is verified."""
 
     untrusted_text: str
     signatures: tuple[Signature, ...]
@@ -53,7 +55,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A log's size and root at one time, as its signature says."""
+    """A log's size and root at one time."""
 
     origin: str
     size: int
@@ -61,12 +63,12 @@ class Checkpoint:
 
 
 def key_id(name: str, public: bytes) -> bytes:
-    """The id of an Ed25519 key under a name."""
+    """Return the id of an Ed25519 key under a name."""
     return hashlib.sha256(name.encode() + b"\n" + ED25519 + public).digest()[:4]
 
 
 def parse_key(untrusted_text: str) -> VerifierKey:
-    """Read `<name>+<id>+<base64>`; raise UsageError for anything else."""
+    """Parse a key of the form `<name>+<id>+<base64>`; raise UsageError for anything else."""
     shown = untrusted_text.strip()[:200]
     parts = untrusted_text.strip().split("+", 2)
     expected = "expected <name>+<8 hex digits>+<base64 of the key>, one line, as in ledger.vkey"
@@ -82,7 +84,7 @@ def parse_key(untrusted_text: str) -> VerifierKey:
 
 
 def parse_note(untrusted: bytes) -> Note:
-    """Take a note apart; raise UsageError if it isn't one."""
+    """Parse a note; raise UsageError if it isn't one."""
     try:
         text = untrusted.decode()
     except UnicodeDecodeError as error:
@@ -99,7 +101,7 @@ def parse_note(untrusted: bytes) -> Note:
 
 
 def opened(note: Note, keys: Iterable[VerifierKey]) -> str:
-    """The note's text, if one of `keys` signed it and none of them signed something else; or raise ProofRefused."""
+    """Return the note's text if one of `keys` signed it and all their signatures hold; else raise ProofRefused."""
     known = {(key.name, key.key_id): key for key in keys}
     signed = [(known[one.name, one.key_id], one) for one in note.signatures if (one.name, one.key_id) in known]
     if not signed:
@@ -113,7 +115,7 @@ def opened(note: Note, keys: Iterable[VerifierKey]) -> str:
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """Read a checkpoint's lines; raise UsageError if they aren't origin, size and root."""
+    """Parse a checkpoint; raise UsageError if its lines aren't origin, size and root."""
     lines = text.split("\n")
     root = _base64(lines[2]) if len(lines) >= 4 else None
     if root is None or len(root) != hashlib.sha256().digest_size or not all(lines[:-1]):
@@ -135,7 +137,7 @@ def _verifies(key: VerifierKey, signature: Signature, text: str) -> bool:
     try:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:  # readers need not have it
+    except ImportError:  # `cryptography` is optional for readers
         from forge.proof.ed25519 import verifies
 
         return verifies(key.public, signature.value, text.encode())
@@ -151,7 +153,7 @@ def _name(text: str) -> bool:
 
 
 def _base64(text: str) -> bytes | None:
-    """The bytes of standard base64 in its one form; None for anything else."""
+    """Decode standard base64; return None unless it is the canonical encoding."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -1,19 +1,20 @@
-"""What a key signs of a published registry: which snapshot it shows, as of which event.
+"""The note that a key signs for a published registry: the digest of its snapshot and the event that it is as of.
 
-The snapshot is derived and stands in no tree, so the pointer to it has a signed note of its own. Its first line is
-no log's name, so it can't pass for a checkpoint.
+The snapshot is derived and isn't in the Merkle tree, so the pointer to it has a signed note of its own. The note's
+first line is no log's name, so it can't be taken for a checkpoint.
 """
 
 from forge.errors import ProofRefused, UsageError
 from forge.proof.note import VerifierKey, opened, parse_note
 
 PUBLICATION = "forge.ledger.v1/publication"
+"""First line of the note."""
 AGAIN = "forge ledger checkpoint"
-"""Signs the newest events and publishes again, where the private key is."""
+"""Command that signs the newest events and publishes again. It needs the private key."""
 
 
 def publication_text(name: str, *, seq: int, event_hash: str, sha256: str) -> str:
-    """The text that the log's key signs; `sha256` is the snapshot's digest."""
+    """Return the text that the log's key signs; `sha256` is the snapshot's digest."""
     return f"{PUBLICATION}\n{name}\n{seq}\n{event_hash}\n{sha256}\n"
 
 

@@ -1,13 +1,14 @@
-"""Whether a Merkle proof leads from what one has to the root one trusts: RFC 6962, section 2.1.
+"""Checks Merkle proofs from known hashes to a trusted root: RFC 6962, section 2.1.
 
-The algorithms are those of RFC 9162, sections 2.1.3.2 and 2.1.4.2, which check what RFC 6962 defines. A `False`
-says only that the proof doesn't lead there.
+The algorithms are those of RFC 9162, sections 2.1.3.2 and 2.1.4.2, which check what RFC 6962 defines. `False` means
+only that this proof doesn't lead to the root.
 """
 
 import hashlib
 from collections.abc import Sequence
 
 HASH_BYTES = 32
+"""Size of a SHA-256 hash in bytes."""
 
 
 def leaf_hash(data: bytes) -> bytes:
@@ -16,7 +17,7 @@ def leaf_hash(data: bytes) -> bytes:
 
 
 def included(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
-    """Whether `path` leads from the leaf hash at `index` (from 0) to the root of the tree of `size` leaves."""
+    """Return True if `path` leads from the leaf hash at `index` (from 0) to the root of a tree of `size` leaves."""
     if not 0 <= index < size or not _hashes(leaf, root, *path):
         return False
     place, last, found = index, size - 1, leaf
@@ -34,7 +35,7 @@ def included(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: by
 
 
 def extends(old_size: int, old_root: bytes, size: int, root: bytes, path: Sequence[bytes]) -> bool:
-    """Whether `path` shows that the tree of `old_size` leaves is the beginning of that of `size`."""
+    """Return True if `path` shows that the tree of `size` leaves begins with the tree of `old_size` leaves."""
     if not 0 < old_size <= size or not _hashes(old_root, root, *path):
         return False
     if old_size == size:

@@ -1,11 +1,11 @@
 """The ledger: `ledger_meta` and `event`, append-only by triggers.
 
-SQL by hand, so that what is written here is what stands in `sqlite_master`: `forge.ledger.schema` compares
-its fingerprint at every open. Three rules that are easy to lose:
+The SQL is written by hand, so `sqlite_master` holds exactly this text. `forge.ledger.schema` compares its fingerprint
+each time it opens a ledger. Three rules are easy to forget:
 
-- UPDATE and DELETE triggers alone don't hold: `INSERT OR REPLACE` deletes a row without firing them, unless
-  `recursive_triggers` is on. The BEFORE INSERT trigger therefore refuses all that isn't exactly the next row.
-- `length()` of a TEXT counts characters; a payload's limit is in bytes, hence the CAST.
+- UPDATE and DELETE triggers alone aren't enough. `INSERT OR REPLACE` deletes a row without firing them, unless
+  `recursive_triggers` is on. So the BEFORE INSERT trigger refuses every row but the next one.
+- `length()` of a TEXT counts characters. A payload's limit is in bytes, so it is cast to BLOB.
 - No `json_valid()` in a CHECK: SQLite calls it unsafe under `trusted_schema=OFF`.
 """
 
@@ -109,12 +109,12 @@ IDENTITY = (
 
 
 def upgrade() -> None:
-    """Run the statements in order, as they stand."""
+    """Run the statements in order."""
     statements = (LEDGER_META, EVENT, *INDEXES, *EVENT_TRIGGERS, *META_TRIGGERS, *IDENTITY)
     for statement in statements:
         op.get_bind().exec_driver_sql(statement)
 
 
 def downgrade() -> None:
-    """Refuse: history isn't undone."""
+    """Refuse, because history can't be undone."""
     raise RuntimeError("the ledger's migrations go forward only: restore a backup instead")

@@ -1,6 +1,6 @@
 """The Merkle tree over the events' hashes: `tree_node`, append-only by triggers.
 
-Only the table comes here. For a ledger that has events, `forge.ledger.schema` fills it in the same transaction.
+This migration only makes the table. If a ledger has events, `forge.ledger.schema` fills it in the same transaction.
 """
 
 from alembic import op
@@ -40,11 +40,11 @@ IDENTITY = ("PRAGMA user_version = 2",)
 
 
 def upgrade() -> None:
-    """Run the statements in order, as they stand."""
+    """Run the statements in order."""
     for statement in (TREE_NODE, *TRIGGERS, *IDENTITY):
         op.get_bind().exec_driver_sql(statement)
 
 
 def downgrade() -> None:
-    """Refuse: history isn't undone."""
+    """Refuse, because history can't be undone."""
     raise RuntimeError("the ledger's migrations go forward only: restore a backup instead")

@@ -1,7 +1,7 @@
-"""Events of other ledgers: `foreign_event`, rows as they stand there, append-only by triggers.
+"""Events of other ledgers: `foreign_event`, rows unchanged, append-only by triggers.
 
-They are evidence that was handed in, never part of this ledger's own chain: nothing refers to them but the
-`LedgerImported` event that is appended in the same transaction.
+They are imported evidence and never part of this ledger's own chain. Only the `LedgerImported` event, appended in the
+same transaction, refers to them.
 """
 
 from alembic import op
@@ -60,11 +60,11 @@ IDENTITY = ("PRAGMA user_version = 3",)
 
 
 def upgrade() -> None:
-    """Run the statements in order, as they stand."""
+    """Run the statements in order."""
     for statement in (FOREIGN_EVENT, *INDEXES, *TRIGGERS, *IDENTITY):
         op.get_bind().exec_driver_sql(statement)
 
 
 def downgrade() -> None:
-    """Refuse: history isn't undone."""
+    """Refuse, because history can't be undone."""
     raise RuntimeError("the ledger's migrations go forward only: restore a backup instead")

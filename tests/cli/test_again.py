@@ -121,7 +121,7 @@ def test_a_counterexample_and_findings_are_told_to_people_and_programs(
     ask("submit", run, candidate(tmp_path / "wrong", kernel), "--home", empty)
     shown = ask("verify", run, "--home", empty)
     for words in (
-        "Worth a look in the sources",
+        "Findings in the sources",
         "kernel.py:8:18",
         "Counterexample: batch=1,hidden_size=1",
         "shrunk from",

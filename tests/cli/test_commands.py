@@ -264,7 +264,7 @@ def test_a_refusal_says_where_what_was_built_is_kept(home: Path) -> None:
     refused = ask("verify", "last", "--home", home)
     assert refused.status == 1
     run = ask("run", "list", "--home", home, "--json").document[0]
-    assert "What was built of it, to put beside kernel.py" in refused.out
+    assert "Built files, to put beside kernel.py" in refused.out
     report = json.loads((home / "forge_runs" / run["run_id"] / "verification_report.json").read_text())
     ask("run", "open", run["task_id"], "--home", home)
     again = ask("pipeline", "last", EXAMPLES / "odd_sizes", "--home", home, "--json").document

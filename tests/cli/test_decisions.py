@@ -107,7 +107,7 @@ def test_a_decision_without_the_private_key_says_that_it_is_unsigned(
     answer = decide(unsigned, "--json")
     assert (answer.status, answer.document["signed_size"]) == (0, None)
     said = f"note: the private key isn't here, so event {answer.document['seq']} is unsigned: "
-    assert said + "forge ledger key import FILE brings it, forge ledger checkpoint --new-key makes" in answer.err
+    assert said + "forge ledger key import FILE imports it, forge ledger checkpoint --new-key makes" in answer.err
     assert "unsigned" not in decide(kept).err
 
 

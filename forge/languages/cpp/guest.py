@@ -1,8 +1,8 @@
-"""Runs beside hostile code. C++: built once in the builder, loaded ready-made everywhere else.
+"""Runs beside hostile code. Builds C++ once in the builder, and loads the result everywhere else.
 
-Two conventions. `extern "C"` text in a string constant is compiled to `libkernel.so`, which stands beside kernel.py
-for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, unmodified: the builder runs it
-with a private cache, and in the guest the same call returns the module that was built.
+There are two conventions. `extern "C"` text in a string constant is compiled to `libkernel.so`, which lies beside
+kernel.py for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, unmodified. The builder runs
+this call with a private cache, and in the guest it returns the built module.
 """
 
 import importlib
@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 PLAIN_LIBRARY = "libkernel.so"
-"""What C++ text is compiled to; any other shared object is a Python extension."""
+"""File to which C++ text is compiled; any other shared object is a Python extension."""
 
 
 def prepare(body: dict[str, object]) -> None:
-    """Let `load_inline` and `load` return what the builder made; a plain `libkernel.so` needs nothing."""
+    """Let `load_inline` and `load` return the builder's result; a plain `libkernel.so` needs nothing."""
     directory = Path(str(body["candidate_directory"]))
     if any(path.name != PLAIN_LIBRARY for path in directory.glob("*.so")):
         importlib.import_module(".extension", __package__).use_prebuilt(directory)

@@ -1,8 +1,8 @@
-"""Runs beside hostile code. CUDA C++: built once in the builder, loaded ready-made everywhere else.
+"""Runs beside hostile code. Builds CUDA C++ once in the builder, and loads the result everywhere else.
 
-Two conventions, as for C++. Text in a string constant is compiled by nvcc to `libkernel.so`, which stands beside
-kernel.py for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, unmodified. Of both, the
-device code is handed over as well, in files of its own: nvcc keeps the cubins that it put into the library.
+There are two conventions, as for C++. nvcc compiles text in a string constant to `libkernel.so`, which lies beside
+kernel.py for `ctypes.CDLL`. Or kernel.py calls `torch.utils.cpp_extension.load_inline`, unmodified. In both cases the
+builder also returns the device code: nvcc keeps the cubins that it puts into the library.
 """
 
 import importlib
@@ -12,11 +12,11 @@ import subprocess
 from pathlib import Path
 
 PLAIN_LIBRARY = "libkernel.so"
-"""What CUDA text is compiled to; any other shared object is a Python extension."""
+"""File to which CUDA text is compiled; any other shared object is a Python extension."""
 
 
 def prepare(body: dict[str, object]) -> None:
-    """Let `load_inline` and `load` return what the builder made; a plain `libkernel.so` needs nothing."""
+    """Let `load_inline` and `load` return the builder's result; a plain `libkernel.so` needs nothing."""
     directory = Path(str(body["candidate_directory"]))
     if any(path.name != PLAIN_LIBRARY for path in directory.glob("*.so")):
         importlib.import_module(".extension", __package__).use_prebuilt(directory)
@@ -49,7 +49,7 @@ def _compile(source: str, flags: list[str], *, code: str, scratch: Path) -> Path
 
 
 def _cubins(kept: Path, scratch: Path) -> list[Path]:
-    """The device code of each unit, as kernel.cubin, kernel.1.cubin and so on; linking makes none of its own."""
+    """Return the device code of each unit as kernel.cubin, kernel.1.cubin and so on; linking adds none."""
     named = []
     for count, made in enumerate(sorted(kept.rglob("*.cubin"))):
         path = scratch / (f"kernel.{count}.cubin" if count else "kernel.cubin")

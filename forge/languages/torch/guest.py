@@ -2,4 +2,4 @@
 
 
 def prepare(body: dict[str, object]) -> None:
-    """Nothing to prepare."""
+    """Do nothing: there is nothing to prepare."""

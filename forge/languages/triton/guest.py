@@ -1,6 +1,6 @@
-"""Runs beside hostile code. Triton compiles when it is called; on a CPU its interpreter stands in.
+"""Runs beside hostile code. Triton compiles when it is called; on a CPU its interpreter replaces the compiler.
 
-The host sets `TRITON_INTERPRET` in the environment where there is no GPU.
+The host sets `TRITON_INTERPRET` in the environment if there is no GPU.
 """
 
 import os
@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 
 def prepare(_: dict[str, object]) -> None:
-    """Let the interpreter round and compute as a GPU does."""
+    """Make the interpreter round and compute as a GPU does."""
     if os.environ.get("TRITON_INTERPRET") == "1":
         _round_to_nearest()
         _compute_with_bf16()
 
 
 def _round_to_nearest() -> None:
-    """Replace the interpreter's conversion to bf16, which cuts digits off where GPUs round to nearest even.
+    """Replace the interpreter's conversion to bf16, which truncates, while GPUs round to nearest even.
 
-    Half of all results would be off by one unit in the last place, which the judge rightly refuses.
+    With truncation half of all results would be off by one unit in the last place, and the judge would refuse them.
     """
     import torch
     import triton.language as tl
@@ -35,7 +35,7 @@ def _round_to_nearest() -> None:
 
 
 def _compute_with_bf16() -> None:
-    """Let the interpreter compute with bf16 in fp32 and round once; it takes the bits for whole numbers otherwise."""
+    """Make the interpreter compute bf16 in fp32 and round once; by itself it takes the bits for integers."""
     import numpy as np
     import triton.language as tl
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle

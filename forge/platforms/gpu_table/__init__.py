@@ -1,6 +1,6 @@
-"""GPU models as data, one file per vendor and market; every file names the documents its figures are from.
+"""GPU models as data, one file per vendor and market; every file names the sources of its figures.
 
-To add a GPU: an entry in the file of its vendor and market. A figure that its vendor doesn't publish is left out.
+To add a GPU, add an entry to the file of its vendor and market. Leave out figures that the vendor doesn't publish.
 """
 
 from forge.platforms.gpu_table.amd import AMD

@@ -1,7 +1,7 @@
 """AMD Instinct accelerators: tabulated for plans and comparison; Forge runs nothing on them yet.
 
-Compute units, local data share and L2 are from AMD's "GPU specifications" in the ROCm documentation, rates, power
-and links from each data sheet. A sheet's fp32 vector rate is `fp32`; CDNA 4 has no tf32.
+Compute units, local data share and L2 are from AMD's "GPU specifications" in the ROCm documentation. Rates, power and
+links are from each data sheet. A sheet's fp32 vector rate is `fp32`; CDNA 4 has no tf32.
 """
 
 from forge.platforms.processor import Processor, RateType

@@ -1,7 +1,7 @@
 """Apple's processors: tabulated for plans and comparison; Forge runs nothing on their GPUs yet.
 
-Memory is shared with the processor, and comes in several sizes: the largest is given. Apple publishes no matrix
-rates, no shared memory and no power, and an fp32 rate only for the M2; peers aren't connected.
+Memory is shared with the processor and comes in several sizes; the largest is given. Apple publishes no matrix rates,
+no shared memory and no power, and an fp32 rate only for the M2. GPUs aren't connected to each other.
 """
 
 from forge.platforms.processor import Processor

@@ -1,6 +1,6 @@
 """NVIDIA's data-centre GPUs.
 
-Sheets that give rates "with sparsity" are halved: the structured sparsity of two in four doubles them. Shared memory
+Rates that a sheet gives "with sparsity" are halved here, because 2:4 structured sparsity doubles them. Shared memory
 per multiprocessor is from the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 """
 

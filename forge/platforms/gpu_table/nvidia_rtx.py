@@ -1,7 +1,7 @@
 """NVIDIA's GPUs for games and for workstations.
 
-GeForce cards accumulate fp16 and fp8 products in fp32 at half the rate of fp16 accumulation: the rates here are those
-with fp32 accumulation. None has NVLink, so what connects them is PCIe x16, counted in both directions.
+GeForce cards accumulate fp16 and fp8 products in fp32 at half the rate of fp16 accumulation. The rates here are with
+fp32 accumulation. No card has NVLink; PCIe x16 connects them, counted in both directions.
 """
 
 from forge.platforms.processor import Processor
