@@ -2,8 +2,8 @@
 
 import orjson
 
-from forge.app.device import chosen_device
-from forge.app.experiment import offered_kernel
+from forge.app.chosen_device import chosen_device
+from forge.app.experiment import incumbent_kernel
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
@@ -20,7 +20,7 @@ from forge.events import (
     KernelPromoted,
 )
 from forge.executor.local import isolation
-from forge.lab.job import Rival
+from forge.lab.job import Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
@@ -59,17 +59,17 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
     return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
 
 
-def rival(workspace: Workspace, offered: KernelPromoted, evidence: Evidence) -> Rival:
+def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: Evidence) -> Incumbent:
     """What the lab needs of the kernel on offer, to measure a candidate beside it.
 
     What was built for another kind of processor isn't loaded here: the lab builds it anew.
     """
-    artifact = artifact_of(workspace, offered.artifact_sha256)
-    loadable = kept_plan(artifact) is not None or offered.abi_key == evidence.environment.abi_key
-    return Rival(
-        files={file.path: workspace.blobs.get(file.sha256) for file in offered.files},
+    artifact = artifact_of(workspace, kernel.artifact_sha256)
+    loadable = kept_plan(artifact) is not None or kernel.abi_key == evidence.environment.abi_key
+    return Incumbent(
+        files={file.path: workspace.blobs.get(file.sha256) for file in kernel.files},
         artifact=artifact if loadable else (),
-        entry_point=offered.entry_point,
+        entry_point=kernel.entry_point,
     )
 
 
@@ -112,9 +112,9 @@ def earlier_samples(workspace: Workspace, run: RunState, environment: Environmen
 def _comparable(workspace: Workspace, run: RunState, environment: Environment) -> bool:
     failed, family = run.failure, task_of(run).family
     assert failed is not None
-    rivals = (offered_kernel(workspace, family), offered_kernel(workspace, family, before_seq=failed.seq))
+    incumbents = (incumbent_kernel(workspace, family), incumbent_kernel(workspace, family, before_seq=failed.seq))
     machines = (environment, captured_environment(workspace, failed.event.env_sha256))
-    return rivals[0] == rivals[1] and machines[0].perf_key == machines[1].perf_key
+    return incumbents[0] == incumbents[1] and machines[0].perf_key == machines[1].perf_key
 
 
 def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:

@@ -5,20 +5,20 @@ from typing import assert_never
 
 from forge.app import repeated
 from forge.app.briefs import prepare
+from forge.app.ceilings import required_ceilings
 from forge.app.conflicts import in_turn
-from forge.app.device import required_ceilings
-from forge.app.experiment import offered_kernel
+from forge.app.experiment import incumbent_kernel
 from forge.app.phase_inputs import (
     artifact_of,
     captured_environment,
     earlier_judgement,
     earlier_samples,
     evidence_of,
+    incumbent,
     invalidated,
     judged_before,
     report_of,
     require_loadable,
-    rival,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.workspace import Workspace
@@ -93,18 +93,18 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
     verified_on = captured_environment(workspace, run.verified.event.env_sha256)
     require_loadable(run.run_id, evidence, artifact, verified_on)
-    offered = offered_kernel(workspace, evidence.task.family)
+    to_beat = incumbent_kernel(workspace, evidence.task.family)
     measured = benchmark.measure(
         evidence,
         _executor(workspace, required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None),
         artifact,
-        rival=None if offered is None else rival(workspace, offered, evidence),
+        incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
         earlier=earlier_samples(workspace, run, evidence.environment),
         rng=workspace.rng,
         progress=progress,
     )
     key = f"bench:{run.run_id}:{evidence.attempt}"
-    if isinstance(measured, Measured) and offered_kernel(workspace, evidence.task.family) != offered:
+    if isinstance(measured, Measured) and incumbent_kernel(workspace, evidence.task.family) != to_beat:
         measured = Errored(
             "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside it"
         )
@@ -182,8 +182,8 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
     assert run.verified is not None
     assert run.benchmark is not None
     task = task_of(run)
-    measured_beside = offered_kernel(workspace, task.family, before_seq=run.benchmark.seq)
-    on_offer = offered_kernel(workspace, task.family)
+    measured_beside = incumbent_kernel(workspace, task.family, before_seq=run.benchmark.seq)
+    current = incumbent_kernel(workspace, task.family)
     return promote.Case(
         run_id=run.run_id,
         task=task,
@@ -192,7 +192,7 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
         benchmark=run.benchmark,
         benchmark_invalidated=invalidated(workspace, run.benchmark.seq),
         measured_beside=measured_beside.kernel_id if measured_beside else None,
-        on_offer=on_offer.kernel_id if on_offer else None,
+        incumbent=current.kernel_id if current else None,
         environment=captured_environment(workspace, run.benchmark.event.env_sha256),
         skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
         policy=workspace.policy,

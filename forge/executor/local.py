@@ -15,7 +15,7 @@ from forge.executor.turns import lock_of, turn
 from forge.lab.device.health import require_health
 from forge.lab.examine import Examination, examine
 from forge.lab.finding import Failed
-from forge.lab.job import Job, Progress, Rival, processors
+from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
@@ -23,23 +23,24 @@ from forge.lab.profile.operators import count_operators
 from forge.lab.reference.binding import answered
 from forge.lab.timing.calibrate import calibrate as measure_ceilings
 from forge.lab.timing.cpu_processes import own_claims
-from forge.lab.timing.graph_replay import Replays, measure_replays
+from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.lab.timing.roofline import cpu_ceilings, floor_ns
-from forge.lab.timing.slope import Attempt, measure
+from forge.lab.timing.slope import SlopeSamples, measure
 from forge.sandbox.capabilities import probe
 from forge.sandbox.reply import ArtifactFile
 
 LAB_PACKAGES = ("torch", "numpy", "hypothesis")
+"""Packages that judging and timing import; the extra `lab` installs them."""
 
 
 def isolation() -> Isolation:
-    """The strongest wall that this machine can build, found out by building it."""
+    """Return the strongest sandbox that this machine can build; it is found by building it."""
     found = probe()
     return Isolation(level=found.level, parts=found.parts, missing=found.missing)
 
 
 def require_lab() -> None:
-    """Raise EnvironmentUnfit where Forge was installed without what judging needs."""
+    """Raise EnvironmentUnfit if packages that judging needs aren't installed."""
     missing = _missing()
     if missing:
         raise EnvironmentUnfit(
@@ -49,7 +50,7 @@ def require_lab() -> None:
 
 
 def lab_is_installed() -> bool:
-    """Whether what judging needs is there."""
+    """Return True if the packages that judging needs are installed."""
     return not _missing()
 
 
@@ -58,7 +59,7 @@ def _missing() -> list[str]:
 
 
 def calibrate(device: Device | None) -> Ceilings:
-    """Measure what a GPU can do, while nothing else of ours runs on it; without one, what the processor can."""
+    """Measure a GPU's ceilings while no other job of Forge runs on it; for None, measure the processor's."""
     if device is None:
         return cpu_ceilings(processors())
     with turn(lock_of(device), alone=True, progress=lambda _: None):
@@ -66,15 +67,15 @@ def calibrate(device: Device | None) -> Ceilings:
 
 
 class LocalExecutor:
-    """Lab jobs in this process, their guests beside it; `lock` is held while a clock runs on the processor."""
+    """Runs lab jobs in this process, and their guests in others. It holds `lock` while it times on the processor."""
 
     def __init__(self, lock: Path, *, ceilings: Ceilings | None = None) -> None:
         self._lock = lock
         self._ceilings = ceilings
-        """Of the GPU that jobs run on; a processor's are measured when they are needed."""
+        """Ceilings of the GPU that jobs run on. A processor's are measured when they are needed."""
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
-        """Judge a candidate, beside other judging only; a GPU is looked at afterwards."""
+        """Judge a candidate while no measurement runs on the device; check a GPU's health afterwards."""
         with turn(self._lock_of(job), alone=False, progress=progress), answered(job) as asked:
             examined = examine(asked, progress=progress)
             if job.gpu is not None:
@@ -85,37 +86,39 @@ class LocalExecutor:
         self,
         job: Job,
         artifact: tuple[ArtifactFile, ...],
-        rival: Rival | None,
+        incumbent: Incumbent | None,
         *,
         rng: random.Random,
         progress: Progress,
-    ) -> Attempt | Replays | Failed:
-        """Time a candidate against its baselines, while nothing else of ours runs on the device.
+    ) -> SlopeSamples | ReplaySamples | Failed:
+        """Time a candidate against its baselines and the incumbent, while no other job of Forge runs on the device.
 
-        By its launch plan, where it has one; else by the host's clock.
+        The time is by the launch plan if the candidate has one, else by the host's clock.
         """
         plan = kept_plan(artifact)
-        attempt: Attempt | Replays | Failed
+        attempt: SlopeSamples | ReplaySamples | Failed
         with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
             if plan is not None:
-                rivals = kept_plan(rival.artifact) if rival else None
+                incumbent_plan = kept_plan(incumbent.artifact) if incumbent else None
                 attempt = measure_replays(
-                    asked, plan, rivals, ceilings=self._of_the_gpu(), rng=rng, progress=progress
+                    asked, plan, incumbent_plan, ceilings=self._of_the_gpu(), rng=rng, progress=progress
                 )
             else:
-                attempt = measure(asked, artifact, rival, rng=rng, progress=progress)
-            if job.gpu is not None and not isinstance(attempt, Replays):
-                require_health(job.gpu)  # a plan's last window was judged, and its launcher has ended
+                attempt = measure(asked, artifact, incumbent, rng=rng, progress=progress)
+            if job.gpu is not None and not isinstance(attempt, ReplaySamples):
+                require_health(job.gpu)  # replays already judged their last window, and their launcher has ended
         return attempt
 
     def floor_ns(self, job: Job) -> float:
-        """The fastest time that is believed for the job's shape on this machine."""
+        """Return the shortest possible time for the job's shape on this machine, in nanoseconds."""
         operation = job.operation
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
         if job.device == "cpu":
             return floor_ns(moved, cpu_ceilings(job.threads))
         written = operation.written_bytes(job.shape, job.dtype)
-        set_bytes = moved if operation.updates else None  # of what is updated little is touched: a cache may hold it
+        set_bytes = (
+            moved if operation.updates else None
+        )  # an update in place touches little of its operands, so a cache may hold it
         return floor_ns(
             moved, self._of_the_gpu(), written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes
         )
@@ -126,7 +129,7 @@ class LocalExecutor:
         return self._ceilings
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
-        """What the candidate's bench.py says about it, while nothing else of ours is timed or judged."""
+        """Return the numbers that the candidate's bench.py prints, while no other job of Forge runs on the device."""
         with turn(self._lock_of(job), alone=True, progress=progress):
             return own_claims(job, artifact)
 
@@ -134,10 +137,10 @@ class LocalExecutor:
         return lock_of(job.gpu) if job.gpu else self._lock
 
     def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
-        """What a profiler counts in the candidate's launches, while nothing else of ours runs on the device."""
+        """Return a profiler's counters of the candidate's launches, while no other job runs on the device."""
         if job.gpu is None:
             raise EnvironmentUnfit(
-                "counters are taken on the target GPU: this machine hasn't got it",
+                "counters are taken on the target GPU, which isn't in this machine",
                 hint="forge profile RUN --tool torch, or --tool cuobjdump",
             )
         ncu.program()
@@ -147,20 +150,20 @@ class LocalExecutor:
     def operators(
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[OperatorTime, ...]:
-        """What torch's profiler sees of the candidate's calls, while nothing else of ours runs on the device."""
+        """Return torch's profile of the candidate's calls, while no other job of Forge runs on the device."""
         with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
             return count_operators(asked, artifact)
 
     def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
-        """What the candidate's device code is made of."""
+        """Return facts about the candidate's device code."""
         return read_machine_code(artifact)
 
     def profiler(self, job: Job) -> Literal["ncu", "torch"]:
-        """What can look at a job's launches here: counters on its GPU, where ncu is installed, else operators."""
+        """Return the profiler to use for a job here: ncu on its GPU if it is installed, else torch."""
         return "ncu" if job.gpu is not None and ncu.is_installed() else "torch"
 
     def tool_version(self, tool: Literal["ncu", "torch", "cuobjdump"]) -> str:
-        """The last line of what a profiler says of itself."""
+        """Return a profiler's version: the last line that it prints for `--version`."""
         if tool == "torch":
             return importlib.metadata.version("torch")
         program = ncu.program() if tool == "ncu" else machine_code.program()

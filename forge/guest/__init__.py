@@ -1,5 +1,5 @@
 """Runs beside hostile code.
 
-This folder is copied into the sandbox, next to the candidate; nothing else of Forge's is. It imports the
-standard library and torch, never the rest of the package. Whatever it says is a claim.
+Forge copies this folder into the sandbox, next to the candidate, and nothing else of its code. It imports the
+standard library and torch, never the rest of the package. Every statement that it makes is only a claim.
 """

@@ -1,4 +1,4 @@
-"""Runs beside hostile code. The guest's loop: load what is named, lay out the arena, run on command."""
+"""Runs beside hostile code. The guest's loop: loads the named functions, lays out the arena, runs on command."""
 
 import gc
 import importlib
@@ -35,7 +35,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
         plain = all(f["wrap"] == "none" for f in listed)
-        status = before.status_after(()) if plain else wire.DONE  # what makes modules draws their weights
+        status = before.status_after(()) if plain else wire.DONE  # making a module draws its weights
         if status == wire.DONE:
             return loaded
         channel.reply(0, status)
@@ -43,7 +43,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
         print(missing, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.NO_ENTRY_POINT)
     except module.OtherStateError as other:
-        print(other, file=sys.stderr)  # noqa: T201 (likewise)
+        print(other, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.OTHER_STATE)
     except BaseException:  # noqa: BLE001 (whatever an import raises, it is the candidate's)
         traceback.print_exc()
@@ -68,14 +68,14 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
             if served is not None:
                 _count_operators(functions, served, command.body)
         else:
-            served = None  # what lies on a device is given back first
+            served = None  # frees the device's memory first
             served = _Served(arena, run.lay_out(arena, command.body, device))
             channel.reply(0, wire.DONE)
         gc.collect(0)
 
 
 class _Served:
-    """A layout, and the clock over it once time is asked for."""
+    """A layout, and its clock after the first timing command."""
 
     def __init__(self, arena: object, layout: object) -> None:
         self.arena = arena
@@ -87,7 +87,7 @@ class _Served:
 
         if self._clock is None:
             self._clock = clock.Clock(self.layout)  # type: ignore[arg-type]  # imported late, see _serve
-        self._clock.time(function, command)  # type: ignore[attr-defined]  # likewise
+        self._clock.time(function, command)  # type: ignore[attr-defined]  # imported late, see _serve
 
 
 def _capture(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:
@@ -100,7 +100,7 @@ def _capture(functions: list[load.Function], served: _Served, body: dict[str, ob
         scalars: list[float] = body["scalars"]  # type: ignore[assignment]  # host's JSON
         directory = Path(str(body["candidate_directory"]))
         files = capture.capture(functions[0], inputs, tuple(scalars), directory)
-        channel.reply(0, wire.DONE, completed=capture.hand_over(served.arena, files))  # type: ignore[arg-type]  # likewise
+        channel.reply(0, wire.DONE, completed=capture.hand_over(served.arena, files))  # type: ignore[arg-type]  # imported late, see _serve
     except BaseException:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
         traceback.print_exc()
         channel.reply(0, wire.RAISED)
@@ -132,7 +132,7 @@ def _call(
         elif function is not None and isinstance(command, channel.Time):
             served.time(function, command)
         elif function is not None and isinstance(command, channel.Go):
-            run.run(function, served.layout, command)  # type: ignore[arg-type]  # likewise
+            run.run(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
     except BaseException as error:  # noqa: BLE001 (whatever a candidate raises is an answer, not our fault)
         exhausted = memory.ran_out(error)
         if not exhausted:  # a traceback takes memory too

@@ -1,6 +1,6 @@
-"""Runs beside hostile code. The builder: turns a candidate's sources into artifact files, with no answers near.
+"""Runs beside hostile code. Builds a candidate's sources into artifact files; no answers are near.
 
-What it makes is handed over as bytes in the arena; the host hashes them and never executes them itself.
+The files go to the host as bytes in the arena. The host hashes them and never executes them itself.
 """
 
 import importlib
@@ -36,7 +36,7 @@ def _hand_over(files: list[Path], arena_bytes: int) -> int:
         parts += [wire.ARTIFACT_ENTRY.pack(file.name.encode(), len(content)), content]
     packed = b"".join(parts)
     if len(packed) > arena_bytes:
-        raise ValueError(f"the build made {len(packed)} bytes, at most {arena_bytes} are taken")
+        raise ValueError(f"the build made {len(packed)} bytes: expected at most {arena_bytes}")
     with mmap.mmap(wire.ARENA, arena_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as arena:
         arena[: len(packed)] = packed
     return len(packed)

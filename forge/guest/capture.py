@@ -1,8 +1,7 @@
-"""Runs beside hostile code. One call of the candidate as a launch plan: what its captured CUDA graph holds, as data.
+"""Runs beside hostile code. Captures one call of the candidate as a launch plan: its CUDA graph, as data.
 
-The candidate's host code runs once under capture; the graph's nodes are then listed through the driver. What comes
-out is a claim like everything else from here: the host validates it, and a launcher that never saw the candidate's
-host code has to get right answers with it.
+The candidate's host code runs once under capture; the driver then lists the graph's nodes. The result is only a
+claim. The host validates it, and a launcher that never saw the candidate's host code must get right answers with it.
 """
 
 import json
@@ -17,17 +16,17 @@ from .module import Bound
 from .spans import lie_apart, span
 
 WARM_UP_CALLS = 3
-"""Compilation, autotuning and lazily made workspaces happen outside of the capture."""
+"""Number of calls before the capture, in which compilation, autotuning and the allocation of workspaces happen."""
 
 
 def capture(
     function: Callable[..., object], inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...], directory: Path
 ) -> list[tuple[str, bytes]]:
-    """The files of a plan, `plan.json` first; where the call isn't one, that file says why."""
+    """Return the files of a plan, `plan.json` first; if the call is no plan, that file says why."""
     try:
         graph, outputs = _captured(function, inputs, scalars)
         if isinstance(function, Bound) and not lie_apart(outputs, inputs):
-            raise nodes.NotAPlanError("strides", "results overlap or aren't contiguous: a launcher's lie apart")
+            raise nodes.NotAPlanError("strides", "results overlap or aren't contiguous, which a launcher's can't")
         memory = nodes.Memory(
             inputs=[span(tensor) for tensor in inputs],
             outputs=[span(tensor) for tensor in outputs],
@@ -44,7 +43,7 @@ def capture(
 
 
 def hand_over(arena: mmap.mmap, files: list[tuple[str, bytes]]) -> int:
-    """Put the files into the arena, over whatever is there; how many bytes they take."""
+    """Write the files to the start of the arena and return their size in bytes."""
     parts = [wire.ARTIFACT_COUNT.pack(len(files))]
     for name, content in files:
         parts += [wire.ARTIFACT_ENTRY.pack(name.encode(), len(content)), content]
@@ -71,7 +70,7 @@ def _captured(
     outputs = [] if returned is None else list(returned) if isinstance(returned, tuple) else [returned]
     tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
     if len(tensors) != len(outputs):
-        raise nodes.NotAPlanError("capture_failed", "the call under capture returned something else than tensors")
+        raise nodes.NotAPlanError("capture_failed", "the call under capture returned a value that isn't a tensor")
     return graph, tensors
 
 
@@ -82,7 +81,7 @@ def _require_room(*counts: int) -> None:
 
 
 def _pool_blocks(graph: torch.cuda.CUDAGraph) -> Sequence[tuple[int, int]]:
-    """Address and size of each block in the capture's own memory pool: outputs and workspaces lie there."""
+    """Return address and size of each block in the capture's memory pool, which holds outputs and workspaces."""
     pool = tuple(graph.pool())
     blocks = []
     for segment in torch.cuda.memory_snapshot():

@@ -25,20 +25,20 @@ class Go:
     retain: bool
     scalars: tuple[float, ...]
     cycles: int = 1
-    """How often the range is gone through."""
+    """Number of times the range of sets is gone through."""
     default_type: str = "float32"
-    """Torch's default type meanwhile."""
+    """Torch's default type during the calls."""
     filling: int = 0
-    """The byte that C's allocator fills new and freed memory with; 0 for none."""
+    """Byte with which C's allocator fills new and freed memory; 0 for none."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Make a number of calls, each on the set that the outputs of the call before lead to."""
+    """Make a number of calls; the outputs of each call choose the set of the next."""
 
     call_id: int
     function: int
-    """Or `wire.IDLE`: call nothing."""
+    """Index of the function, or `wire.IDLE` to call nothing."""
     first: int
     count: int
     scalars: tuple[float, ...]
@@ -51,16 +51,16 @@ class Time:
     call_id: int
     function: int
     repeats: int
-    roll: int
+    rotation_offset: int
     copied: int
-    """The set whose operands are copied out afterwards, or `wire.NO_SET`."""
+    """Index of the set whose operands are copied out afterwards, or `wire.NO_SET`."""
     again: bool
-    """Whether the last window's graph is replayed as it is."""
+    """Whether the last window's graph is replayed without a change."""
     scalars: tuple[float, ...]
 
 
 def read_command() -> Setup | Go | Chain | Time | None:
-    """Wait for the next command; None when the host has closed the channel."""
+    """Wait for the next command; return None if the host has closed the channel."""
     header = _read_exactly(wire.COMMAND_HEADER.size)
     if header is None:
         return None
@@ -76,8 +76,8 @@ def read_command() -> Setup | Go | Chain | Time | None:
         call_id, function, first, count, *scalars = wire.CHAIN_BODY.unpack(body)
         return Chain(call_id, function, first, count, tuple(scalars))
     if kind == wire.TIME:
-        call_id, function, repeats, roll, copied, again, *scalars = wire.TIME_BODY.unpack(body)
-        return Time(call_id, function, repeats, roll, copied, bool(again), tuple(scalars))
+        call_id, function, repeats, rotation_offset, copied, again, *scalars = wire.TIME_BODY.unpack(body)
+        return Time(call_id, function, repeats, rotation_offset, copied, bool(again), tuple(scalars))
     return Setup(json.loads(body))
 
 

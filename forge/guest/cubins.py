@@ -9,13 +9,13 @@ from cuda.bindings import driver  # type: ignore[import-not-found]  # there only
 
 
 class Found:
-    """Device code by function: what Triton compiled in this process, and what the builder left beside kernel.py."""
+    """Device code by function: what Triton compiled in this process, and the builder's files beside kernel.py."""
 
     def __init__(self, directory: Path) -> None:
         self._built = [path.read_bytes() for path in sorted(directory.glob("*.cubin"))]
 
     def of(self, handle: int, name: str) -> bytes | None:
-        """The cubin that holds the function; None where it is somebody else's, such as the framework's."""
+        """Return the cubin that holds the function; None if the candidate didn't make it, such as the framework's."""
         for kernel in _triton_kernels():
             if kernel.function == handle:
                 content: bytes = kernel.asm["cubin"]

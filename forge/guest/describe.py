@@ -1,7 +1,8 @@
-"""Runs beside hostile code. Says what a reference file is: its form, its operands, its results.
+"""Runs beside hostile code. Describes a reference file: its form, its operands, its results.
 
-Everything here is foreign code's word, handed over as JSON and parsed by the host; sizes are found on torch's meta
-device first, so that what is too large is said and not tried. What the file opens, connects to or starts is noted.
+Foreign code makes every statement here. It is sent as JSON, and the host parses it. Sizes are found on torch's meta
+device first, so that a file with too large tensors is refused before they are made. Every file that the code opens,
+every connection and every program that it starts is noted.
 """
 
 import ast
@@ -23,15 +24,17 @@ from . import channel, load, memory, module, wire
 
 Made = TypeVar("Made")
 Function = Callable[..., Any]
-"""Foreign code: what it gives back is anything."""
+"""Foreign code, which may return anything."""
 Draw = Callable[[], Iterable[Any]]
 NOT_THE_REFERENCE = ("get_inputs", "get_init_inputs")
+"""Names of functions that can't be the reference."""
 TEXT_LIMIT = 400
+"""Number of characters in a problem's text, at most."""
 _LIBRARIES = ("/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/ld.so", sys.prefix, sys.base_prefix)
 
 
 class ProblemError(Exception):
-    """Why the file can't be a reference."""
+    """The reason why the file can't be a reference."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -40,10 +43,10 @@ class ProblemError(Exception):
 
 
 class Watch:
-    """Notes what the file does beside computing."""
+    """Notes what the file does besides computing."""
 
     def __init__(self, stage: str) -> None:
-        # an empty folder of the guest's own is no source of anything, and libraries probe it
+        # the guest's own folder for temporary files is empty, and libraries probe it
         self._allowed = (*_LIBRARIES, stage, tempfile.gettempdir())
         self.on = False
         self.seen: list[tuple[str, str]] = []
@@ -54,7 +57,7 @@ class Watch:
             return
         if event == "open" and isinstance(arguments[0], str | bytes):
             path = os.fsdecode(arguments[0])
-            # the interpreter looks at its own path entries, wherever they are, to import from them
+            # the interpreter reads its own path entries to import from them
             if not path.startswith(self._allowed) and path not in sys.path:
                 self.seen.append(("file", f"it opens the file {path!r}"))
         elif event in ("socket.connect", "socket.getaddrinfo"):
@@ -130,12 +133,12 @@ def _states(built: torch.nn.Module | None) -> list[dict[str, object]]:
 
 
 def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
-    """Run one part of the file; whatever it raises is a problem of its own."""
+    """Run one part of the file; an exception becomes a problem with its own code."""
     try:
         return do()
     except ProblemError:
         raise
-    except BaseException as error:  # noqa: BLE001 (whatever the file raises is its own)
+    except BaseException as error:  # noqa: BLE001 (any exception is the file's own)
         if memory.ran_out(error):
             raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
         traceback.print_exc()
@@ -202,7 +205,7 @@ def _require_room(
             tensors = [one for one in draw() if isinstance(one, torch.Tensor)]
             if called is not None:
                 tensors += called(*init).state_dict().values()
-    except BaseException:  # noqa: BLE001 (not everything runs there; then its size shows when it is made)
+    except BaseException:  # noqa: BLE001 (not all code runs on meta; its size then shows when it is made)
         return
     needed = sum(one.numel() * (itemsize if one.is_floating_point() else one.element_size()) for one in tensors)
     if needed > limit_bytes:

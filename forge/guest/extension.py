@@ -1,4 +1,7 @@
-"""Runs beside hostile code. torch's `load_inline` and `load`: built once in the builder, ready-made elsewhere."""
+"""Runs beside hostile code.
+
+Replaces torch's `load_inline` and `load`: built once in the builder, ready-made elsewhere.
+"""
 
 import functools
 import importlib
@@ -9,7 +12,7 @@ from types import ModuleType
 
 
 def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]:
-    """Import kernel.py, which builds what it loads, with the host's flags after its own; return what came of it."""
+    """Import kernel.py, which builds an extension, with the host's flags after its own; return the shared objects."""
     if flags:
         _add(flags)
     importlib.import_module(".load", __package__).load_module(str(candidate / "kernel.py"), "kernel")
@@ -17,7 +20,7 @@ def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]
 
 
 def use_prebuilt(directory: Path) -> None:
-    """Have `load_inline` and `load` return the module that lies beside kernel.py."""
+    """Let `load_inline` and `load` return the module that lies beside kernel.py."""
     from torch.utils import cpp_extension
 
     def load_prebuilt(name: str, *_: object, is_python_module: bool = True, **__: object) -> ModuleType:

@@ -1,7 +1,7 @@
-"""Runs beside hostile code. Closes pages of the arena for as long as a layout lasts, so that a stray access faults.
+"""Runs beside hostile code. Closes pages of the arena while a layout lasts, so that a stray access faults.
 
-It finds mistakes, not malice: code that opens the pages again gains nothing, since the host compares every byte
-outside the outputs after each call, whatever pages were closed.
+This finds mistakes, not malice. Code that opens the pages again gains nothing: the host compares every byte outside
+the outputs after each call, whatever pages were closed.
 """
 
 import ctypes

@@ -25,12 +25,13 @@ def load_module(path: str, name: str) -> ModuleType:
 
 
 def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -> Function:
-    """Import a module and return its function; compiled by torch if `wrap` says so, or a plan's launches.
+    """Import a module and return its function.
 
-    Where it says that a contract stands beside the file, a class of modules will do as well.
+    `wrap` says what to return: the function itself, one compiled by torch, a plan's launcher, or a module under a
+    contract. With a contract beside the file, the entry point may be a class of modules.
     """
     if wrap == "plan":
-        from .launches import PlanFunction
+        from .plan_launcher import PlanFunction
 
         return PlanFunction(Path(path).parent)
     module = sys.modules.get(module_name) or load_module(path, module_name)

@@ -1,8 +1,8 @@
-"""Runs beside hostile code. A PyTorch module as the harness calls it: operands in, tensors out.
+"""Runs beside hostile code. Makes a PyTorch module callable by the harness: operands in, tensors out.
 
-The host's contract.json, beside the file, says which arguments are tensors, what the others are, and which operands
-are the module's own tensors: those are put under their names of the state dict before each call, so that weights are
-operands like any other. The same lines serve the reference, its baselines and the candidate.
+The host's contract.json lies beside the file. It says which arguments are tensors, what the others are, and which
+operands are the module's own tensors. These are put under their state dict names before each call, so that weights
+are operands like any other. The same lines serve the reference, its baselines and the candidate.
 """
 
 import ast
@@ -17,8 +17,10 @@ import torch
 Function = Callable[..., object]
 CONTRACT_FILE = "contract.json"
 MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64", "module_inputs", "module_state"
-"""As it is; compiled by torch; in fp64; what get_inputs draws under a seed; what the state dict is under a seed."""
+"""Values of `wrap`: the module unchanged, compiled by torch, in fp64, what get_inputs draws under a seed, and the
+state dict under a seed."""
 MOST_DEPTH = 8
+"""Number of levels of nested tuples and lists that are opened, at most."""
 
 
 class OtherStateError(Exception):
@@ -33,18 +35,18 @@ class Contract:
     seed: int
     dtype: torch.dtype
     literals: tuple[tuple[bool, object], ...]
-    """By argument: whether it is a tensor, and else its value."""
+    """Arguments in order: whether each is a tensor, and its value if not."""
     states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
-    """Names of one tensor in the state dict, and its sizes."""
+    """Tensors of the state dict: the names of each, and its sizes."""
 
     @property
     def tensors(self) -> int:
-        """How many arguments are tensors."""
+        """Number of arguments that are tensors."""
         return sum(is_tensor for is_tensor, _ in self.literals)
 
 
 def read_contract(directory: Path) -> Contract:
-    """The contract that the host staged."""
+    """Read the contract that the host staged."""
     said = json.loads((directory / CONTRACT_FILE).read_text())
     return Contract(
         init=tuple(ast.literal_eval(said["init"])),
@@ -59,7 +61,10 @@ def read_contract(directory: Path) -> Contract:
 
 
 def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wrap: str) -> Function:
-    """What the harness calls: `called` is a module's class or a function, `loaded` all that its file defines."""
+    """Return the function that the harness calls.
+
+    `called` is a module's class or a function; `loaded` is all that its file defines.
+    """
     contract = read_contract(directory)
     if wrap == INPUTS:
         return lambda seed: _inputs(loaded, contract, seed)
@@ -75,7 +80,7 @@ def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wr
 
 
 def made(called: object, init: tuple[object, ...], seed: int, dtype: torch.dtype) -> torch.nn.Module:
-    """The module, initialised under a seed, in an element type; in the mode that its file leaves it in."""
+    """Make the module under a seed and in an element type; it stays in the mode that its file sets."""
     torch.manual_seed(seed)
     module: torch.nn.Module = called(*init)  # type: ignore[operator]  # a class, see `wrapped`
     module = module.to(dtype)
@@ -88,7 +93,7 @@ def made(called: object, init: tuple[object, ...], seed: int, dtype: torch.dtype
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Tensors made on the way, a first hidden state of zeros, are of the type that is computed in."""
+    """Set torch's default type, so that tensors made during a call have the type of the computation."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -98,7 +103,7 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 class Places:
-    """Where a module keeps the tensors of its state dict."""
+    """The places where a module keeps the tensors of its state dict."""
 
     def __init__(self, module: torch.nn.Module, contract: Contract) -> None:
         _require_state(module, contract)
@@ -110,7 +115,7 @@ class Places:
         ]
 
     def put(self, tensors: tuple[torch.Tensor, ...]) -> None:
-        """Give the module its tensors: parameters as they lie, buffers as copies, for modules write to theirs."""
+        """Give the module its tensors: parameters without a copy, buffers as copies, since modules write to those."""
         for places, tensor in zip(self._places, tensors, strict=True):
             owner, leaf = places[0]
             is_parameter = owner._parameters.get(leaf) is not None
@@ -119,12 +124,12 @@ class Places:
                 setattr(one, name, value)
 
     def move(self, device: torch.device) -> None:
-        """Have what isn't in the state dict beside the operands."""
+        """Move the tensors that aren't in the state dict to the operands' device."""
         self._module.to(device)
 
 
 class Bound:
-    """A function of operands: arguments' tensors first, then those of the state dict."""
+    """A function of operands: the arguments' tensors come first, then those of the state dict."""
 
     def __init__(self, function: Function, places: Places | None, contract: Contract, dtype: torch.dtype) -> None:
         self._function = function
@@ -134,7 +139,7 @@ class Bound:
         self._moved = False
 
     def __call__(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """One call; what comes back is flat, and lies as it was returned, so that shared memory shows."""
+        """Call once; return flat results with the memory that the call gave them, so that shared memory shows."""
         cast = tuple(one.to(self._dtype) if one.is_floating_point() else one for one in operands)
         given = iter(cast[: self._contract.tensors])
         states = cast[self._contract.tensors :]
@@ -150,7 +155,7 @@ class Bound:
 
 
 def flat(returned: object, depth: int = 0) -> tuple[torch.Tensor, ...]:
-    """All that was returned as one tuple, in order: tuples and lists within each other are opened."""
+    """Return all results in order as one tuple; nested tuples and lists are opened."""
     if isinstance(returned, torch.Tensor) and type(returned) is torch.Tensor:
         return (returned,)
     if isinstance(returned, tuple | list) and depth < MOST_DEPTH:
@@ -159,7 +164,7 @@ def flat(returned: object, depth: int = 0) -> tuple[torch.Tensor, ...]:
 
 
 def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """The state dict's tensors in order, each once, with all of its names."""
+    """Return the state dict's tensors in order, each once, with all of its names."""
     names: dict[tuple[object, ...], list[str]] = {}
     tensors: dict[tuple[object, ...], torch.Tensor] = {}
     for name, tensor in module.state_dict(keep_vars=True).items():
@@ -183,7 +188,7 @@ def _require_state(module: torch.nn.Module, contract: Contract) -> None:
 def _inputs(loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(seed))
-        drawn = loaded["get_inputs"]()  # type: ignore[operator]  # described before: it is a function
+        drawn = loaded["get_inputs"]()  # type: ignore[operator]  # the description says that it is a function
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
         for one, (is_tensor, _) in zip(drawn, contract.literals, strict=True)

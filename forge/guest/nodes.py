@@ -1,7 +1,7 @@
-"""Runs beside hostile code. A captured graph's nodes in order, with every address as a reference to a tensor.
+"""Runs beside hostile code. Lists a captured graph's nodes in order, with every address as a reference to a tensor.
 
-An address is looked for in each eight-byte word of each argument: pointers come alone (Triton), in structures and in
-tensor maps. One that leads nowhere known makes the call no plan.
+Each eight-byte word of each argument may be an address: pointers come alone (Triton), in structures and in tensor
+maps. If an address belongs to none of the call's tensors, the call isn't a plan.
 """
 
 import ctypes
@@ -16,14 +16,15 @@ from cuda.bindings import driver  # type: ignore[import-not-found]  # there only
 from .cubins import Found
 
 _FILL = re.compile(r"vectorized_elementwise_kernelILi\d+ENS0_11FillFunctorI(N3c10\d+(?:Half|BFloat16)E|[a-z])EE")
-"""The framework's own fill (torch.zeros, torch.full), by its mangled name; its element type is in there."""
+"""Mangled name of the framework's own fill (torch.zeros, torch.full), which includes its element type."""
 _FILL_BYTES = {"f": 4, "i": 4, "j": 4, "h": 1, "a": 1, "b": 1, "s": 2, "l": 8, "m": 8, "d": 8}
+"""Element size in bytes by the letter of its type in a mangled name."""
 _LOWEST_ADDRESS = 1 << 32
-"""Device addresses lie far above this; smaller words are counts and sizes."""
+"""Address above which all device memory lies; smaller words are counts and sizes."""
 
 
 class NotAPlanError(Exception):
-    """The call can't be told as launches on its own tensors."""
+    """The call can't be written as launches on its own tensors."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -33,17 +34,17 @@ class NotAPlanError(Exception):
 
 @dataclass
 class Memory:
-    """What the call may refer to: address and size in bytes of each."""
+    """The memory that the call may refer to, as pairs of address and size in bytes."""
 
     inputs: Sequence[tuple[int, int]]
     outputs: Sequence[tuple[int, int]]
     pool: Sequence[tuple[int, int]]
     workspaces: list[int] = field(default_factory=list)
-    """Bytes of each block of the pool that is referred to, besides outputs."""
+    """Size in bytes of each block of the pool that is referred to, without outputs."""
     _places: dict[int, int] = field(default_factory=dict)
 
     def reference(self, address: int) -> list[object] | None:
-        """`[to, index, offset_bytes]`; None for an address of nobody."""
+        """Return `[to, index, offset_bytes]`; None if the address isn't in the call's memory."""
         for to, spans in (("input", self.inputs), ("output", self.outputs)):
             for index, (start, size) in enumerate(spans):
                 if start <= address < start + size:
@@ -57,7 +58,7 @@ class Memory:
         return None
 
     def required(self, address: int) -> list[object]:
-        """The same; an address of nobody ends the listing."""
+        """Return the reference; raise NotAPlanError if the address isn't in the call's memory."""
         found = self.reference(address)
         if found is None:
             raise NotAPlanError("foreign_address", "an operation on memory that isn't the call's own")
@@ -73,7 +74,7 @@ class Listed:
 
 
 def steps(raw_graph: int, memory: Memory, found: Found) -> Listed:
-    """List the graph; raise NotAPlanError."""
+    """List the graph; raise NotAPlanError if it holds anything that a plan can't."""
     listed = Listed()
     for node in _in_order(driver.CUgraph(raw_graph)):
         kind = _checked(driver.cuGraphNodeGetType(node))[0]
@@ -166,7 +167,7 @@ def _arguments(function: object, address: int, memory: Memory) -> list[dict[str,
 
 
 def _references(content: bytes, memory: Memory) -> list[list[object]]:
-    """`[at, to, index, offset_bytes]` for each word that is an address of the call's own memory."""
+    """Return `[at, to, index, offset_bytes]` for each word that is an address of the call's own memory."""
     references: list[list[object]] = []
     for at in range(0, len(content) - 7, 8):
         (word,) = struct.unpack_from("<Q", content, at)
@@ -178,7 +179,7 @@ def _references(content: bytes, memory: Memory) -> list[list[object]]:
         elif _is_device_memory(word):
             raise NotAPlanError("foreign_address", "a kernel takes the address of memory that isn't the call's own")
     if len(content) == 128 and not references:
-        raise NotAPlanError("tensor_map", "a tensor map whose address isn't to be found in it")
+        raise NotAPlanError("tensor_map", "a tensor map without an address of the call's memory")
     return references
 
 
@@ -189,7 +190,7 @@ def _is_device_memory(word: int) -> bool:
 
 
 def _fill(name: str, arguments: list[dict[str, object]]) -> dict[str, object] | None:
-    """The framework's fill as a memset: its arguments are a count, the value and one pointer."""
+    """Return the framework's fill as a memset; its arguments are a count, the value and one pointer."""
     match = _FILL.search(name)
     if match is None or len(arguments) != 3:
         return None

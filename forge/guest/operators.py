@@ -1,6 +1,7 @@
-"""Runs beside hostile code. What torch's own profiler counts while the function is called, as rows of data.
+"""Runs beside hostile code. Counts with torch's profiler what runs while the function is called, as rows of data.
 
-In a candidate's guest the candidate could write this table itself: its author sees it, and nothing rests on it.
+In its own guest a candidate could write this table itself. So its author sees the table, but no verdict depends on
+it.
 """
 
 import json
@@ -10,17 +11,20 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 CALL = "call"
-"""The row of the call itself: its own time is what no operator took, such as a compiled extension's."""
+"""Name of the row of the call itself. Its own time is what no operator took, such as a compiled extension's."""
 WARM_UP_CALLS = 3
+"""Number of calls before the profiler starts."""
 _ROWS = 64
+"""Number of rows, at most."""
 _NAME = 200
+"""Number of characters in a row's name, at most."""
 _NS_PER_US = 1000
 
 
 def count(
     function: Callable[..., object], inputs: tuple[torch.Tensor, ...], scalars: list[float], calls: int
 ) -> bytes:
-    """JSON rows of the operators and kernels of `calls` calls, the longest first."""
+    """Return JSON rows of the operators and kernels of `calls` calls, the longest first."""
     for _ in range(WARM_UP_CALLS):
         function(*inputs, *scalars)
     on_device = any(one.is_cuda for one in inputs)

@@ -1,4 +1,7 @@
-"""Runs beside hostile code. The candidate's own test_correctness.py and bench.py: what they come to is a claim."""
+"""Runs beside hostile code.
+
+Runs the candidate's own test_correctness.py and bench.py; their results are only claims.
+"""
 
 import importlib
 import os
@@ -13,9 +16,7 @@ def run_tests() -> None:
     import pytest
 
     directory = _prepare()
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
-        "1"  # what else happens to be installed here is no part of the test
-    )
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # other installed packages are no part of the test
     options = ("-q", "-p", "no:cacheprovider", "--rootdir", str(directory))
     sys.exit(pytest.main([*options, str(directory / "test_correctness.py")]))
 
@@ -28,7 +29,7 @@ def run_benchmark() -> None:
 
 
 def _prepare() -> Path:
-    """Let a candidate that was built load what was built; return the folder of its files."""
+    """Let a candidate load its built files; return the folder of its files."""
     directory = Path(__file__).parents[1] / "candidate"
     language = importlib.import_module(".language", __package__)
     language.prepare({"candidate_directory": str(directory)})

@@ -1,7 +1,7 @@
-"""Runs beside hostile code. What belongs to the process, not to torch, and stays as it is for whoever called.
+"""Runs beside hostile code. Lists the settings of the process, besides torch's, that a call must not change.
 
-What importing a module changes as well (filters of warnings, where modules are found, the environment, and with
-torch.compile the recursion limit) is compared only where no module was imported meanwhile.
+Importing a module changes some of them as well: warning filters, module search paths, the environment, and with
+torch.compile the recursion limit. These are compared only if no module was imported in between.
 """
 
 import ctypes
@@ -20,29 +20,33 @@ import numpy as np
 import torch
 
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+"""Resource limits that Python knows by name."""
 _STATUS = "/proc/thread-self/status"
-"""Which signals are blocked, ignored and caught, and the umask, by the kernel: code in C changes them unseen."""
-_TOLD = (b"Umask:", b"SigBlk:", b"SigIgn:", b"SigCgt:")
+"""File in which the kernel reports the umask and the blocked, ignored and caught signals. C code can change them
+without Python's knowledge."""
+_STATUS_FIELDS = (b"Umask:", b"SigBlk:", b"SigIgn:", b"SigCgt:")
+"""Fields of that file that are compared."""
 _GPU = "/dev/nvidiactl"
+"""File that exists if the process can use an NVIDIA GPU."""
 _CAUGHT_BY_LLVM = 0x41804A07
-"""Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from
-Triton's first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
+"""Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from Triton's
+first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
 
 
-def _told_by_the_kernel() -> tuple[tuple[bytes, int], ...]:
+def _umask_and_signals() -> tuple[tuple[bytes, int], ...]:
     left_out = {b"SigIgn:", b"SigCgt:"} if os.path.exists(_GPU) else set[bytes]()
     try:
         with open(_STATUS, "rb") as status:
-            told = [line.split() for line in status if line.startswith(_TOLD)]
+            fields = [line.split() for line in status if line.startswith(_STATUS_FIELDS)]
     except OSError:
         before = os.umask(0o77)
         os.umask(before)
         return ((b"Umask:", before),)
-    return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in told)
+    return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in fields)
 
 
 def _environment() -> tuple[bytes, ...]:
-    """As C has it, which `os.environ` follows and doesn't lead."""
+    """Return the environment as C has it; C code changes it without changing `os.environ`."""
     try:
         entries = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
     except ValueError:
@@ -54,7 +58,7 @@ def _environment() -> tuple[bytes, ...]:
 
 
 def _hooks() -> tuple[object, ...]:
-    """Who is told of each line, each exception and each print; compared by identity."""
+    """Return the functions that are called for each line, exception and print; they are compared by identity."""
     traced = (sys.gettrace(), sys.getprofile(), threading.gettrace(), threading.getprofile())
     return *traced, sys.excepthook, sys.unraisablehook, sys.displayhook, threading.excepthook, sys.stdout, sys.stderr
 
@@ -65,7 +69,7 @@ def _schedule() -> tuple[object, ...]:
 
 
 PROCESS: Mapping[str, Callable[[], object]] = {
-    "the umask, or the signals that are blocked, ignored or caught": _told_by_the_kernel,
+    "the umask, or the signals that are blocked, ignored or caught": _umask_and_signals,
     "signal handlers": lambda: tuple(signal.getsignal(one) for one in range(1, signal.NSIG)),
     "timers": lambda: signal.getitimer(signal.ITIMER_REAL)[1],
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
@@ -77,7 +81,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "the time zone": lambda: time.tzname,
 }
-"""What neither a call nor an import may change."""
+"""Settings that neither a call nor an import may change, by name."""
 BESIDE_IMPORTS: Mapping[str, Callable[[], object]] = {
     "filters of warnings": lambda: (
         len(warnings.filters),
@@ -88,4 +92,4 @@ BESIDE_IMPORTS: Mapping[str, Callable[[], object]] = {
     "the environment": _environment,
     "the recursion limit": sys.getrecursionlimit,
 }
-"""What an import may change, and no call that imports nothing."""
+"""Settings that an import may change, but no call that imports nothing, by name."""

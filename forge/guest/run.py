@@ -1,7 +1,8 @@
-"""Runs beside hostile code. Tensors over the shared arena, and the one loop that makes every call.
+"""Runs beside hostile code. Makes tensors over the shared arena, and makes every call in one loop.
 
-Verification and timing are made by the same lines: a candidate can't tell which calls are timed, since all
-are. The outputs are copied into the arena before the reply, so that the host's clock stops on bytes it has.
+The same lines make calls for verification and for timing. A candidate can't tell which calls are timed, since all
+are. The outputs are copied into the arena before the reply, so that the host's clock stops only when it has their
+bytes.
 """
 
 import gc
@@ -14,49 +15,50 @@ from dataclasses import dataclass, replace
 import torch
 
 from . import channel, guard, memory, surroundings, wire
-from .kept import Kept
+from .retained_outputs import RetainedOutputs
 
 Function = Callable[..., object]
-_KEPT = Kept()
-"""Of this process's one session."""
+_RETAINED = RetainedOutputs()
+"""Outputs of this process's one session."""
 _ARENAS: list[range] = []
-"""Addresses of the shared memory, in bytes."""
+"""Address ranges of the shared memory, in bytes."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One input: the tensor, the elements of its storage, and those in the arena that they are."""
+    """One input: the tensor, its storage, and the elements in the arena that hold its content."""
 
     tensor: torch.Tensor
     storage: torch.Tensor
-    """The arena's own on a CPU; elsewhere memory that takes on the arena's content before each call."""
+    """Elements of the tensor's storage. On a CPU they are the arena's; on a device they get the arena's content
+    before each call."""
     source: torch.Tensor
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Tensors over the arena: one tuple of inputs and one of destinations for each set."""
+    """Tensors over the arena, with a tuple of inputs and a tuple of destinations for each set."""
 
     inputs: tuple[tuple[torch.Tensor, ...], ...]
     operands: tuple[tuple[Operand, ...], ...]
-    """The inputs with where their content comes from."""
+    """Operands of the inputs, for each set."""
     destinations: tuple[tuple[torch.Tensor, ...], ...]
     device: str
-    """Where the inputs lie, and the outputs must."""
+    """Device on which inputs lie and outputs must lie."""
     scalars: int
-    """How many of a command's scalars the function takes."""
+    """Number of a command's scalars that the function takes."""
     return_inputs: bool
-    """Whether copies of the inputs are copied back after each call, so that the host sees what became of them."""
+    """Whether the inputs are copied back after each call, so that the host sees changes to them."""
     still: frozenset[int]
-    """Places of inputs whose contents aren't turned within themselves; see turned.py."""
+    """Positions of inputs whose contents aren't rotated within themselves; see rotation.py."""
     weights: frozenset[int]
-    """Places of inputs that a program would keep in a module."""
+    """Positions of inputs that a program would keep in a module."""
     words: tuple[tuple[torch.Tensor, ...], ...]
-    """What each set's outputs are in the arena, as whole 64-bit integers; its inputs, where it returns nothing."""
+    """Content of each set's outputs in the arena as whole 64-bit integers; of its inputs, if it returns nothing."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
-    """Map the shared memory that the host made."""
+    """Map the shared memory of the host."""
     arena = mmap.mmap(wire.ARENA, size_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
     start = torch.frombuffer(arena, dtype=torch.uint8).data_ptr()
     _ARENAS.append(range(start, start + size_bytes))
@@ -64,10 +66,10 @@ def open_arena(size_bytes: int) -> mmap.mmap:
 
 
 def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
-    """Build the tensors that a layout command describes; offsets in bytes."""
+    """Make the tensors that a layout command describes; its offsets are in bytes."""
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
     guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
-    operands = _scattered(arena, sets, device)
+    operands = _operands_in_random_order(arena, sets, device)
     destinations = tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets)
     answers = (outputs or [one.source for one in own] for outputs, own in zip(destinations, operands, strict=True))
     return Layout(
@@ -84,15 +86,18 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
 
 
 def _words(tensor: torch.Tensor) -> torch.Tensor:
-    """The memory of a dense tensor as 64-bit integers; up to seven bytes at its end are left out."""
+    """Return a dense tensor's memory as 64-bit integers, without up to seven bytes at its end."""
     content = tensor.reshape(-1).view(torch.uint8)
     return content[: content.numel() // 8 * 8].view(torch.int64) if content.numel() >= 8 else content
 
 
-def _scattered(
+def _operands_in_random_order(
     arena: mmap.mmap, sets: list[dict[str, list[dict[str, object]]]], device: str
 ) -> tuple[tuple[Operand, ...], ...]:
-    """Each set's inputs, made in an order of chance: on a device, one set's addresses tell nothing of another's."""
+    """Make each set's inputs in random order.
+
+    On a device one set's addresses then tell nothing about another's.
+    """
     order = random.sample(range(len(sets)), len(sets))
     made = {index: tuple(_operand(arena, one, device) for one in sets[index]["inputs"]) for index in order}
     return tuple(made[index] for index in range(len(sets)))
@@ -114,12 +119,11 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """Call the function once for each set of the command, copy the outputs out, and reply.
 
-    Where another default type is asked for, it is as in a program that serves requests: on a CPU from another thread,
-    too.
+    With another default type, the calls are made as in a serving program; on a CPU this includes another thread.
     """
     memory.fill_with(command.filling)
     torch.set_default_dtype(getattr(torch, command.default_type))
-    calls = _run_once if command.cycles == 1 else _run_in_a_row if command.retain else _run_in_cycles
+    calls = _run_once if command.cycles == 1 else _run_series if command.retain else _run_in_cycles
     try:
         if command.default_type == "float32":
             calls(function, layout, command)
@@ -135,7 +139,7 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
 def _as_served(
     calls: Callable[[Function, Layout, channel.Go], None], function: Function, layout: Layout, command: channel.Go
 ) -> None:
-    """Call with a module's weights, where no gradient is ever asked for and garbage is collected."""
+    """Call with a module's weights, in inference mode, and with garbage collection enabled."""
     inputs = tuple(
         tuple(
             torch.nn.Parameter(tensor, requires_grad=False) if place in layout.weights else tensor
@@ -178,17 +182,17 @@ def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
     for destinations, kept in retained:
         _copy_out(destinations, kept)
     status = before.status_after(_inputs_of(layout, command))
-    if status == wire.DONE and not _KEPT.is_intact():
+    if status == wire.DONE and not _RETAINED.is_intact():
         status = wire.CHANGED_AN_OUTPUT
     if command.retain:
-        _KEPT.keep([output for _, kept in retained for output in kept])
+        _RETAINED.keep([output for _, kept in retained for output in kept])
     channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
 
 
 def chain(function: Function | None, layout: Layout, command: channel.Chain) -> None:
-    """Call the function on one set after the other, each named by the outputs of the call before.
+    """Call the function on one set after the other; the outputs of each call choose the next set.
 
-    Without a function no call is made: what is left is the cost of the path.
+    Without a function no call is made, and what remains is the cost of the path.
     """
     memory.fill_with(0)
     everything = [tensor for one in layout.inputs for tensor in one]
@@ -216,7 +220,7 @@ def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
 
 
 def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> None:
-    """Go through the sets again and again, between one copying in and one copying out."""
+    """Go through the sets many times, between one copy in and one copy out."""
     before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     sets = range(command.first, command.first + command.count)
@@ -241,8 +245,8 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
     channel.reply(command.call_id, status, completed=completed, outputs=_forms(kept[-1]))
 
 
-def _run_in_a_row(function: Function, layout: Layout, command: channel.Go) -> None:
-    """Call on one set again and again; its destinations have room for each call's outputs, one behind the other."""
+def _run_series(function: Function, layout: Layout, command: channel.Go) -> None:
+    """Call on one set many times; its destinations have an entry for each call's outputs, one behind the other."""
     before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     inputs, destinations = on_device(layout, command.first), layout.destinations[command.first]
@@ -262,14 +266,14 @@ def _run_in_a_row(function: Function, layout: Layout, command: channel.Go) -> No
 
 
 def as_outputs(returned: object) -> tuple[object, ...]:
-    """What a call returned, one after the other: nothing where it only updated its inputs."""
+    """Return a call's results as a tuple, which is empty if the call only updated its inputs."""
     if returned is None:
         return ()
     return returned if type(returned) is tuple else (returned,)
 
 
 def on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
-    """A set's inputs, with the arena's content."""
+    """Return a set's inputs, filled with the arena's content."""
     for operand in layout.operands[index]:
         if operand.storage is not operand.source:
             operand.storage.copy_(operand.source)
@@ -277,7 +281,7 @@ def on_device(layout: Layout, index: int) -> tuple[torch.Tensor, ...]:
 
 
 def return_inputs(operands: tuple[Operand, ...]) -> None:
-    """Put what became of a device's inputs into the arena, where the host sees it."""
+    """Copy a device's inputs back into the arena, so that the host sees changes to them."""
     for operand in operands:
         if operand.storage is not operand.source:
             operand.source.copy_(operand.storage)
@@ -296,10 +300,10 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
     if len(outputs) != len(destinations):
         return wire.WRONG_TYPE
     for output, destination in zip(outputs, destinations, strict=True):
-        # exactly this type: a subclass could put its work off until somebody looks
+        # exactly this type: a subclass could delay its work until it is read
         if not isinstance(output, torch.Tensor) or type(output) is not torch.Tensor:
             return wire.WRONG_TYPE
-        # a flag that makes every reader negate or conjugate is work put off as well
+        # a flag that makes every reader negate or conjugate delays work as well
         if output.layout is not torch.strided or output.is_neg() or output.is_conj():
             return wire.WRONG_TYPE
         if output.shape != destination.shape:
@@ -314,9 +318,9 @@ def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, 
 
 
 def _in_a_destination(address: int, layout: Layout) -> bool:
-    """Whether an output lies where only the harness may put it: copying it there would cost nothing.
+    """Return whether an output lies where only the harness may put it: copying it there would cost nothing.
 
-    An input is in the shared memory as well. What becomes of an output that is one is asked elsewhere.
+    An input lies in the shared memory as well. An output that is an input is found elsewhere.
     """
     if not any(address in arena for arena in _ARENAS):
         return False

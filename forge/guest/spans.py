@@ -1,4 +1,4 @@
-"""Runs beside hostile code. Where tensors lie in memory, and whether a launcher's could lie so."""
+"""Runs beside hostile code. Says where tensors lie in memory, and whether a launcher's tensors could lie there."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,15 @@ Tensors = Sequence[torch.Tensor]
 
 
 def span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Address and size in bytes of a dense tensor."""
+    """Return address and size in bytes of a dense tensor."""
     return tensor.data_ptr(), tensor.numel() * tensor.element_size()
 
 
 def lie_apart(outputs: Tensors, inputs: Tensors) -> bool:
-    """Whether results are dense, each in memory of its own, as a launcher's are; a reference file's needn't be."""
+    """Return whether results are dense and in separate memory, as a launcher's are.
+
+    A reference file's results needn't be.
+    """
     if not all(tensor.is_contiguous() for tensor in outputs):
         return False
     spans = [span(tensor) for tensor in outputs if tensor.numel()]
@@ -24,7 +27,10 @@ def lie_apart(outputs: Tensors, inputs: Tensors) -> bool:
 
 
 def fresh(outputs: Sequence[Tensors], others: Tensors) -> list[torch.Tensor]:
-    """The dense outputs whose memory is none of the others': a reference file may return an input, or a constant."""
+    """Return the dense outputs that share no memory with the others.
+
+    A reference file may return an input or a constant.
+    """
     known = {one.untyped_storage().data_ptr() for one in others}
     dense = (one for taken in outputs for one in taken if one.is_contiguous())
     return [one for one in dense if one.untyped_storage().data_ptr() not in known]

@@ -1,6 +1,6 @@
-"""Runs beside hostile code. What a call must leave as it found it beside the bytes of operands: forms, and settings.
+"""Runs beside hostile code. Checks what a call must leave unchanged besides operands' bytes: forms, and settings.
 
-A program that serves requests loads a kernel, calls it with tensors that it keeps, and goes on in the same process.
+A serving program loads a kernel, calls it with tensors that it keeps, and continues in the same process.
 """
 
 import ctypes
@@ -19,28 +19,30 @@ from . import wire
 from .process import BESIDE_IMPORTS, PROCESS
 
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
-"""The second rounds up to the next number when it is added to one, the third down to one."""
+"""Numbers that show the rounding mode and the treatment of subnormal numbers. One plus the second rounds up to the
+next number; one plus the third rounds down to one."""
 _MT19937_BYTES = 4 * (624 + 1)
-"""Of its numbers, and the place among them."""
+"""Size in bytes of the generator's numbers and of its position among them."""
 _A_DRAW = 4
-"""The offset of a GPU's generator is a multiple of it."""
+"""Offset of a GPU's generator after one draw; every offset is a multiple of it."""
 _TRAPPED = getattr(ctypes.CDLL(None), "fegetexcept", None)
+"""C function that returns the enabled floating-point traps, or None."""
 Form = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is looked at before and after."""
+    """The forms and settings at one moment, for a comparison with a later one."""
 
     forms: tuple[Form, ...]
     settings: Mapping[str, object]
     generators: Mapping[str, object]
     beside_imports: Mapping[str, object]
     modules: int
-    """How many were imported."""
+    """Number of imported modules."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
-        """How a load, or a release of calls, ends that left something else behind; the log says what."""
+        """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
         if _forms(inputs) != self.forms:
             return wire.CHANGED_AN_INPUT
         if _tell_changed(self.settings, _read(_SETTINGS)):
@@ -51,9 +53,10 @@ class Surroundings:
 
 
 def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
-    """The tensors' forms, and the process's settings, as they are now.
+    """Read the tensors' forms and the process's settings.
 
-    Generators are no longer where their seeds put them, as in any program that has drawn: going back there shows.
+    It first draws a number from each generator, so that none is at its seed, as in any program that has drawn. A
+    candidate that seeds a generator again then shows.
     """
     torch.rand(1), np.random.random(), random.random()  # noqa: S311 (the generator that all share)
     for generator in _on_devices():
@@ -63,10 +66,10 @@ def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
 
 
 def _tell_changed(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
-    """Whether anything differs; the log, where an author looks, says what."""
+    """Return whether anything differs, and write the names to the log, where an author looks."""
     changed = [name for name in before if before[name] != after[name]]
     if changed:
-        print(f"left behind changed: {', '.join(changed)}", file=sys.stderr)  # noqa: T201 (see above)
+        print(f"left behind changed: {', '.join(changed)}", file=sys.stderr)  # noqa: T201 (the log is where an author looks)
     return bool(changed)
 
 
@@ -80,25 +83,25 @@ def _form(tensor: torch.Tensor) -> Form:
 
 
 def _arithmetic() -> bytes:
-    """How this thread rounds, and whether subnormal numbers are zeros to it: then they compare as zeros as well."""
+    """Return how this thread rounds, and whether it treats subnormal numbers as zeros."""
     return struct.pack("4d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE)
 
 
 def _traps() -> int:
-    """Which floating-point exceptions end the process; 0 where the C library can't say."""
+    """Return which floating-point exceptions end the process; 0 if the C library can't say."""
     return int(_TRAPPED()) if _TRAPPED is not None else 0
 
 
 def _processors() -> set[int] | None:
-    """Those that this thread may run on; None where the system can't say."""
-    told = getattr(os, "sched_getaffinity", None)
-    return told(0) if told is not None else None
+    """Return the processors that this thread may use; None if the system can't say."""
+    find_affinity = getattr(os, "sched_getaffinity", None)
+    return find_affinity(0) if find_affinity is not None else None
 
 
 def _products() -> tuple[object, ...]:
-    """How precise torch's own products in fp32 are, by every name that this version has for it.
+    """Return how precise torch's own products in fp32 are, by every name that this version has for it.
 
-    Torch refuses to say it by its older names once the newer ones have been set to something else.
+    Torch refuses to answer by its older names once the newer ones have been set to something else.
     """
     backends = (torch.backends, *(getattr(torch.backends.mkldnn, name, None) for name in ("matmul", "conv", "rnn")))
     named = tuple(getattr(backend, "fp32_precision", None) for backend in backends)
@@ -109,14 +112,14 @@ def _products() -> tuple[object, ...]:
 
 
 def _numpy_generator() -> tuple[object, ...]:
-    """Its numbers where they lie: numpy itself takes a hundred microseconds to tell them."""
+    """Return the generator's numbers from its memory: numpy's own method takes a hundred microseconds."""
     generator = mtrand.get_bit_generator()
     known = type(generator) is np.random.MT19937
     return generator, ctypes.string_at(generator.ctypes.state_address, _MT19937_BYTES) if known else b""
 
 
 def _on_devices() -> tuple[torch.Generator, ...]:
-    """Each GPU's generator, once this process uses GPUs. A look at one asks nothing of its GPU."""
+    """Return each GPU's generator, if this process uses GPUs. Reading one sends nothing to its GPU."""
     return torch.cuda.default_generators if torch.cuda.is_initialized() else ()
 
 

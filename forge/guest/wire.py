@@ -1,9 +1,9 @@
-"""Runs beside hostile code. The messages between host and guest: the guest's only voice.
+"""Runs beside hostile code. Defines the messages between host and guest; the guest has no other way to answer.
 
-Three descriptors cross the wall. `COMMANDS` carries length-prefixed JSON and fixed-size `go` frames from the host,
-`REPLIES` exactly one fixed-size record for each command from the guest, and `ARENA` is shared memory that
-the host made: inputs are written there by the host, outputs by the guest. There is no pickle and no text in
-a reply. The host distrusts every field of it (see forge/sandbox/reply.py).
+Three descriptors cross the wall. `COMMANDS` carries length-prefixed JSON and fixed-size frames from the host.
+`REPLIES` carries exactly one fixed-size record for each command from the guest. `ARENA` is shared memory of the host:
+the host writes inputs there, the guest outputs. A reply has no pickle and no text. The host distrusts every field of
+it (see forge/sandbox/reply.py).
 """
 
 import struct
@@ -12,41 +12,41 @@ from dataclasses import dataclass
 COMMANDS, REPLIES, ARENA = 3, 4, 5
 
 COMMAND_HEADER = struct.Struct("!4sI")
-"""Kind, and the length of the body that follows."""
+"""Header of a command: its kind, and the length of the body that follows."""
 SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
-"""`SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a plan. `GO` has a
-`GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
+"""Kinds of commands. `SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a
+plan. `GO` has a `GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
 GO_BODY = struct.Struct("!QIIIIIII4d")
-"""Call id, function index, first set, how many sets, cycles over them, whether to retain, which of `ELEMENT_TYPES` is
-torch's default type meanwhile, the byte that C's allocator fills memory with (0: none), and up to four scalars.
+"""Body of `GO`: call id, function index, first set, number of sets, cycles over them, whether to retain, index in
+`ELEMENT_TYPES` of torch's default type, the byte with which C's allocator fills memory (0: none), and up to four
+scalars.
 
-One cycle gives each set its content, calls, and copies the outputs out, one set after the other. With more of them
-all content is given before the first, and outputs are those of the last, copied out after it.
+With one cycle, each set in turn gets its content, is called, and its outputs are copied out. With more cycles, all
+sets get their content before the first one. The outputs of the last cycle are copied out after it.
 
-More cycles that retain are calls on one set, whose outputs' places have one more axis in front: one entry per cycle.
-
-To retain is to copy the outputs out only after the last call: a function that hands out one buffer twice shows.
-"""
+Retaining copies the outputs out only after the last call, so that a function that hands out one buffer twice shows.
+Several cycles that retain are calls on one set; the places of its outputs have one more axis in front, with an entry
+per cycle."""
 CHAIN_BODY = struct.Struct("!QIII4d")
-"""Call id, function index (`IDLE`: no call is made), the set to begin with, number of calls, and up to four scalars.
-
-Each call's outputs say which set comes next: see `next_in_chain`.
-"""
+"""Body of `CHAIN`: call id, function index (`IDLE`: no call is made), first set, number of calls, and up to four
+scalars. Each call's outputs say which set comes next: see `next_in_chain`."""
 IDLE = 0xFFFFFFFF
-"""A function index that stands for none: what such a release takes is the cost of the path."""
+"""Function index that stands for no function; such a release takes only the cost of the path."""
 CHAIN_MULTIPLIER = 0x9E3779B97F4A7C15
 """Odd constant near 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4)."""
 TIME_BODY = struct.Struct("!QIIIiI4d")
-"""Call id, function index, replays of the graph of all sets, how far contents move on, which set's outputs to copy
-out (`NO_SET`: none), whether to replay the last window's graph as it is, and up to four scalars. Only trusted guests
-are asked."""
+"""Body of `TIME`: call id, function index, replays of the graph of all sets, rotation offset of the contents, the set
+whose outputs are copied out (`NO_SET`: none), whether to replay the last window's graph unchanged, and up to four
+scalars. Only trusted guests get this command."""
 NO_SET = -1
+"""Set index that stands for no set."""
 
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
 RECORD_HEADER = struct.Struct("!4sQBBHIQ")
-"""Magic, call id, status, outputs described, zero, calls completed, nanoseconds on the device."""
+"""Header of a reply: magic, call id, status, number of described outputs, zero, completed calls, nanoseconds on the
+device."""
 RECORD_OUTPUT = struct.Struct("!BBH8q8q")
-"""Element type, dimensions, zero, sizes, strides in elements."""
+"""Form of one output: element type, number of dimensions, zero, sizes, strides in elements."""
 RECORD_MAGIC = b"RPLY"
 RECORD_BYTES = RECORD_HEADER.size + MAX_OUTPUTS * RECORD_OUTPUT.size
 
@@ -56,43 +56,44 @@ NO_ENTRY_POINT = 2
 RAISED = 3
 OUT_OF_MEMORY = 4
 WRONG_TYPE = 5
-"""Not exactly a torch.Tensor, or not as many of them as the operation has outputs."""
+"""Status of outputs that aren't exactly torch.Tensor, or of a wrong number of outputs."""
 WRONG_FORM = 6
-"""Tensors, but of another shape; described in the record."""
+"""Status of tensors of another shape; the record describes them."""
 BUILD_FAILED = 7
 WRONG_ELEMENT_TYPE = 8
-"""Tensors of the right shape, but of another element type; described in the record."""
+"""Status of tensors of the right shape, but of another element type; the record describes them."""
 ALIASES_AN_INPUT = 9
-"""An output is an input's memory; looked for where outputs are retained."""
+"""Status of an output that is an input's memory; checked if outputs are retained."""
 WRONG_DEVICE = 10
-"""An output lies in another device's memory than the inputs."""
+"""Status of an output in another device's memory than the inputs."""
 ALIASES_AN_OUTPUT = 11
-"""An output is the memory of an earlier call's; looked for where outputs are retained."""
+"""Status of an output that is the memory of an earlier call's output; checked if outputs are retained."""
 OTHER_STATE = 12
-"""A module's state dict has other names or sizes than the task's."""
+"""Status of a module whose state dict has other names or sizes than the task's."""
 CHANGED_AN_INPUT = 13
-"""An input has other sizes, strides, memory or flags than before the calls."""
+"""Status of an input with other sizes, strides, memory or flags than before the calls."""
 CHANGED_A_SETTING = 14
-"""The process's settings aren't what they were before the import, or before the calls."""
+"""Status of a process whose settings differ from those before the import, or before the calls."""
 CHANGED_A_GENERATOR = 15
-"""A generator of random numbers that the whole process shares was drawn from, or seeded."""
+"""Status of a process-wide random number generator that was drawn from or seeded."""
 CHANGED_AN_OUTPUT = 16
-"""An output of an earlier release, which was retained, has been written to."""
+"""Status of a retained output of an earlier release that was written to."""
 IN_A_DESTINATION = 17
-"""An output lies where the harness copies outputs to: the copy would cost nothing."""
+"""Status of an output that lies where the harness copies outputs to: the copy would cost nothing."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
-"""A built file in the arena: its name, padded with zero bytes, and its size; the bytes follow."""
+"""Entry of a built file in the arena: its name, padded with zero bytes, and its size; the bytes follow."""
 
 MOST_IN_A_PLAN = 64
-"""Steps, workspaces, inputs and outputs, each; forge/domain/plan.py takes no more."""
+"""Number of steps, of workspaces, of inputs and of outputs in a plan, at most; forge/domain/plan.py allows no
+more."""
 
 ELEMENT_TYPES = (
     *("other", "float32", "float16", "bfloat16", "float64", "int32", "int64", "bool"),
     *("float8_e4m3fn", "int8", "uint8"),
 )
-"""torch's names; a record gives the position in this list."""
+"""Torch's names of element types; a record gives the position in this list."""
 
 
 @dataclass(frozen=True)
@@ -106,32 +107,32 @@ class OutputForm:
 
 @dataclass(frozen=True)
 class Record:
-    """One reply, unpacked and otherwise unchecked."""
+    """One reply, unpacked but not checked any further."""
 
     call_id: int
     status: int
     completed: int
     outputs: tuple[OutputForm, ...]
     device_ns: int = 0
-    """Of a timed window."""
+    """Nanoseconds of a timed window on the device."""
 
 
 def next_in_chain(total: int, waiting: list[int]) -> int:
-    """Take the next set from those that wait: which one follows from the sum of the last call's output words.
+    """Remove the next set from the waiting ones and return it; the sum of the last call's output words decides which.
 
-    Both sides of the wall compute it. The sum is modulo 2^64, so that the order of adding is of no account.
+    Both sides of the wall compute it. The sum is modulo 2^64, so that the order of adding doesn't matter.
     """
     mixed = (total * CHAIN_MULTIPLIER) % 2**64 >> 32
     return waiting.pop(mixed % len(waiting))
 
 
 def pack_command(kind: bytes, body: bytes) -> bytes:
-    """Frame a command."""
+    """Return the command as a frame."""
     return COMMAND_HEADER.pack(kind, len(body)) + body
 
 
 def pack_record(record: Record) -> bytes:
-    """Render a reply as its fixed number of bytes."""
+    """Return the reply as its fixed number of bytes."""
     parts = [
         RECORD_HEADER.pack(
             *(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed, record.device_ns)

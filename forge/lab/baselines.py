@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from forge.domain.operation import Operation
 from forge.domain.policy import MeasuredBaseline
 from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
-from forge.lab.calls.trusted import COMPILING, KEPT_AT, trusted_program
+from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT, trusted_program
 from forge.lab.job import Job
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
+from forge.operations.operation import Operation
 from forge.sandbox.folders import HeldFolder
 from forge.sandbox.launch import Bind
 from forge.sandbox.session import GuestFunction
@@ -43,14 +43,14 @@ def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
 
 def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None = None) -> Program:
     """What a guest of baselines finds on its stage; `compiled` is where it keeps what torch.compile makes."""
-    kept = (Bind(compiled, KEPT_AT, writable=True),)
+    kept = (Bind(compiled, CACHE_FOLDER, writable=True),)
     files = {**_sources(job.operation), **(extra or {})}
     if job.device == "cuda" and job.operation.own is None:
         return trusted_program(job, files, binds=kept)
     return Program(
         language=LANGUAGES["torch"],
         files=files,
-        environment=COMPILING,
+        environment=COMPILER_ENVIRONMENT,
         binds=kept,
         device=job.device,
         gpu=job.gpu,

@@ -8,12 +8,12 @@ from typing import Literal
 from forge.domain.candidate import Metadata
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
-from forge.domain.operation import Operation
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.domain.tensors import DType
 from forge.lab.inputs.seeded import new_seed
 from forge.languages import Language
 from forge.operations import baselines_of
+from forge.operations.operation import Operation
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
 
@@ -26,7 +26,7 @@ The wall time is the limit that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rival:
+class Incumbent:
     """The kernel that the registry offers now: one more baseline."""
 
     files: Mapping[str, bytes]

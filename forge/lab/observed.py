@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 
 if TYPE_CHECKING:
     import torch
@@ -35,27 +35,27 @@ class Observed:
     case: Case
     outputs: tuple[torch.Tensor, ...]
     elapsed_ns: int
-    """Of the whole release that this call was part of."""
+    """Nanoseconds of the whole release that this call was part of."""
 
 
-def moved_on(cases: Sequence[Case], place: int, roll: int, still: AbstractSet[int] = frozenset()) -> Case:
-    """What stands at a place once contents have moved on by `roll`, as forge/guest/clock.py moves them.
+def rotated(cases: Sequence[Case], place: int, rotation_offset: int, still: AbstractSet[int] = frozenset()) -> Case:
+    """What stands at a place once contents have moved on by `rotation_offset`, as forge/guest/clock.py moves them.
 
     Inputs at the places `still` aren't turned within.
     """
-    case = cases[(place + roll) % len(cases)]
+    case = cases[(place + rotation_offset) % len(cases)]
     turned = [
         tensor
         if position in still
-        else tensor.view(-1).roll(_moved_by(roll, position, tensor.numel())).view_as(tensor)
+        else tensor.view(-1).roll(_element_shift(rotation_offset, position, tensor.numel())).view_as(tensor)
         for position, tensor in enumerate(case.inputs)
     ]
     return replace(case, inputs=tuple(turned))
 
 
-def _moved_by(roll: int, position: int, elements: int) -> int:
+def _element_shift(rotation_offset: int, position: int, elements: int) -> int:
     """The guest's own rule, once more on this side of the wall."""
-    return (roll * 40503 + position * 7919) % elements if roll and elements else 0
+    return (rotation_offset * 40503 + position * 7919) % elements if rotation_offset and elements else 0
 
 
 def beside_the_oracle(observed: Observed, device: Literal["cpu", "cuda"]) -> Observed:

@@ -1,7 +1,7 @@
-"""Phase 10: have the lab time a verified candidate, and hold the samples against the rule.
+"""Phase 10: has the lab time a verified candidate, and compares the samples with the promotion rule.
 
-Three steps, since later events name the places of earlier ones: `measure`, then the baselines' events, then
-`conclude`; claims are assessed once the benchmark has its place.
+The order is `measure`, then `baselines`, then `conclude`, because later events hold the sequence numbers of earlier
+ones. Claims are assessed after the benchmark has its own number.
 """
 
 import random
@@ -17,9 +17,9 @@ from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
 from forge.executor.local import LocalExecutor
 from forge.lab.finding import Failed
-from forge.lab.job import Progress, Rival
-from forge.lab.timing.graph_replay import Replays
-from forge.lab.timing.slope import Attempt
+from forge.lab.job import Incumbent, Progress
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.slope import SlopeSamples
 from forge.lab.timing.statistics import summarise
 from forge.pipeline.job import Evidence, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
@@ -30,11 +30,12 @@ from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
 
 _LARGER_THAN_THE_WORK = "the noise on this machine is larger than the work measured: some times aren't above zero"
+"""Reason text if a time isn't above zero after the path's own time is subtracted."""
 
 
 @dataclass(frozen=True)
 class Errored:
-    """A fault of the machine, no answer about the candidate."""
+    """A fault of the machine, which says nothing about the candidate."""
 
     detail: str
 
@@ -44,25 +45,27 @@ def measure(
     executor: LocalExecutor,
     artifact: tuple[ArtifactFile, ...],
     *,
-    rival: Rival | None,
+    incumbent: Incumbent | None,
     earlier: Taken | None,
     rng: random.Random,
     progress: Progress,
 ) -> Measured | Failed | Errored:
-    """Time the candidate, and one that meets the rule once more; raise EnvironmentUnfit where time means nothing.
+    """Time the candidate, and time it a second time if it meets the promotion rule.
 
-    A confirmation has as many attempts as the samples that met the rule: where these took several, so does it.
+    The confirmation takes as many attempts as the first measurement did. `incumbent` is the promoted kernel to
+    compare with; `earlier` holds the samples of earlier attempts. Raises EnvironmentUnfit if an interpreter stands in
+    for the target, because its times mean nothing.
     """
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
-            "its correctness was judged, its time would say nothing; bench on the target itself"
+            "its correctness was judged, but its time would mean nothing; bench on the target itself"
         )
     job = job_of(evidence)
     try:
         progress("the candidate's own bench.py")
         claims = executor.own_claims(job, artifact, progress=progress)
-        attempt = executor.measure(job, artifact, rival, rng=rng, progress=progress)
+        attempt = executor.measure(job, artifact, incumbent, rng=rng, progress=progress)
         if isinstance(attempt, Failed):
             return attempt
         plan = next((file for file in artifact if file.name == PLAN_FILE), None)
@@ -76,21 +79,21 @@ def measure(
         if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
             return replace(measured, confirmation=so_far)
         told = partial(_told_apart, progress)
-        return confirm(measured, so_far, lambda: executor.measure(job, artifact, rival, rng=rng, progress=told))
+        return confirm(measured, so_far, lambda: executor.measure(job, artifact, incumbent, rng=rng, progress=told))
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
 
 
 def confirmation_so_far(earlier: Taken | None, samples: Samples) -> Samples | None:
-    """What a confirmation without a verdict measured: the next one adds to it."""
+    """Return the samples of an earlier confirmation without a verdict, so that the next one adds to them."""
     kept = earlier.confirmation if earlier else None
     return kept if kept is not None and kept.usable and kept.method == samples.method else None
 
 
 def confirm(
-    measured: Measured, so_far: Samples | None, once_more: Callable[[], Attempt | Replays | Failed]
+    measured: Measured, so_far: Samples | None, once_more: Callable[[], SlopeSamples | ReplaySamples | Failed]
 ) -> Measured | Failed:
-    """Fresh samples beside those that met the rule, in as many attempts as these took."""
+    """Add new samples that confirm those that met the rule, in as many attempts as these took."""
     confirmation = so_far
     while confirmation is None or len(confirmation.attempts) < len(measured.samples.attempts):
         attempt = once_more()
@@ -112,7 +115,7 @@ def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:
 
 
 def baselines(evidence: Evidence, measured: Measured) -> Outcome:
-    """What each baseline took, as events of the task."""
+    """Return the time of each baseline as events of the task."""
     if not measured.usable:
         return Outcome(events=())
     return Outcome(
@@ -131,7 +134,7 @@ def baselines(evidence: Evidence, measured: Measured) -> Outcome:
 
 
 def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, baseline_seqs: tuple[int, ...]) -> Outcome:
-    """Hold the samples against the rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
+    """Compare the samples with the promotion rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
     raw = render_samples(measured.samples, measured.confirmation)
     if not measured.usable:
         next_step = "measure again" if measured.samples.usable else IN_ANOTHER_RUN
@@ -167,7 +170,7 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
 def failed(
     evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes | None = None, untrusted_log: str = ""
 ) -> Outcome:
-    """There is nothing to hold against the rule; samples that were taken are kept, and count in the next attempt."""
+    """Return BenchmarkFailed for a timing that didn't finish. Samples so far are kept for the next attempt."""
     report = canonical(
         {
             "candidate": evidence.submitted.candidate,
@@ -212,7 +215,7 @@ def errored(evidence: Evidence, error: Errored) -> Outcome:
 
 
 def undecided(reason: Reason) -> bool:
-    """Whether a reason leaves the question open."""
+    """Return True if the reason says nothing about the candidate."""
     return reason.code in UNDECIDED
 
 

@@ -1,4 +1,4 @@
-"""Phase 1: freeze what is wanted."""
+"""Phase 1: freezes a task."""
 
 import inspect
 import random
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import Admission
-from forge.domain.operation import Operation
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
@@ -15,29 +14,32 @@ from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.calls.load import ARENA_BYTES
-from forge.lab.inputs.random_sizes import near
+from forge.lab.inputs.random_sizes import near_shape
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
+from forge.operations.operation import Operation
 from forge.pipeline.outcome import Outcome
 from forge.platforms import PLATFORMS, find_target
 
 HELD_OUT_SHAPES = 8
+"""Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
 WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
-"""Four sets of operands, with their red zones, must lie in the lab's arena at once."""
+"""Largest size of all operands of a task in bytes: four sets with their red zones must fit in the lab's arena."""
 NAMED = 5
-"""At most so many answers are named in a refusal."""
+"""Largest number of answers that a refusal names; more make it hard to read."""
 NOTES_LIMIT = 16
+"""Largest number of constraints of a task, so that a brief stays short."""
 NOTE_LIMIT = 200
-"""Characters in a constraint's key and value together, and in a model family's name."""
+"""Largest length of a constraint's key and value together, and of a model family's name, in characters."""
 
 
 Admit = Callable[[Operation, Mapping[str, int], DType, Policy], Admission]
-"""Tries a task on known answers; see forge/lab/admission/mutants.py."""
+"""Function that tries a task on known wrong and right answers; forge/lab/admission/mutants.py has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A task as it is asked for: text from outside."""
+    """A request for a task, as untrusted text."""
 
     op: str
     language: str
@@ -53,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a task says beside the operation and its shape, parsed."""
+    """The parsed terms of a request, all but the operation and its shape."""
 
     language: Language
     target: Target
@@ -70,7 +72,7 @@ class Terms:
 
 
 def parse_terms(untrusted_request: Request, policy: Policy) -> Terms:
-    """Read the terms of a request; raise UsageError for anything that isn't known or isn't allowed."""
+    """Parse the terms of a request; raise UsageError for unknown names and values that aren't allowed."""
     language = find_language(untrusted_request.language)
     target = find_target(untrusted_request.gpu)
     _require_platform(language, target)
@@ -148,7 +150,7 @@ def _parse_baseline(untrusted: BaselineChoice, policy: Policy) -> BaselineChoice
 
 
 def require_strength(admission: Admission, *, hint: str) -> None:
-    """Raise WeakTask where known wrong answers would be accepted, or known right ones refused."""
+    """Raise WeakTask if known wrong answers would be accepted, or known right ones refused."""
     if admission.survivors:
         raise WeakTask(
             f"a weak task: {len(admission.survivors)} of {admission.mutants} known wrong answers would be accepted "
@@ -194,14 +196,14 @@ def _parse_model_family(untrusted_name: str | None) -> str | None:
 
 
 def _held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> HeldOut:
-    """Distinct shapes near the public one that no author is shown: odd widths, other row counts.
+    """Draw distinct shapes near the public one that no author is shown: odd widths, other row counts.
 
-    None is the public shape, and none has more elements than it, or than 2^14 where it is smaller; a public
-    shape of more than 2^22 elements is too slow to ask eight times.
+    The public shape isn't among them. None has more elements than it, or than 2^14 if it is smaller. Shapes are also
+    limited to 2^22 elements, because eight larger ones take too long.
     """
     shapes: list[Shape] = []
     while len(shapes) < HELD_OUT_SHAPES:
-        drawn = near(shape, rows, reduced, rng)
+        drawn = near_shape(shape, rows, reduced, rng)
         if drawn != shape and drawn not in shapes:
             shapes.append(drawn)
     return HeldOut(salt=rng.randbytes(32).hex(), shapes=tuple(shapes))

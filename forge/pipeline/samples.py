@@ -1,6 +1,7 @@
-"""Raw samples as they are stored and read again: every attempt of a run, none left out.
+"""Writes and reads raw samples: every attempt of a run.
 
-Two protocols: the host's clock over releases, and windows of graph replays on a device. A run's attempts follow one.
+There are two protocols: the host's clock over releases, and windows of graph replays on a device. All attempts of a
+run follow the same one.
 """
 
 import statistics
@@ -14,75 +15,76 @@ from forge.domain.digest import canonical
 from forge.domain.policy import TimingAuthority
 from forge.errors import BlobCorrupt
 from forge.lab.timing.cpu_processes import HARNESS
-from forge.lab.timing.graph_replay import Replays
-from forge.lab.timing.slope import Attempt
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.slope import SlopeSamples
 
 SLOPE, REPLAY = "host_slope.v3", "graph_replay.v3"
-"""Names of the protocols. Earlier ones are still read, and joined with nothing.
+"""Names of the two current protocols. Samples of earlier versions are read, but never joined with others.
 
-The first slopes had all baselines in one process. The second subtracted a shorter release of the same side, which a
-candidate can lengthen. The first replays used sets several times in a window, and the windows of the second waited
-for what was written before them.
+- `host_slope.v1` ran all baselines in one process.
+- `host_slope.v2` subtracted a shorter release of the same side, which a candidate can lengthen.
+- `graph_replay.v1` used operand sets several times in a window.
+- `graph_replay.v2` had windows that waited for earlier writes.
 """
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The union of a run's attempts: a second one adds to the first and never replaces it."""
+    """All attempts of a run. A second attempt adds to the first and never replaces it."""
 
-    attempts: tuple[Attempt, ...] | tuple[Replays, ...]
+    attempts: tuple[SlopeSamples, ...] | tuple[ReplaySamples, ...]
 
     def per_call_ns(self, side: str) -> list[list[float]]:
-        """A side's time per call, by process pair (of all attempts) and round."""
+        """Return a side's times per call: a list for each process pair of all attempts, a number for each round."""
         return [rounds for attempt in self.attempts for rounds in attempt.per_call_ns(side)]
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What was measured in every attempt."""
+        """The sides that every attempt measured."""
         return tuple(sorted(set.intersection(*(set(attempt.sides) for attempt in self.attempts))))
 
     @property
     def method(self) -> TimingAuthority:
         """Whose word the times are."""
-        return "launch_plan" if isinstance(self.attempts[0], Replays) else "host_slope"
+        return "launch_plan" if isinstance(self.attempts[0], ReplaySamples) else "host_slope"
 
     @property
     def usable(self) -> bool:
-        """Whether every time is above zero; otherwise the noise is larger than the work.
+        """True if every time is above zero. Otherwise the noise is larger than the work.
 
-        The path's own time, by itself, is close to nothing.
+        The path's own time isn't checked, because it is close to zero.
         """
         timed = [side for side in self.sides if side != HARNESS]
         return all(value > 0 for side in timed for rounds in self.per_call_ns(side) for value in rounds)
 
     @classmethod
-    def of(cls, attempt: Attempt | Replays) -> "Samples":
+    def of(cls, attempt: SlopeSamples | ReplaySamples) -> "Samples":
         """One attempt alone."""
         match attempt:
-            case Attempt():
+            case SlopeSamples():
                 return cls((attempt,))
-            case Replays():
+            case ReplaySamples():
                 return cls((attempt,))
 
-    def with_one_more(self, attempt: Attempt | Replays) -> "Samples":
-        """These attempts and another; one of the other protocol begins anew, for the two can't be compared."""
+    def with_one_more(self, attempt: SlopeSamples | ReplaySamples) -> "Samples":
+        """Return these attempts and one more. If that is of the other protocol, return it alone."""
         match attempt:
-            case Attempt():
-                return Samples((*(one for one in self.attempts if isinstance(one, Attempt)), attempt))
-            case Replays():
-                return Samples((*(one for one in self.attempts if isinstance(one, Replays)), attempt))
+            case SlopeSamples():
+                return Samples((*(one for one in self.attempts if isinstance(one, SlopeSamples)), attempt))
+            case ReplaySamples():
+                return Samples((*(one for one in self.attempts if isinstance(one, ReplaySamples)), attempt))
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What a run's attempts have measured so far."""
+    """The samples that a run's attempts have taken so far."""
 
     samples: Samples
     confirmation: Samples | None
 
 
 def render_samples(samples: Samples, confirmation: Samples | None = None) -> bytes:
-    """Every sample as JSON, in nanoseconds, by attempt, pair, round and side."""
+    """Return every sample as JSON, in nanoseconds, by attempt, pair, round and side."""
     document: dict[str, object] = {
         "protocol": REPLAY if samples.method == "launch_plan" else SLOPE,
         "attempts": [_rendered(attempt) for attempt in samples.attempts],
@@ -93,7 +95,7 @@ def render_samples(samples: Samples, confirmation: Samples | None = None) -> byt
 
 
 def parse_samples(stored: bytes) -> Taken:
-    """Read stored samples; raise BlobCorrupt for another protocol."""
+    """Read stored samples; raise BlobCorrupt for an unknown protocol."""
     document = orjson.loads(stored)
     confirmation = document.get("confirmation")
     return Taken(
@@ -115,13 +117,13 @@ def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples
 
 
 def protocol_of(stored: bytes) -> str | None:
-    """What stored samples were taken by; None where they don't say."""
+    """Return the protocol of stored samples; None if they don't name one."""
     protocol: str | None = orjson.loads(stored).get("protocol")
     return protocol
 
 
-def _rendered(attempt: Attempt | Replays) -> dict[str, object]:
-    if isinstance(attempt, Replays):
+def _rendered(attempt: SlopeSamples | ReplaySamples) -> dict[str, object]:
+    if isinstance(attempt, ReplaySamples):
         return {
             "calls": attempt.calls,
             "host_ratio": attempt.host_ratio,
@@ -140,15 +142,15 @@ def _rendered(attempt: Attempt | Replays) -> dict[str, object]:
     }
 
 
-def _slope(attempt: dict[str, object]) -> Attempt:
+def _slope(attempt: dict[str, object]) -> SlopeSamples:
     pairs: list[list[dict[str, int]]] = attempt["pairs"]  # type: ignore[assignment]  # rendered above
-    return Attempt(calls=int(str(attempt["calls"])), pairs=tuple(map(tuple, pairs)))
+    return SlopeSamples(calls=int(str(attempt["calls"])), pairs=tuple(map(tuple, pairs)))
 
 
-def _earlier_slope(attempt: dict[str, object]) -> Attempt:
-    """What each side's longer release took beyond the median of its own shorter ones; the path falls out of that."""
+def _earlier_slope(attempt: dict[str, object]) -> SlopeSamples:
+    """Read an earlier slope: each side's longer release minus the median of its shorter ones; the path cancels."""
     pairs: list[list[dict[str, list[int]]]] = attempt["pairs"]  # type: ignore[assignment]  # as it was rendered
-    return Attempt(
+    return SlopeSamples(
         calls=int(str(attempt["many_calls"])) - int(str(attempt["few_calls"])),
         pairs=tuple(
             tuple(
@@ -164,10 +166,10 @@ def _earlier_slope(attempt: dict[str, object]) -> Attempt:
     )
 
 
-def _replays(attempt: dict[str, object]) -> Replays:
+def _replays(attempt: dict[str, object]) -> ReplaySamples:
     sides: list[str] = attempt["sides"]  # type: ignore[assignment]  # rendered above
     pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # likewise
-    return Replays(
+    return ReplaySamples(
         calls=attempt["calls"],  # type: ignore[arg-type]  # likewise
         pairs=tuple(tuple(dict(zip(sides, times, strict=True)) for times in rounds) for rounds in pairs),
         host_ratio=tuple(attempt["host_ratio"]),  # type: ignore[arg-type]  # likewise

@@ -1,4 +1,4 @@
-"""From raw samples to the evidence of one workload: summaries, paired ratios with intervals, the floor."""
+"""Computes the evidence of one workload from raw samples: summaries, paired ratios with intervals, the floor."""
 
 import statistics
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, Workl
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import Shape
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, HARNESS
-from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.statistics import interval, pair_ratios, summarise
 from forge.pipeline.samples import Samples
 
@@ -17,19 +17,19 @@ _MEASURED: tuple[BaselineKind, ...] = ("eager", "compile", "vendor", "promoted")
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Samples of every side, and what they were held against."""
+    """Samples of every side, with the floor and the claims to compare them with."""
 
     samples: Samples
     floor_ns: float
     claims: dict[str, float]
     plan_sha256: Digest | None = None
-    """Of the launch plan that was timed."""
+    """Digest of the launch plan that was timed. None: timed by the host's clock."""
     confirmation: Samples | None = None
-    """Fresh samples of a candidate that met the rule."""
+    """New samples of a candidate that met the promotion rule. None: not confirmed yet."""
 
     @property
     def usable(self) -> bool:
-        """Whether all samples are times."""
+        """True if all samples of both measurements are above zero."""
         return self.samples.usable and (self.confirmation is None or self.confirmation.usable)
 
     @property
@@ -39,7 +39,7 @@ class Measured:
 
 
 def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest) -> WorkloadTiming:
-    """Summaries and intervals of every side."""
+    """Return the summaries and intervals of every side."""
     samples = measured.samples
     candidate = samples.per_call_ns(CANDIDATE)
     timing = summarise(candidate, samples.method)
@@ -96,7 +96,7 @@ def _confirmation(samples: Samples | None, kinds: tuple[BaselineKind, ...]) -> C
 
 
 def _replay(samples: Samples, plan_sha256: Digest | None) -> Replay | None:
-    replays = [attempt for attempt in samples.attempts if isinstance(attempt, Replays)]
+    replays = [attempt for attempt in samples.attempts if isinstance(attempt, ReplaySamples)]
     if not replays or plan_sha256 is None:
         return None
     states = [state for attempt in replays for state in attempt.states]

@@ -47,7 +47,7 @@ class Window:
     """What is timed at once: replays of a graph that holds one call on each set."""
 
     repeats: int = 1
-    roll: int
+    rotation_offset: int
     """How far the sets' contents have moved on since they were written; see forge/guest/clock.py."""
     copied: int | None = None
     """The set whose operands are put into the arena afterwards, if any is."""
@@ -203,7 +203,7 @@ class Session:
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         copied = wire.NO_SET if window.copied is None else window.copied
-        shape = (window.repeats, window.roll, copied, int(window.again))
+        shape = (window.repeats, window.rotation_offset, copied, int(window.again))
         body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 

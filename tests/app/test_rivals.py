@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.experiment import offered_kernel
-from forge.app.phase_inputs import artifact_of, earlier_samples, evidence_of, require_loadable, rival
+from forge.app.experiment import incumbent_kernel
+from forge.app.phase_inputs import artifact_of, earlier_samples, evidence_of, incumbent, require_loadable
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical
@@ -33,7 +33,7 @@ def test_of_two_runs_that_were_measured_side_by_side_only_one_is_promoted(home: 
     denied = ask("promote", first, "--home", home, "--json")
     assert denied.status == 1
     assert denied.document["reason"]["message"] == (
-        f"kernel on offer: measured beside none, expected beside {promoted.document['kernel_id']}, on offer now"
+        f"kernel on offer: measured beside none, expected beside {promoted.document['kernel_id']}, the incumbent now"
     )
 
 
@@ -81,7 +81,7 @@ def test_what_was_built_for_another_processor_is_neither_timed_nor_loaded(home: 
             require_loadable(run_id, elsewhere, built, here.environment)
         assert raised.value.hint is not None
         assert raised.value.hint.startswith(f"forge run open {run.task_id}")
-        offered = offered_kernel(workspace, task_of(run).family)
+        offered = incumbent_kernel(workspace, task_of(run).family)
         assert offered is not None
-        assert [file.content for file in rival(workspace, offered, here).artifact] == [b"an object"]
-        assert rival(workspace, offered, elsewhere).artifact == ()
+        assert [file.content for file in incumbent(workspace, offered, here).artifact] == [b"an object"]
+        assert incumbent(workspace, offered, elsewhere).artifact == ()

@@ -15,7 +15,7 @@ from forge.lab.job import Job
 from forge.lab.reference.binding import answered
 from forge.lab.timing.calibrate import calibrate
 from forge.lab.timing.cpu_processes import CANDIDATE
-from forge.lab.timing.graph_replay import Replays, measure_replays
+from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.operations import find_operation
 from forge.platforms.cuda import devices
 from forge.sandbox.plans import Captured
@@ -34,7 +34,7 @@ def at_scale(path: Path) -> Job:
     return replace(on_the_gpu(path.read_text(), language="cuda"), shape=SHAPE, dtype="fp16", policy=POLICY)
 
 
-def measured(path: Path) -> Replays | Failed:
+def measured(path: Path) -> ReplaySamples | Failed:
     return timed(at_scale(path))
 
 
@@ -43,14 +43,16 @@ def ceilings() -> Ceilings:
     return calibrate(devices()[0])
 
 
-def timed(job: Job) -> Replays | Failed:
+def timed(job: Job) -> ReplaySamples | Failed:
     captured = listed(job)
     assert isinstance(captured, Captured), captured
     return against(job, captured, None)
 
 
-def against(job: Job, captured: Captured, rival: Captured | None) -> Replays | Failed:
-    return measure_replays(job, captured, rival, ceilings=ceilings(), rng=random.Random(7), progress=lambda _: None)
+def against(job: Job, captured: Captured, incumbent: Captured | None) -> ReplaySamples | Failed:
+    return measure_replays(
+        job, captured, incumbent, ceilings=ceilings(), rng=random.Random(7), progress=lambda _: None
+    )
 
 
 def in_place() -> Job:
@@ -68,18 +70,18 @@ def in_place() -> Job:
     )
 
 
-def median_ns(found: Replays, side: str) -> float:
+def median_ns(found: ReplaySamples, side: str) -> float:
     return statistics.median(value for rounds in found.per_call_ns(side) for value in rounds)
 
 
 @pytest.fixture(scope="module")
-def honest() -> Replays:
+def honest() -> ReplaySamples:
     found = measured(CUDA)
-    assert isinstance(found, Replays), found
+    assert isinstance(found, ReplaySamples), found
     return found
 
 
-def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
+def test_an_honest_plan_is_timed_beside_its_baseline(honest: ReplaySamples) -> None:
     assert honest.sides == ("candidate", "control", "eager")
     assert [len(rounds) for rounds in honest.pairs] == [POLICY.replay_rounds] * POLICY.process_pairs
     assert all(0.9 < ratio < 1.1 for ratio in honest.host_ratio)
@@ -89,7 +91,7 @@ def test_an_honest_plan_is_timed_beside_its_baseline(honest: Replays) -> None:
 
 def test_what_works_in_place_and_returns_nothing_is_timed() -> None:
     found = timed(in_place())
-    assert isinstance(found, Replays), found
+    assert isinstance(found, ReplaySamples), found
     assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
 
 
@@ -98,13 +100,15 @@ def test_a_kernel_of_ones_own_operation_is_timed_beside_its_reference() -> None:
     asked = replace(in_triton(IN_ROWS, DOUBLED.replace("LINE", "pass")), policy=policy, gpu=None)
     with answered(asked) as job:
         found = timed(job)
-    assert isinstance(found, Replays), found
+    assert isinstance(found, ReplaySamples), found
     assert found.sides == ("candidate", "compile", "control", "eager")
     assert median_ns(found, "eager") > median_ns(found, CANDIDATE) > 0
 
 
 @pytest.mark.parametrize("path", sorted((PLANS / "timed").glob("*.py")), ids=lambda path: path.stem)
-def test_work_that_is_skipped_while_it_is_timed_is_refused_or_gains_nothing(path: Path, honest: Replays) -> None:
+def test_work_that_is_skipped_while_it_is_timed_is_refused_or_gains_nothing(
+    path: Path, honest: ReplaySamples
+) -> None:
     found = measured(path)
     assert isinstance(found, Failed) or median_ns(found, CANDIDATE) >= NO_GAIN * median_ns(honest, CANDIDATE), found
 
@@ -126,8 +130,8 @@ def test_a_promoted_kernel_that_answers_wrongly_while_it_is_timed_is_left_out() 
     captured = listed(job)
     assert isinstance(captured, Captured), captured
     found = against(job, captured, forgetful())
-    assert isinstance(found, Replays), found
+    assert isinstance(found, ReplaySamples), found
     assert found.sides == ("candidate", "control", "eager")
     beside_itself = against(job, captured, captured)
-    assert isinstance(beside_itself, Replays), beside_itself
+    assert isinstance(beside_itself, ReplaySamples), beside_itself
     assert "promoted" in beside_itself.sides

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from forge.guest import channel, run, wire
-from forge.guest.kept import RELEASES, Kept
+from forge.guest.retained_outputs import RELEASES_KEPT, RetainedOutputs
 from forge.sandbox.arena import Arena, Form
 
 
@@ -258,15 +258,15 @@ def test_an_output_that_a_later_call_at_another_shape_overwrites_is_noticed(
 def test_outputs_are_kept_for_some_releases_and_only_while_they_are_small() -> None:
     small, large = torch.zeros(4), torch.zeros(2**19)
     for output, noticed in ((small, True), (large, False)):
-        kept = Kept()
+        kept = RetainedOutputs()
         kept.keep([output])
         assert kept.is_intact()
         output += 1
         assert kept.is_intact() is not noticed
-    for _ in range(RELEASES):
+    for _ in range(RELEASES_KEPT):
         kept.is_intact()
     kept.keep([small])
-    for _ in range(RELEASES):
+    for _ in range(RELEASES_KEPT):
         assert kept.is_intact()
     small += 1
     assert kept.is_intact()

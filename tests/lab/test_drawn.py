@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.candidate import Metadata
-from forge.domain.operation import Drawn
 from forge.domain.policy import Policy
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
-from forge.lab.gates.distribution import DRAWS, FALSE_ALARM, LARGEST_CHANCE, examine_distribution
+from forge.lab.gates.distribution import DRAWS, FALSE_ALARM, LARGEST_BELOW_ONE, examine_distribution
 from forge.lab.inputs.draw import draw
 from forge.lab.judge import chance_of, judge
 from forge.operations import reference_source
+from forge.operations.operation import Drawn
 from forge.operations.sampling import SAMPLING, VARIANTS, oracle, sampling
 from tests.candidates import job_for
 
@@ -150,7 +150,7 @@ def test_equal_logits_are_kept_or_dropped_together() -> None:
 
 
 @pytest.mark.parametrize("honest", [sampling, *VARIANTS.values()], ids=["the reference", *VARIANTS])
-@pytest.mark.parametrize("u", [0.0, LARGEST_CHANCE])
+@pytest.mark.parametrize("u", [0.0, LARGEST_BELOW_ONE])
 def test_honest_kernels_are_right_at_the_smallest_and_at_the_largest_number(honest, u: float) -> None:
     for seed in range(4):
         logits, heat, k, p, drawn_by = question(rows=32, size=1001, seed=seed)

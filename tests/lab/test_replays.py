@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from forge.errors import EnvironmentUnfit
 from forge.lab.timing import graph_replay
 from forge.lab.timing.blocks import ROUNDS, Blocks
-from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.graph_replay import ReplaySamples
 from tests.lab.test_blocks import DEVICE, HOT, QUIET, states
 
 QUIET_PAIR, HALF_PAIR, LOST_PAIR = (QUIET,) * 6, (QUIET, QUIET, QUIET, HOT, QUIET, QUIET), (HOT,) * 6
 
 
-def attempt(pairs: tuple[tuple[dict[str, int], ...], ...], calls: dict[str, int]) -> Replays:
-    return Replays(
+def attempt(pairs: tuple[tuple[dict[str, int], ...], ...], calls: dict[str, int]) -> ReplaySamples:
+    return ReplaySamples(
         calls=calls, pairs=pairs, host_ratio=(1.0,), sets=2, set_bytes=8, states=(), blocks=1, dropped=0, device_ns=1
     )
 
@@ -66,13 +66,15 @@ def test_every_pair_and_round_is_there_and_nothing_is_averaged(windows: list[lis
 def test_the_two_clocks_agree_within_the_envelope_and_a_graphs_start(
     slope_ns: float, by_events_ns: float, window_ns: float, left_ns: float, agree: bool
 ) -> None:
-    said = graph_replay.clocks_agree(slope_ns, by_events_ns, window_ns, graph_replay.ENVELOPE, left_ns=left_ns)
+    said = graph_replay.clocks_agree(
+        slope_ns, by_events_ns, window_ns, graph_replay.ENVELOPE, cached_write_ns=left_ns
+    )
     assert said is agree
 
 
 @dataclass
 class Measured:
-    """What `_require_quiet` looks at in a pair; the pair itself needs a GPU."""
+    """What `_require_few_dropped` looks at in a pair; the pair itself needs a GPU."""
 
     blocks: Blocks
 
@@ -103,7 +105,7 @@ def test_too_many_blocks_left_out_or_all_of_one_pair_are_no_verdict(
 ) -> None:
     made = [pair(monkeypatch, said) for said in pairs]
     if quiet:
-        graph_replay._require_quiet(made, most_dropped)
+        graph_replay._require_few_dropped(made, most_dropped)
         return
     with pytest.raises(EnvironmentUnfit, match=r"blocks can't be used \(clocks held back: hardware_thermal\)"):
-        graph_replay._require_quiet(made, most_dropped)
+        graph_replay._require_few_dropped(made, most_dropped)

@@ -7,7 +7,7 @@ import pytest
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.artifact import build_artifact
-from forge.lab.job import Job, Rival
+from forge.lab.job import Incumbent, Job
 from forge.lab.reference.binding import answered
 from forge.lab.timing.cpu_processes import PROMOTED, GuestSet, open_guests
 from forge.sandbox.build import Built
@@ -27,8 +27,8 @@ def test_a_promoted_kernel_that_was_built_elsewhere_is_built_anew() -> None:
     asked = job()
     built = build_artifact(asked)
     assert isinstance(built, Built), built
-    rival = Rival(files=asked.files, artifact=(), entry_point=asked.entry_point)
-    with open_guests(asked, built.files, rival) as factory:
+    incumbent = Incumbent(files=asked.files, artifact=(), entry_point=asked.entry_point)
+    with open_guests(asked, built.files, incumbent) as factory:
         guests = factory.fresh()
         assert isinstance(guests, GuestSet), guests
         with guests:
@@ -38,10 +38,10 @@ def test_a_promoted_kernel_that_was_built_elsewhere_is_built_anew() -> None:
 def test_one_that_cannot_be_built_here_is_the_machines_fault() -> None:
     asked = job()
     files = {**asked.files, "kernel.py": HONEST.replace("#include", "#include_nothing", 1).encode()}
-    rival = Rival(files=files, artifact=(), entry_point=asked.entry_point)
+    incumbent = Incumbent(files=files, artifact=(), entry_point=asked.entry_point)
     with (
         pytest.raises(EnvironmentUnfit, match="the promoted kernel can't be built on this machine"),
-        open_guests(asked, (), rival),
+        open_guests(asked, (), incumbent),
     ):
         pass
 
@@ -49,8 +49,8 @@ def test_one_that_cannot_be_built_here_is_the_machines_fault() -> None:
 def test_a_promoted_answer_to_a_reference_of_ones_own_is_measured_beside() -> None:
     solved = replace(reference_job(AS_SOLVED, "ModelNew"), policy=POLICY.model_copy(update={"baselines": ("eager",)}))
     with answered(solved) as asked:
-        rival = Rival(files=asked.files, artifact=(), entry_point=asked.entry_point)
-        with open_guests(asked, (), rival) as factory:
+        incumbent = Incumbent(files=asked.files, artifact=(), entry_point=asked.entry_point)
+        with open_guests(asked, (), incumbent) as factory:
             guests = factory.fresh()
             assert isinstance(guests, GuestSet), guests
             with guests:

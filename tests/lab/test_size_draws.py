@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from forge.lab.inputs.random_sizes import CLASSES, WIDEST, in_each_octave, log_uniform, near, odd, of_class
+from forge.lab.inputs.random_sizes import CLASSES, WIDEST, in_each_octave, log_uniform, near_shape, odd_size, of_class
 
 SEEDS = 400
 OCTAVES = [2**power for power in range(1, WIDEST.bit_length() - 1)]
@@ -36,11 +36,11 @@ def test_draws_stay_between_their_ends_and_reach_them() -> None:
     rng = random.Random(2)
     drawn = [log_uniform(rng, 3, 9) for _ in range(SEEDS)]
     assert (min(drawn), max(drawn)) == (3, 9)
-    assert all(odd(rng, 4, 8) in (5, 7) for _ in range(SEEDS))
+    assert all(odd_size(rng, 4, 8) in (5, 7) for _ in range(SEEDS))
     assert of_class(rng, 9, 15, 16, 0) in range(9, 16)
 
 
 def test_shapes_near_the_public_one_differ_from_seed_to_seed() -> None:
     shape = {"batch": 4, "hidden_size": 256}
-    drawn = {tuple(near(shape, "batch", "hidden_size", random.Random(seed)).items()) for seed in range(SEEDS)}
+    drawn = {tuple(near_shape(shape, "batch", "hidden_size", random.Random(seed)).items()) for seed in range(SEEDS)}
     assert len(drawn) > SEEDS / 2

@@ -6,17 +6,17 @@ import pytest
 
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed
-from forge.lab.timing.graph_replay import Replays
-from forge.lab.timing.slope import Attempt
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.slope import SlopeSamples
 from forge.pipeline.benchmark import confirm, confirmation_so_far
 from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured
 from tests.pipeline.test_timings import replays
 
-SLOPE = Attempt(calls=2, pairs=(({"candidate": 20},),))
+SLOPE = SlopeSamples(calls=2, pairs=(({"candidate": 20},),))
 
 
-def made(count: int, *, first: int = 0) -> tuple[Replays, ...]:
+def made(count: int, *, first: int = 0) -> tuple[ReplaySamples, ...]:
     """Attempts that can be told apart."""
     return tuple(replace(replays(), device_ns=first + number) for number in range(count))
 

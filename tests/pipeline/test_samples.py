@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from forge.domain.device import DeviceState
 from forge.errors import BlobCorrupt
-from forge.lab.timing.graph_replay import Replays
-from forge.lab.timing.slope import Attempt
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.slope import SlopeSamples
 from forge.pipeline.samples import REPLAY, SLOPE, Samples, Taken, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
@@ -16,11 +16,11 @@ times = st.integers(min_value=1, max_value=2**53)
 
 
 @st.composite
-def attempts(draw: st.DrawFn) -> Attempt:
+def attempts(draw: st.DrawFn) -> SlopeSamples:
     rounds = draw(st.integers(1, 4))
     measured = st.fixed_dictionaries(dict.fromkeys(SIDES, times))
     pairs = st.lists(st.lists(measured, min_size=rounds, max_size=rounds).map(tuple), min_size=1, max_size=3)
-    return Attempt(calls=draw(st.integers(1, 200)), pairs=tuple(draw(pairs)))
+    return SlopeSamples(calls=draw(st.integers(1, 200)), pairs=tuple(draw(pairs)))
 
 
 STATE = DeviceState(
@@ -39,12 +39,12 @@ STATE = DeviceState(
 
 
 @st.composite
-def replays(draw: st.DrawFn) -> Replays:
+def replays(draw: st.DrawFn) -> ReplaySamples:
     """Pairs may have lost different blocks, so they needn't have the same number of rounds."""
     measured = st.fixed_dictionaries(dict.fromkeys(SIDES, times))
     pairs = draw(st.lists(st.lists(measured, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3))
     dropped = draw(st.integers(0, 3))
-    return Replays(
+    return ReplaySamples(
         calls={side: draw(st.integers(1, 4096)) for side in SIDES},
         pairs=tuple(pairs),
         host_ratio=tuple(draw(st.lists(st.floats(0.5, 2), min_size=len(pairs), max_size=len(pairs)))),
@@ -58,7 +58,7 @@ def replays(draw: st.DrawFn) -> Replays:
 
 
 @given(st.lists(replays(), min_size=1, max_size=3).map(tuple))
-def test_replays_are_read_back_as_they_were(made: tuple[Replays, ...]) -> None:
+def test_replays_are_read_back_as_they_were(made: tuple[ReplaySamples, ...]) -> None:
     samples = Samples(made)
     stored = render_samples(samples)
     again = parse_samples(stored).samples
@@ -75,7 +75,7 @@ def test_replays_are_read_back_as_they_were(made: tuple[Replays, ...]) -> None:
 
 @given(attempts(), replays(), replays())
 def test_a_second_attempt_adds_to_the_first_unless_it_was_measured_in_another_way(
-    slope: Attempt, first: Replays, second: Replays
+    slope: SlopeSamples, first: ReplaySamples, second: ReplaySamples
 ) -> None:
     assert Samples.of(slope).with_one_more(slope) == Samples((slope, slope))
     assert Samples.of(first).with_one_more(second) == Samples((first, second))
@@ -85,20 +85,22 @@ def test_a_second_attempt_adds_to_the_first_unless_it_was_measured_in_another_wa
 
 
 @given(replays(), replays())
-def test_a_confirmation_is_stored_beside_the_samples_and_never_among_them(first: Replays, again: Replays) -> None:
+def test_a_confirmation_is_stored_beside_the_samples_and_never_among_them(
+    first: ReplaySamples, again: ReplaySamples
+) -> None:
     stored = render_samples(Samples.of(first), Samples.of(again))
     assert parse_samples(stored) == Taken(Samples.of(first), Samples.of(again))
     assert parse_samples(render_samples(Samples.of(first))) == Taken(Samples.of(first), None)
 
 
 def test_only_sides_that_every_attempt_measured_are_compared() -> None:
-    more = Attempt(calls=2, pairs=(({"candidate": 20, "eager": 20, "promoted": 20},),))
-    less = Attempt(calls=2, pairs=(({"candidate": 20, "eager": 20},),))
+    more = SlopeSamples(calls=2, pairs=(({"candidate": 20, "eager": 20, "promoted": 20},),))
+    less = SlopeSamples(calls=2, pairs=(({"candidate": 20, "eager": 20},),))
     assert Samples((more, less)).sides == ("candidate", "eager")
 
 
 @given(st.lists(attempts(), min_size=1, max_size=3).map(tuple))
-def test_samples_are_read_back_as_they_were(made: tuple[Attempt, ...]) -> None:
+def test_samples_are_read_back_as_they_were(made: tuple[SlopeSamples, ...]) -> None:
     samples = Samples(made)
     stored = render_samples(samples)
     again = parse_samples(stored).samples
@@ -112,7 +114,9 @@ def test_samples_are_read_back_as_they_were(made: tuple[Attempt, ...]) -> None:
 
 
 @given(st.lists(attempts(), min_size=1, max_size=2).map(tuple))
-def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_zero(made: tuple[Attempt, ...]) -> None:
+def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_zero(
+    made: tuple[SlopeSamples, ...],
+) -> None:
     samples = Samples(made)
     timed = [side for side in SIDES if side != "harness"]
     slopes = [time for side in timed for rounds in samples.per_call_ns(side) for time in rounds]
@@ -130,7 +134,7 @@ def test_what_the_empty_guest_takes_is_subtracted_from_every_side_but_its_own() 
     rounds = tuple(
         {"candidate": 7_000 + 8 * ns, "harness": path} for ns, path in ((300, 7_000), (310, 9_000), (290, 1))
     )
-    samples = Samples.of(Attempt(calls=8, pairs=(rounds,)))
+    samples = Samples.of(SlopeSamples(calls=8, pairs=(rounds,)))
     assert samples.per_call_ns("candidate") == [[300.0, 310.0, 290.0]]
     assert samples.per_call_ns("harness") == [[875.0, 1125.0, 0.125]]
 

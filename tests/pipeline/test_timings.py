@@ -5,7 +5,7 @@ import math
 import pytest
 
 from forge.domain.digest import sha256
-from forge.lab.timing.graph_replay import Replays
+from forge.lab.timing.graph_replay import ReplaySamples
 from forge.pipeline.samples import Samples
 from forge.pipeline.timings import Measured, workload_timing
 from tests.pipeline.test_samples import STATE
@@ -15,14 +15,14 @@ PLAN = sha256(b"a plan")
 CALLS = {"candidate": 100, "eager": 50, "control": 50, "promoted": 10}
 
 
-def replays(*, candidate_ns: float = 1000.0, dropped: int = 1, states: bool = True) -> Replays:
+def replays(*, candidate_ns: float = 1000.0, dropped: int = 1, states: bool = True) -> ReplaySamples:
     """Five pairs of four rounds; the pairs differ by a factor that all sides share."""
     per_call = {"candidate": candidate_ns, "eager": 2000.0, "control": 2000.0, "promoted": 1500.0}
     pairs = tuple(
         tuple({side: round(ns * CALLS[side] * (1 + pair / 10)) for side, ns in per_call.items()} for _ in range(4))
         for pair in range(5)
     )
-    return Replays(
+    return ReplaySamples(
         calls=CALLS,
         pairs=pairs,
         host_ratio=(1.0, 1.01, 0.99, 1.0, 1.0),

@@ -1,1 +1,1 @@
-"""Calls of a loaded candidate: how it is staged, started, laid out, called, watched, and refused."""
+"""Calls a loaded candidate: building, loading, laying out operands, checking outputs and writing refusals."""

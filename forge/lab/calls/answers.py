@@ -1,4 +1,4 @@
-"""The answers a candidate gave, so that one it gives again is known."""
+"""Remembers the answers of a candidate, to recognise one that comes again."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from forge.lab.observed import equal_tensors
 if TYPE_CHECKING:
     import torch
 
-MOST, MOST_BYTES = 32, 2**28
-"""Answers that are kept, and what they may take; the last few whatever they take."""
-FEWEST = 4
+MOST_ANSWERS, MOST_BYTES = 32, 2**28
+"""Number of remembered answers and their bytes, at most; the last few are kept whatever their size."""
+FEWEST_ANSWERS = 4
+"""Number of last answers that are kept whatever their size."""
 
 
 class Answered:
-    """The last answers that were right."""
+    """The last correct answers."""
 
     def __init__(self) -> None:
-        self._answers: deque[tuple[torch.Tensor, ...]] = deque(maxlen=MOST)
+        self._answers: deque[tuple[torch.Tensor, ...]] = deque(maxlen=MOST_ANSWERS)
 
     def holds(self, outputs: tuple[torch.Tensor, ...]) -> bool:
-        """Whether it was given before, bit for bit."""
+        """Return whether the outputs equal an earlier answer bit for bit."""
         return any(equal_tensors(outputs, earlier) for earlier in self._answers)
 
     def keep(self, outputs: tuple[torch.Tensor, ...]) -> None:
-        """Remember it, and forget the oldest where they take too much together."""
+        """Remember the outputs, and forget the oldest answers if all together take too much memory."""
         self._answers.append(outputs)
         kept_bytes = sum(tensor.nbytes for answer in self._answers for tensor in answer)
-        while len(self._answers) > FEWEST and kept_bytes > MOST_BYTES:
+        while len(self._answers) > FEWEST_ANSWERS and kept_bytes > MOST_BYTES:
             kept_bytes -= sum(tensor.nbytes for tensor in self._answers.popleft())

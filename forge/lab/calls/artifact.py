@@ -1,4 +1,4 @@
-"""A candidate's sources made into what its guests load, in a sandbox of its own."""
+"""Builds a candidate's sources in a separate sandbox into the files that its guests load."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,10 +17,11 @@ from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.stage import Program, Stage
 
 TEXT_SHARE = 0.2
-"""Share of the policy's `build_limit_s` for text that is compiled alone: 48 of 240 processor seconds.
-The worst that was measured took 11 (cub and thrust, by nvcc); kernel.py that builds with torch's headers took 126."""
+"""Share of the policy's `build_limit_s` for text that is compiled alone: 48 of 240 processor seconds. The longest
+measured build of text took 11 (cub and thrust, by nvcc); a kernel.py that builds with torch's headers took 126."""
 WALL_PER_CPU_S = 4
-"""Seconds that a build may take for each processor second that it may use, for other programs use the machine too."""
+"""Wall seconds that a build may take for each processor second of its limit, since other programs use the machine
+too."""
 THRESHOLD = "at least one shared object"
 _NOTHING_BUILT = (
     "the build made no shared object: importing kernel.py is all that a build does, "
@@ -31,9 +32,9 @@ _NOTHING_BUILT = (
 def build_artifact(
     job: Job, *, extra_flags: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> Built | Refused:
-    """Run the builder on the candidate's sources, with flags of ours after its own, and in variables of ours.
+    """Run the builder on the candidate's sources, with the host's extra flags after its own and the host's variables.
 
-    Raise EnvironmentUnfit where this machine has no compiler for them, or doesn't come to an end with them.
+    Raise EnvironmentUnfit if this machine has no compiler for them, or if the build doesn't end in time.
     """
     described, on_gpu = job.metadata.build, job.language.name == "cuda"
     variables = {**(build_environment(job.arch) if on_gpu else {}), **(environment or {})}
@@ -42,7 +43,7 @@ def build_artifact(
         flags=(*(described.flags if described else ()), *extra_flags),
         code=gpu_code(job.arch) if on_gpu else "",
     )
-    # nvcc needs no torch: only what imports kernel.py is worth being forked from a process that has it
+    # nvcc needs no torch: only a build that imports kernel.py gains from a fork of a process that has loaded it
     warm = not (on_gpu and described)
     stage = Stage(Program(language=job.language, files=job.files, environment=variables, warm=warm), job.isolation)
     try:
@@ -60,13 +61,16 @@ def build_artifact(
 
 
 def _limits(job: Job, *, shadow: bool) -> Limits:
-    """Processor seconds end a build as the candidate's failure; wall time ends it without a verdict."""
+    """Return the build's limits.
+
+    Too many processor seconds are the candidate's failure; too much wall time ends the build without a verdict.
+    """
     cpu_s = job.policy.build_limit_s * (TEXT_SHARE if job.metadata.build else 1)
     return dataclasses.replace(job.limits(WALL_PER_CPU_S * cpu_s, shadow=shadow), total_cpu_s=cpu_s)
 
 
 def _with_device_code(built: Built, code: str) -> Built | Refused:
-    """The shared objects, and those cubins that have kernels; at least one of them is for the target."""
+    """Return the shared objects and the cubins with kernels; refuse if no cubin is for the target."""
     kept, archs = [], set()
     for file in built.files:
         if not file.name.endswith(".cubin"):
@@ -76,7 +80,7 @@ def _with_device_code(built: Built, code: str) -> Built | Refused:
             cubin = read_cubin(file.content)
         except ValueError as error:
             return Refused(
-                Reason(code="COMPILE_ERROR", message=f"the build made what can't be read as device code: {error}")
+                Reason(code="COMPILE_ERROR", message=f"the build made a cubin that can't be read: {error}")
             )
         if cubin.kernels:
             kept.append(file)
@@ -88,7 +92,7 @@ def _with_device_code(built: Built, code: str) -> Built | Refused:
 
 
 def finding(built: Built | Refused) -> Finding:
-    """What the build came to, as a gate's finding."""
+    """Return the build's result as a gate's finding."""
     if isinstance(built, Refused):
         return Failed(reason=built.reason, observed=built.reason.message, threshold=THRESHOLD, log=built.log)
     if not any(file.name.endswith(".so") for file in built.files):
@@ -99,7 +103,7 @@ def finding(built: Built | Refused) -> Finding:
 
 
 def staged_files(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, bytes]:
-    """The candidate's files with what was built from them, and the contract where a reference file has one."""
+    """Return the candidate's files with the built ones, and with the contract if a reference file has one."""
     own = job.operation.own
     contract = {} if own is None else {CONTRACT_FILE: contract_file(own.contract)}
     return {**job.files, **{file.name: file.content for file in artifact}, **contract}

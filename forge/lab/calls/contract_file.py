@@ -1,14 +1,15 @@
-"""What a guest is told of a reference file's contract: how to make the module, and which operand is which."""
+"""Writes a reference file's contract for a guest: how to make the module, and which operand is which."""
 
 from forge.domain.digest import canonical
 from forge.domain.own_operation import Contract
 from forge.domain.tensors import TORCH_NAMES
 
 CONTRACT_FILE = "contract.json"
+"""Name of the file that holds the contract."""
 
 
 def contract_file(contract: Contract) -> bytes:
-    """The file that stands beside a module that is called by a contract; forge/guest/module.py reads it."""
+    """Return the content of the file beside a module that is called by a contract; forge/guest/module.py reads it."""
     return canonical(
         {
             "init": contract.init,

@@ -1,4 +1,4 @@
-"""A candidate in front of the gates: staged, started, loaded, with an arena to be asked through."""
+"""Loads a candidate for the gates: stages it, starts a guest, loads it, with an arena for its operands."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,25 +15,28 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 ARENA_BYTES = 768 * 2**20
+"""Size of an arena on a CPU in bytes, at least."""
 SETS_AT_ONCE, DEVICE_SETS_AT_ONCE = 4, 8
-"""Sets of a reference file's operands that lie in an arena at once, at least; on a device so many are timed."""
+"""Number of sets of a reference file's operands that an arena holds, at least, on a CPU and on a device. A device
+times this many."""
 BETWEEN_BYTES = 2**25
-"""For the red zones between as many operands as a state dict has tensors."""
+"""Size in bytes of all red zones between operands, if there are as many as a state dict has tensors."""
 NAMES_LIMIT = 600
-"""Characters of a state dict's names in a refusal."""
+"""Number of characters of a state dict's names in a refusal, at most."""
 DEVICE_ARENA_BYTES = 16 * 2**30
-"""Address space, not memory, until it is written: room for operands past 2^31 bytes where a device can hold them."""
+"""Size in bytes of an arena for a device: room for operands past 2^31 bytes, if the device can hold them. It is only
+address space until it is written."""
 
 
 def arena_bytes(job: Job) -> int:
-    """How large the arena of a job's guest is: on a CPU as the catalogue needs it, or a reference file."""
+    """Return the size of the arena of a job's guest in bytes: the usual one, or more for a reference file."""
     own = job.operation.own
     least, sets = (ARENA_BYTES, SETS_AT_ONCE) if job.device == "cpu" else (DEVICE_ARENA_BYTES, DEVICE_SETS_AT_ONCE)
     return least if own is None else max(least, own_arena_bytes(own.contract, sets))
 
 
 def own_arena_bytes(contract: Contract, sets: int = SETS_AT_ONCE) -> int:
-    """How large an arena is that a few sets of a reference file's operands lie in."""
+    """Return the size of an arena in bytes that holds a few sets of a reference file's operands."""
     return max(ARENA_BYTES, sets * contract.set_bytes + BETWEEN_BYTES)
 
 
@@ -41,9 +44,9 @@ def own_arena_bytes(contract: Contract, sets: int = SETS_AT_ONCE) -> int:
 def staged(
     job: Job, files: Mapping[str, bytes], environment: Mapping[str, str], *, wrapper: tuple[str, ...] = ()
 ) -> Iterator[Stage]:
-    """The candidate's files where a guest finds them, for as long as the context lasts.
+    """Stage the candidate's files for a guest while the context lasts.
 
-    With a `wrapper`, a program and its options, that is what starts the guest's interpreter.
+    A `wrapper`, a program with its options, starts the guest's interpreter.
     """
     program = Program(
         language=job.language,
@@ -72,7 +75,7 @@ def loaded(
     label: str,
     fills_memory: bool = False,
 ) -> Iterator[LoadedKernel | Failed]:
-    """A guest that has loaded the candidate (or another function of its stage), or why it hasn't.
+    """Start a guest that loads the candidate, or another function of its stage; yield it, or why it didn't load.
 
     Its questions follow from the job's seed and the label.
     """

@@ -1,7 +1,7 @@
-"""A loaded candidate and the one way to call it: fresh inputs in, judged outputs out.
+"""Calls a loaded candidate: fresh inputs in, judged outputs out.
 
-Every call is watched the same way, whatever gate makes it: inputs and red zones must be as they were. What is judged
-is what stood there when the clock stopped, since the guest stands still from then on (forge/sandbox/freeze.py).
+Every gate's calls are checked in the same way: inputs and red zones must be unchanged. The judge sees the outputs as
+they were when the clock stopped, since the guest is stopped from then on (forge/sandbox/freeze.py).
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.operation import Expectation, Expected, InputKind, Operation
+from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.calls.answers import Answered
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
-from forge.lab.calls.refusal import forbidden, no_answer, other_strides, replayed, wrong_output
+from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
 from forge.lab.judge import Judged, judge_kind, plainly_within
 from forge.lab.judge.reference_call import outputs_of
-from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, moved_on
+from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, rotated
 from forge.lab.parallel import each
+from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
 
 
 FILLING = 0xA5
-"""Byte that C's allocator fills memory with: no usual number, as the whole of a float or an index."""
+"""Byte with which C's allocator fills memory. A float or an index of such bytes is no usual number."""
 UNFILLED_SHARE = 0.25
-"""Share of a verification's releases that find memory as it is."""
+"""Share of a verification's releases in which memory isn't filled."""
 
 
 class LoadedKernel:
-    """A session with one loaded function, and the operation it claims to be."""
+    """A session with one loaded function, and the operation that it claims to be."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class LoadedKernel:
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 
     def begin(self, label: str) -> None:
-        """Begin a part of the examination, whose questions follow from the seed and its label alone."""
+        """Begin a part of the examination; its questions follow from the seed and the label alone."""
         self.rng = Seeded(self._seed, f"{label}: shapes")
         self._contents = Seeded(self._seed, f"{label}: contents")
         self._fillings = Seeded(self._seed, f"{label}: fillings")
@@ -97,7 +98,7 @@ class LoadedKernel:
         return self._drawn(shape, kind, self._next_seed(), scalars or tuple(self.operation.scalars.values()))
 
     def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
-        """Draw a case of each kind, on a few threads: what is large takes long."""
+        """Draw a case of each kind, in several threads, since drawing large tensors takes long."""
         scalars = tuple(self.operation.scalars.values())
         seeded = [(kind, self._next_seed()) for kind in kinds]
         return each(lambda one: self._drawn(shape, *one, scalars), seeded, few=1)
@@ -112,26 +113,32 @@ class LoadedKernel:
 
     @property
     def remaining_s(self) -> float:
-        """What is left of the time that the whole verification may take."""
+        """Seconds left of the whole verification's time."""
         return self._session.remaining_s
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch; 0 where nobody can look."""
+        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
         return self._session.held_bytes
 
     def hurry(self, reply_limit_s: float) -> None:
-        """Wait at most so long for each answer from now on."""
+        """Wait at most `reply_limit_s` seconds for each answer from now on."""
         self._session.hurry(reply_limit_s)
 
     def finish(self, patience_s: float) -> tuple[Exit | None, str]:
-        """Ask no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""
+        """Ask no more, and let the guest end by itself.
+
+        Return how it ended, None if it didn't, and its log.
+        """
         return self._session.finish(patience_s)
 
     def forms(
         self, shape: Mapping[str, int], placement: Placement = PLAIN, *, answers: int = 0
     ) -> tuple[tuple[Form, ...], tuple[Form, ...]]:
-        """The forms of inputs and outputs at a shape; with `answers`, outputs have so many entries in front."""
+        """Return the forms of inputs and outputs at a shape.
+
+        With `answers`, outputs have one more axis of this size in front.
+        """
         inputs = tuple(placement.form(self.operation, spec, shape, self.dtype) for spec in self.operation.inputs)
         front = (answers,) if answers else ()
         returned = self.operation.returned
@@ -145,7 +152,7 @@ class LoadedKernel:
     def lay_out(
         self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0
     ) -> Refused | None:
-        """Give `count` sets their places; the same request again keeps tensors and addresses as they are."""
+        """Give `count` sets their places; a repeated request keeps tensors and addresses."""
         wanted = (tuple(sorted(shape.items())), count, placement, answers)
         if wanted == self._laid_out:
             return None
@@ -175,7 +182,7 @@ class LoadedKernel:
     ) -> tuple[Observed, ...] | Failed:
         """Make one call per case and cycle, in one release; all cases share a shape and scalars.
 
-        Cycles that retain have one case; what is observed are all answers to it, along one more axis in front.
+        Cycles that retain have one case. The result then holds all answers to it, along one more axis in front.
         """
         count, answers = len(cases), cycles if retain and cycles > 1 else 0
         refused = self.lay_out(cases[0].shape, sets or count, placement, answers=answers)
@@ -202,20 +209,20 @@ class LoadedKernel:
         return self._watch(cases, used, answer)
 
     def _filling(self) -> int:
-        """The byte that memory is filled with during a release; 0 where it isn't.
+        """Return the byte with which memory is filled during a release; 0 for none.
 
-        Timed calls find memory as it is. So do some of a verification, at random: a candidate can't tell by it
-        whether its calls are timed.
+        Timed calls have unfilled memory. So have some calls of a verification, at random, so that a candidate can't
+        tell from it whether its calls are timed.
         """
         if not self._fills_memory or (self.calls and self._fillings.random() < self.unfilled_share):
             return 0
         return FILLING
 
     def chain(self, cases: Sequence[Case], *, first: int, count: int, function: int) -> tuple[Observed, ...] | Failed:
-        """Make `count` calls, the first on the case `first`, each next one on the case that the last outputs lead to.
+        """Make `count` calls, the first on the case `first`, each other one on the case that the last outputs choose.
 
-        No call can be made before the one before it is done, and most cases are never asked: answering all of them at
-        once is no gain. The time of each is that of all together.
+        No call can start before the previous one is done. Most cases are never asked, so answering all of them at
+        once is no gain. Each result has the time of all calls together.
         """
         refused = self.lay_out(cases[0].shape, len(cases))
         if refused is not None:
@@ -234,7 +241,7 @@ class LoadedKernel:
         return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
 
     def _followed(self, first: int, count: int) -> list[int]:
-        """The sets of a chain, by the outputs that stand there now."""
+        """Return the sets of a chain in order, computed from the outputs in the arena."""
         order, waiting = [first], [index for index in range(len(self._sets)) if index != first]
         while len(order) < count:
             slots = self._sets[order[-1]]
@@ -243,17 +250,17 @@ class LoadedKernel:
         return order
 
     def capture(self) -> bytes | Refused:
-        """Have the guest list one call on what the layout's first set holds; what it hands over is untrusted."""
-        self._laid_out = None  # the arena is written over
+        """Let the guest list one call on the content of the layout's first set; the list is untrusted."""
+        self._laid_out = None  # the guest overwrites the arena
         return self._session.capture(tuple(self.operation.scalars.values()))
 
     def count_operators(self, calls: int) -> bytes | Refused:
-        """Have torch's profiler count over calls on what the layout's first set holds; the table is untrusted."""
-        self._laid_out = None  # the arena is written over
+        """Let torch's profiler count over calls on the content of the layout's first set; the table is untrusted."""
+        self._laid_out = None  # the guest overwrites the arena
         return self._session.count_operators(tuple(self.operation.scalars.values()), calls)
 
     def fill(self, cases: Sequence[Case]) -> Refused | None:
-        """Lay out one set for each case, with its inputs, to be timed."""
+        """Lay out one set with inputs for each case, to be timed."""
         self._laid_out = None
         refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
         if refused is not None:
@@ -269,14 +276,14 @@ class LoadedKernel:
     def time(
         self, function: int, window: Window, cases: Sequence[Case]
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
-        """Time a trusted guest over what it was filled with; a set that is copied out is watched as well."""
+        """Time a trusted guest on its sets; a set that is copied out is also checked."""
         answer = self._session.time(function, window, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
         if window.copied is None:
             return answer, ()
         self.calls += len(cases)
-        moved = moved_on(cases, window.copied, window.roll, self.operation.still)
+        moved = rotated(cases, window.copied, window.rotation_offset, self.operation.still)
         observed = self._watch([moved], [self._sets[window.copied]], answer)
         return observed if isinstance(observed, Failed) else (answer, observed)
 
@@ -305,7 +312,7 @@ class LoadedKernel:
     def check(
         self, cases: Sequence[Case], *, retain: bool = False, placement: Placement = PLAIN
     ) -> tuple[WorkloadErrors, ...] | Failed:
-        """Call and judge every case; the first wrong one ends it."""
+        """Call and judge every case; stop at the first wrong answer."""
         observed = self.call(cases, retain=retain, placement=placement)
         if isinstance(observed, Failed):
             return observed
@@ -318,7 +325,10 @@ class LoadedKernel:
         return tuple(errors)
 
     def wrong(self, observed: Observed) -> Failed | None:
-        """Judge quickly a call with normal values: in full where it isn't plainly right. It isn't remembered."""
+        """Judge a call with normal values quickly; judge it in full if it isn't plainly right.
+
+        The answer isn't remembered.
+        """
         if observed.case.kind != "normal":
             return self.judge(observed)[1]
         one = beside_the_oracle(observed, self.device)
@@ -331,27 +341,27 @@ class LoadedKernel:
         return None if plain else self.judge(observed)[1]
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
-        """The first of many calls that is wrong."""
+        """Return the refusal of the first wrong call."""
         return next(filter(None, map(self.wrong, observed)), None)
 
     def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
-        """What a case's outputs should be, and what the reference makes of it in the working type.
+        """Return a case's expected outputs, and the reference's outputs in the working type.
 
-        Subnormal inputs may be taken for zeros: there the reference is asked with zeros, and its error is allowed.
+        Subnormal inputs may be treated as zeros. There the reference gets zeros, and its error is allowed.
         """
         inputs = tuple(map(flushed, case.inputs)) if case.kind == "subnormal" else case.inputs
         baselines = outputs_of(self.operation, self.operation.reference, inputs, case.scalars)
         return self.operation.oracle(*case.inputs, *case.scalars), baselines
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
-        """Hold one call's outputs against the oracle; the expectation is computed only now."""
+        """Judge one call's outputs by the oracle; the expectation is computed only now."""
         looked_at = beside_the_oracle(observed, self.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
-        results = self._held_against(expectations, baselines, looked_at)
+        results = self._judged(expectations, baselines, looked_at)
         reconsidered = self.operation.reconsidered
         if reconsidered is not None and not all(one.within for one in results):
-            results = self._held_against(reconsidered(expectations, *case.inputs), baselines, looked_at)
+            results = self._judged(reconsidered(expectations, *case.inputs), baselines, looked_at)
         errors = WorkloadErrors(
             shape=dict(case.shape),
             inputs=case.kind,
@@ -361,11 +371,11 @@ class LoadedKernel:
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
                 wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
-                return errors, replayed(wrong) if self._answered.holds(observed.outputs) else wrong
+                return errors, earlier_answer(wrong) if self._answered.holds(observed.outputs) else wrong
         self._answered.keep(observed.outputs)
         return errors, None
 
-    def _held_against(
+    def _judged(
         self, expectations: tuple[Expected, ...], baselines: tuple[torch.Tensor, ...], observed: Observed
     ) -> list[Judged]:
         given = zip(self.operation.outputs, observed.outputs, expectations, baselines, strict=True)

@@ -1,11 +1,11 @@
-"""How the operands of a call lie in memory: layout, alignment, and which pages around them are closed."""
+"""Decides how the operands of a call lie in memory: layout, alignment, and which pages around them are closed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from forge.domain.operation import Operation
 from forge.domain.tensors import DType, LayoutName, TensorSpec
+from forge.operations.operation import Operation
 from forge.sandbox.arena import (
     Closed,
     Form,
@@ -27,17 +27,17 @@ class Placement:
     layout: LayoutName = "contiguous"
     pages: Pages = "open"
     elements_in: int = 1
-    """Where each input begins in its storage, in the layout `offset`."""
+    """Number of elements before each input in its storage, in the layout `offset`."""
     gaps: tuple[int, int] = (5, 0)
-    """In the layout `strided_rows`, elements after each row and, of three axes, rows after each row of rows. Odd ones
-    leave no row but the first at an even address."""
+    """Numbers of elements after each row and of rows after each matrix of three axes, in the layout `strided_rows`.
+    Odd numbers of elements leave only the first row at an even address."""
     only: str | None = None
-    """The one input that lies so, where the others are contiguous."""
+    """Name of the one input that has the layout while the others are contiguous; None if all have it."""
     return_inputs: bool = False
     """Whether a device's copies of the inputs come back to be compared."""
 
     def form(self, operation: Operation, spec: TensorSpec, shape: Mapping[str, int], dtype: DType) -> Form:
-        """The form of one input."""
+        """Return the form of one input."""
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         if self.pages == "closed_after":
             return Form(sizes, element, begins="ends_at_page")
@@ -45,7 +45,7 @@ class Placement:
             return Form(sizes, element)
         if self.layout == "offset":
             return Form(sizes, element, begins="elements_in", elements_in=self.elements_in)
-        if not has_layouts(operation, spec):
+        if not can_have_layouts(operation, spec):
             return Form(sizes, element)
         return Form(sizes, element, strides=self._strides(sizes, spec.axes.index(operation.row_axis)))
 
@@ -58,8 +58,8 @@ class Placement:
                 rows = (sizes[-2] + after_rows,) if len(sizes) > 2 else sizes[-2:-1]
                 return contiguous_strides((*sizes[:-2], *rows, sizes[-1] + after_row))
             case "transposed":
-                turned = contiguous_strides((*sizes[:-2], sizes[-1], sizes[-2]))
-                return (*turned[:-2], turned[-1], turned[-2])
+                transposed = contiguous_strides((*sizes[:-2], sizes[-1], sizes[-2]))
+                return (*transposed[:-2], transposed[-1], transposed[-2])
             case "expanded":
                 once = contiguous_strides((*sizes[:row_axis], *sizes[row_axis + 1 :]))
                 return (*once[:row_axis], 0, *once[row_axis:])
@@ -67,7 +67,7 @@ class Placement:
                 assert_never(self.layout)
 
     def closed(self, operation: Operation, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
-        """Which pages a guest's harness closes; those of updated inputs can't be closed to writing."""
+        """Return the pages that a guest's harness closes. Pages of updated inputs stay open to writing."""
         match self.pages:
             case "open":
                 return ()
@@ -82,7 +82,7 @@ class Placement:
 
 
 def output_slots(operation: Operation, slots: SlotSet) -> tuple[Slot, ...]:
-    """Where the outputs are read, in the operation's order: updated inputs where they lie."""
+    """Return where the outputs are read, in the operation's order; updated inputs are read in their own place."""
     places = dict(zip((spec.name for spec in operation.inputs), slots.inputs, strict=True))
     places |= dict(zip((spec.name for spec in operation.returned), slots.outputs, strict=True))
     return tuple(places[spec.name] for spec in operation.outputs)
@@ -95,9 +95,10 @@ def _without_updated(operation: Operation, slots: SlotSet) -> SlotSet:
     return SlotSet(tuple(kept), slots.outputs)
 
 
-def has_layouts(operation: Operation, spec: TensorSpec) -> bool:
-    """Whether an input can lie otherwise than contiguously: a matrix of rows can, or more axes."""
+def can_have_layouts(operation: Operation, spec: TensorSpec) -> bool:
+    """Return whether an input can have another layout than contiguous: it needs a row axis and at least two axes."""
     return len(spec.axes) >= 2 and operation.row_axis in spec.axes
 
 
 PLAIN = Placement()
+"""Placement of contiguous inputs with all pages open."""

@@ -1,4 +1,4 @@
-"""What went wrong in one call, as a finding with its numbers and a program that shows it again."""
+"""Turns a failed call into a finding with its numbers, and with a program that shows the failure again."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Counterexample
-from forge.domain.operation import Operation
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.calls.placement import Pages, Placement
 from forge.lab.finding import Failed
 from forge.lab.judge import Judged
+from forge.operations.operation import Operation
 from forge.sandbox.arena import contiguous_strides
 from forge.sandbox.reply import Refused, Returned
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from forge.lab.observed import Case
 
 THRESHOLD = "1 x the bound, every element"
-_FAULTS = (signal.SIGSEGV, signal.SIGBUS)
-_CLOSED: dict[Pages, tuple[ReasonCode, str]] = {
+_FAULT_SIGNALS = (signal.SIGSEGV, signal.SIGBUS)
+_REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
     "closed_after": ("OUT_OF_BOUNDS", "an access past an input's end: each ended where an unreachable page begins"),
     "closed_before": (
         "OUT_OF_BOUNDS",
@@ -32,7 +32,7 @@ _CLOSED: dict[Pages, tuple[ReasonCode, str]] = {
 
 
 def wrong_output(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: Judged) -> Failed:
-    """One element outside its bound."""
+    """Return the refusal of one element outside its bound."""
     code: ReasonCode = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
     message = (
         f"{output}{list(judged.worst)} is {judged.got!r}, expected {judged.expected!r} "
@@ -59,7 +59,7 @@ def wrong_output(operation: Operation, dtype: DType, entry: str, case: Case, out
 
 
 def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: Judged) -> str:
-    if operation.own is not None:  # its inputs are drawn beside the reference, in a guest
+    if operation.own is not None:  # a guest draws its inputs, beside the reference
         seen = f"{output}{list(judged.worst)} was {judged.got!r}, expected {judged.expected!r}"
         return f"# {case.kind} values of seed {case.seed} at {_size(case)}: {seen}\n"
     call = f"{entry}(*inputs, *{case.scalars!r})"
@@ -80,8 +80,8 @@ def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output:
     )
 
 
-def replayed(wrong: Failed) -> Failed:
-    """The wrong answer is an earlier one."""
+def earlier_answer(wrong: Failed) -> Failed:
+    """Return the refusal of a wrong answer that is an earlier one."""
     message = f"an earlier answer was returned for a new question: {wrong.reason.message}"
     return dataclasses.replace(
         wrong,
@@ -92,22 +92,28 @@ def replayed(wrong: Failed) -> Failed:
 
 
 def no_answer(refused: Refused, placement: Placement, case: Case) -> Failed:
-    """The guest refused or is gone; where pages were closed and it died of one, that says why."""
+    """Return the refusal of a call without an answer.
+
+    If the guest died of a memory fault while pages were closed, the closed pages give the reason.
+    """
     reason = refused.reason
-    if refused.signal in _FAULTS and placement.pages != "open":
-        code, message = _CLOSED[placement.pages]
+    if refused.signal in _FAULT_SIGNALS and placement.pages != "open":
+        code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
     return Failed(reason=reason, observed=reason.message, threshold="every call returns", log=refused.log)
 
 
 def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:
-    """Something was touched, or returned in a form, that isn't allowed."""
+    """Return the refusal of a forbidden write, or of a forbidden form of results."""
     reason = Reason(code=code, message=f"{message}, at {_size(case)}")
     return Failed(reason=reason, observed=message, threshold="none")
 
 
 def other_strides(operation: Operation, case: Case, answer: Returned) -> Failed | None:
-    """The refusal of a returned tensor that isn't contiguous; a reference file says nothing of how results lie."""
+    """Return the refusal of a returned tensor that isn't contiguous, if there is one.
+
+    A reference file's results may have any strides.
+    """
     if operation.own is not None:
         return None
     for spec, form in zip(operation.returned, answer.outputs, strict=False):

@@ -1,4 +1,4 @@
-"""Guests that are ours: on a GPU, launchers of plans, and baselines, forked from one prepared process."""
+"""Starts trusted guests on a GPU: launchers of plans, and baselines, forked from one prepared process."""
 
 from collections.abc import Mapping
 
@@ -12,23 +12,24 @@ from forge.sandbox.launch import Bind
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
 
-KEPT_AT = "/baseline_cache"
-"""Where torch.compile keeps what it made, in the guests that have such a place."""
-COMPILING = {
-    "TORCHINDUCTOR_CACHE_DIR": KEPT_AT,
-    "TRITON_CACHE_DIR": f"{KEPT_AT}/triton",
-    "TMPDIR": KEPT_AT,  # precompiled headers go to the temporary folder, whatever the cache's folder is
+CACHE_FOLDER = "/baseline_cache"
+"""Folder for torch.compile's results, in the guests that have one."""
+COMPILER_ENVIRONMENT = {
+    "TORCHINDUCTOR_CACHE_DIR": CACHE_FOLDER,
+    "TRITON_CACHE_DIR": f"{CACHE_FOLDER}/triton",
+    "TMPDIR": CACHE_FOLDER,  # precompiled headers go to the temporary folder, not to the cache's
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
+"""Environment variables that make torch.compile keep its results in that folder."""
 _MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
 _ENVIRONMENT = {
-    **COMPILING,
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch._inductor asks for a GPU as it is imported: no fork could use one
+    **COMPILER_ENVIRONMENT,
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise importing torch._inductor makes GPUs unusable in forks
 }
 
 
 def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, ...] = ()) -> Program:
-    """What such a guest finds on its stage."""
+    """Return the program of a trusted guest with the given files."""
     return Program(
         language=LANGUAGES["torch"],
         files=files,
@@ -43,7 +44,7 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, 
 
 
 def require_device(job: Job) -> None:
-    """Raise EnvironmentUnfit if the reference itself can't be called on the device: no candidate's fault, then."""
+    """Raise EnvironmentUnfit if the reference can't be called on the device, which is no candidate's fault."""
     operation = job.operation
     program = trusted_program(job, {"reference.py": reference_source(operation).encode()})
     stage = Stage(program, job.isolation)
@@ -61,7 +62,10 @@ def require_device(job: Job) -> None:
 
 
 def prepare(job: Job) -> None:
-    """Start the process that they are forked from, ahead of the first: its imports take seconds."""
+    """Start the process that trusted guests are forked from, before the first is needed.
+
+    Its imports take seconds.
+    """
     stage = Stage(trusted_program(job, {}), job.isolation)
     stage.prepare(job.threads)
     stage.remove()

@@ -1,6 +1,7 @@
-"""The questions put to a loaded candidate, in order; the first refusal ends the examination.
+"""Lists the gates in the order in which a loaded candidate meets them; the first refusal ends the examination.
 
-To add a gate: its file, its line in `GATES`, and its twin in `tests/evil/`.
+To add a gate: write its file, add its line to `GATES`, and add a candidate to `tests/evil/` that only this gate
+refuses.
 """
 
 from forge.lab.gates.aliasing import ALIASING

@@ -1,12 +1,12 @@
 """Does each call return memory of its own, so that a caller who keeps an output keeps its values?
 
-The last outputs, of a few numbers each, are kept while the next gates ask at other shapes.
+Small outputs of this gate's last calls stay in memory while the next gates ask at other shapes.
 """
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
@@ -15,36 +15,42 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import largest_row, rows_within
 from forge.lab.observed import Observed
 
-KEPT: dict[InputKind, int] = {"normal": 33, "zeros": 2}
-"""How many calls of each kind: more than buffers are usually handed out in turn. Where an operand is zero, the answer
-may be an operand: returning it is wrong. The last two normal questions are the first one again: answers that are
-equal are still new memory."""
-MANY = (150, 300)
-"""Calls of a few numbers each, between these by lot: buffers that are handed out in turn are counted in bytes or by
-tens."""
-FEW_ROWS, FEW_COLUMNS = (2, 5), 16
-"""Rows, drawn, and columns of the smallest calls: most kernels take this width whole, and others are asked later."""
-LARGE, LARGE_ELEMENTS = 4, 2**18
-"""Calls of the public shape, or of so many rows that an operand has so many elements, and of a few rows more: large
-outputs may have buffers of their own. (An interpreter takes minutes for so many rows.)"""
-MORE_ROWS = (1, 31)
-"""By lot, of the second large shape."""
+CALLS_OF_KIND: dict[InputKind, int] = {"normal": 33, "zeros": 2}
+"""Number of calls for each kind of values, more than the slots of most ring buffers. If one operand is zero, the
+answer may equal the other operand, but returning that operand is wrong. The last two normal questions repeat the
+first one: equal answers still need separate memory."""
+SMALL_CALLS_RANGE = (150, 300)
+"""Number of small calls whose outputs are kept, drawn at random. Ring buffers are sized in bytes, or have tens of
+slots."""
+SMALL_ROWS_RANGE = (2, 5)
+"""Number of rows of the small calls, drawn at random."""
+SMALL_COLUMNS = 16
+"""Number of columns of the small calls. Most kernels process this width in one piece; other gates ask wider rows."""
+LARGE_CALLS = 4
+"""Number of calls at each large shape, since kernels may use other buffers for large outputs."""
+LARGE_ELEMENTS = 2**18
+"""Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
+shape, since so many rows take it minutes."""
+EXTRA_ROWS_RANGE = (1, 31)
+"""Number of rows that the second large shape has beyond the first, drawn at random."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Make several calls, and read their outputs only when all have been made."""
+    """Make several calls, and read their outputs only after the last call."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     shape = {**kernel.shape, rows: min(4, kernel.shape[rows])}
     more = 1 if kernel.interpreted else LARGE_ELEMENTS // largest_row(kernel.operation, kernel.shape)
     large = {**shape, rows: rows_within(kernel.operation, kernel.shape, max(kernel.shape[rows], more))}
-    larger = {**large, rows: large[rows] + kernel.rng.randint(*MORE_ROWS)}
-    tiny = {**shape, rows: kernel.rng.randint(*FEW_ROWS), reduced: FEW_COLUMNS}
-    many = kernel.rng.randint(*MANY)
+    larger = {**large, rows: large[rows] + kernel.rng.randint(*EXTRA_ROWS_RANGE)}
+    tiny = {**shape, rows: kernel.rng.randint(*SMALL_ROWS_RANGE), reduced: SMALL_COLUMNS}
+    many = kernel.rng.randint(*SMALL_CALLS_RANGE)
     kept = 0
-    series: list[tuple[Mapping[str, int], InputKind, int]] = [(shape, kind, count) for kind, count in KEPT.items()]
-    series += [(one, "normal", LARGE) for one in ((large,) if kernel.interpreted else (large, larger))]
+    series: list[tuple[Mapping[str, int], InputKind, int]] = [
+        (shape, kind, count) for kind, count in CALLS_OF_KIND.items()
+    ]
+    series += [(one, "normal", LARGE_CALLS) for one in ((large,) if kernel.interpreted else (large, larger))]
     for asked, kind, count in (*series, (tiny, "normal", many)):
-        fitting = _fitting(kernel, asked, count)
+        fitting = _calls_that_fit(kernel, asked, count)
         cases = [kernel.case(asked, kind) for _ in range(fitting)]
         observed = kernel.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)
         if isinstance(observed, Failed):
@@ -52,7 +58,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         for position, one in enumerate(observed):
             wrong = kernel.wrong(one) if kind == "normal" else kernel.judge(one)[1]
             if wrong is not None:
-                return _explained(kernel, wrong, one, observed[position + 1 :])
+                return _overwritten_or_wrong(kernel, wrong, one, observed[position + 1 :])
         kept += fitting
     return Passed(
         observed=f"{kept} outputs kept and intact, none of them an input's memory",
@@ -60,14 +66,14 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _fitting(kernel: LoadedKernel, shape: Mapping[str, int], count: int) -> int:
+def _calls_that_fit(kernel: LoadedKernel, shape: Mapping[str, int], count: int) -> int:
     while count > 1 and not kernel.fits(shape, count):
         count //= 2
     return count
 
 
-def _explained(kernel: LoadedKernel, wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
-    """An answer that is a later one's, bit for bit, was overwritten, where it is right there."""
+def _overwritten_or_wrong(kernel: LoadedKernel, wrong: Failed, kept: Observed, later: Sequence[Observed]) -> Failed:
+    """Say that a later call overwrote the output, if the output equals a later, correct answer bit for bit."""
     if not any(equal(kept, one) and kernel.judge(one)[1] is None for one in later):
         return wrong
     message = f"an output was overwritten by a later call: {wrong.reason.message}"

@@ -1,8 +1,8 @@
-"""Does it stay inside its operands: no read or write past an end, not a byte written between them?
+"""Does it stay inside its operands: no read or write past an end, and no byte written between them?
 
-Every call of every gate is watched for writes; here each input ends where an unreachable page begins, and then begins
-where one ends, so that reading past it ends the process. The pages are closed by the guest's own harness: hostile
-code can open them again and gains nothing by it, since the bytes are compared all the same.
+The host checks for stray writes after every call of every gate. This gate first places each input directly before an
+unreachable page, then directly behind one. A read past an end then kills the process. The guest's own harness closes
+the pages. Hostile code can open them again, but gains nothing: the host still compares the bytes.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.random_sizes import odd
+from forge.lab.inputs.random_sizes import odd_size
 
-SHORT, LONG = (2, 16), (16, 2048)
-"""Between these, by lot, are widths, odd ones: they leave no slack behind the last element, and bring an input that
-ends flush to an odd address. One element is asked beside them."""
+SHORT_WIDTHS, LONG_WIDTHS = (2, 16), (16, 2048)
+"""Ranges from which odd widths are drawn at random. An odd width leaves no slack behind the last element, and puts an
+input that ends at a page on an odd address. Width one is asked as well."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Call beside closed pages, then report on all calls so far."""
+    """Make calls beside closed pages, then report on all calls so far."""
     on_host = kernel.device == "cpu"
     placements = (Placement(pages="closed_after"), Placement(pages="closed_before")) if on_host else (PLAIN,)
     for placement in placements:
@@ -36,7 +36,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    widths = 1, *(odd(kernel.rng, *ends) for ends in (SHORT, SHORT, LONG, LONG))
+    widths = 1, *(odd_size(kernel.rng, *ends) for ends in (SHORT_WIDTHS, SHORT_WIDTHS, LONG_WIDTHS, LONG_WIDTHS))
     return [*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape]
 
 

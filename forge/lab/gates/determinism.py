@@ -1,15 +1,16 @@
-"""Is the answer to the same question the same, run after run?
+"""Is the answer to the same question the same in every run?
 
-Another order of summation may change the last bits, so a spread within the bound is recorded, not refused.
+A different order of summation may change the last bits. So a spread within the bound is recorded, not refused.
 """
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates.difference import apart, equal
+from forge.lab.gates.difference import equal, largest_difference
 from forge.lab.gates.gate import Gate
 from forge.lab.observed import Observed
 
 RUNS = 10
+"""Number of times the same question is asked."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -26,7 +27,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         answers.append(observed[0])
     first, *later = answers
     same = 1 + sum(equal(answer, first) for answer in later)
-    furthest = max(apart(kernel, answer, first) for answer in later)
+    furthest = max(largest_difference(kernel, answer, first) for answer in later)
     return Passed(
         observed=f"{same} of {RUNS} runs bitwise equal to the first, spread {furthest:.3g} x what rounding explains",
         threshold="every run within the bound",

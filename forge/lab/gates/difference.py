@@ -1,24 +1,24 @@
-"""Right answers of one kernel, and how far two of them are apart, in units of what rounding explains."""
+"""Compares correct answers of one kernel to the same question, in units of what rounding explains."""
 
-from forge.domain.operation import Expectation
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.judge import spread
 from forge.lab.observed import Case, Observed
+from forge.operations.operation import Expectation
 
 
-def asked(kernel: LoadedKernel, case: Case) -> Observed | Failed:
-    """One right answer, or what is wrong with it."""
+def correct_answer(kernel: LoadedKernel, case: Case) -> Observed | Failed:
+    """Ask one question; return the answer if it is correct, otherwise the refusal."""
     observed = kernel.call([case])
     if isinstance(observed, Failed):
         return observed
     return kernel.judge(observed[0])[1] or observed[0]
 
 
-def apart(kernel: LoadedKernel, one: Observed, other: Observed) -> float:
-    """The largest difference between two answers to the same question; 0 where they are equal bit for bit.
+def largest_difference(kernel: LoadedKernel, one: Observed, other: Observed) -> float:
+    """Return the largest difference between two answers to the same question; 0 if they are equal bit for bit.
 
-    Outputs that aren't rounded are held to the oracle exactly, in each answer, and add nothing here.
+    Outputs that aren't rounded add nothing here: each answer must match the oracle exactly in them.
     """
     if equal(one, other):
         return 0.0

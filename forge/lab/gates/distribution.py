@@ -1,7 +1,8 @@
-"""Many draws from one row, counted: do they come as often as the weights say?
+"""Counts many draws from one row: do they come as often as the weights say?
 
-Each draw is judged by itself as well; here they are taken together, over numbers that the host drew anew. And what
-chance hardly ever draws is asked: the smallest and the largest number, where sums that end below one run out.
+The judge checks each draw by itself as well. This module tests them together, on fresh random numbers of the host. It
+also asks the smallest and the largest random number, which chance hardly ever draws: a kernel whose cumulative sum
+ends below one fails there.
 """
 
 from __future__ import annotations
@@ -9,42 +10,46 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Drawn
 from forge.domain.tensors import Chance
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.judge import chance_of
 from forge.lab.observed import Case
+from forge.operations.operation import Drawn
 
 if TYPE_CHECKING:
     import torch
 
 DRAWS = 16384
+"""Number of draws from one row."""
 POSITIONS = 128
-"""At most, so that most are expected often enough to be counted by themselves."""
+"""Width of the row, at most. In a row this short most positions are expected often enough to be counted on their
+own."""
 FALSE_ALARM = 1e-9
-"""An honest kernel is refused with this chance, at every row that is asked."""
+"""Probability that an honest kernel is refused, for each row that is asked."""
 ROWS_ASKED = 2
-ROWS_AT_THE_ENDS = 64
-LARGEST_CHANCE = 1 - 2.0**-24
-"""In fp32, of the numbers below one."""
+"""Number of rows whose draws are counted."""
+ROWS_AT_EXTREMES = 64
+"""Number of different rows that are drawn with the largest and the smallest random number."""
+LARGEST_BELOW_ONE = 1 - 2.0**-24
+"""Largest fp32 number below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"
 
 
 def is_drawn(kernel: LoadedKernel) -> bool:
-    """Whether the operation's answers are drawn by numbers that are given."""
+    """Return whether random numbers among the inputs decide the operation's answers."""
     return any(isinstance(spec.values, Chance) for spec in kernel.operation.inputs)
 
 
 def examine_distribution(kernel: LoadedKernel) -> str | Failed:
-    """Draw many times from each of a few rows; in words what came of it."""
-    ends = kernel.check([_at_the_ends(kernel)])
-    if isinstance(ends, Failed):
-        return ends
+    """Draw many times from each of a few rows; return the result in words, or the refusal."""
+    checked = kernel.check([_extremes_case(kernel)])
+    if isinstance(checked, Failed):
+        return checked
     least = 1.0
     for _ in range(ROWS_ASKED):
-        case = _one_row_again_and_again(kernel)
+        case = _repeated_row_case(kernel)
         called = kernel.call([case])
         if isinstance(called, Failed):
             return called
@@ -55,27 +60,27 @@ def examine_distribution(kernel: LoadedKernel) -> str | Failed:
             if isinstance(expected, Drawn):
                 least = min(least, chance_of(called[0].outputs[position], expected.weights[0]))
     if not least >= FALSE_ALARM:
-        return _beyond(least)
+        return _refusal(least)
     return f"{ROWS_ASKED} x {DRAWS} draws counted, G-test's smallest p {least:.2g}"
 
 
-def _at_the_ends(kernel: LoadedKernel) -> Case:
-    """Different rows, drawn by the largest number and by zero in turn."""
-    case = kernel.case({**kernel.shape, kernel.operation.row_axis: ROWS_AT_THE_ENDS})
+def _extremes_case(kernel: LoadedKernel) -> Case:
+    """Return a case with different rows, in which the largest number and zero alternate as random numbers."""
+    case = kernel.case({**kernel.shape, kernel.operation.row_axis: ROWS_AT_EXTREMES})
     inputs = tuple(
-        _ends(tensor) if isinstance(spec.values, Chance) else tensor
+        _alternating_extremes(tensor) if isinstance(spec.values, Chance) else tensor
         for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True)
     )
     return dataclasses.replace(case, inputs=inputs)
 
 
-def _ends(tensor: torch.Tensor) -> torch.Tensor:
-    ends = tensor.clone().reshape(-1)
-    ends[::2], ends[1::2] = LARGEST_CHANCE, 0.0
-    return ends.reshape(tensor.shape)
+def _alternating_extremes(tensor: torch.Tensor) -> torch.Tensor:
+    numbers = tensor.clone().reshape(-1)
+    numbers[::2], numbers[1::2] = LARGEST_BELOW_ONE, 0.0
+    return numbers.reshape(tensor.shape)
 
 
-def _one_row_again_and_again(kernel: LoadedKernel) -> Case:
+def _repeated_row_case(kernel: LoadedKernel) -> Case:
     operation = kernel.operation
     width = min(POSITIONS, kernel.shape[operation.reduced_axis])
     case = kernel.case({**kernel.shape, operation.row_axis: DRAWS, operation.reduced_axis: width})
@@ -88,7 +93,7 @@ def _one_row_again_and_again(kernel: LoadedKernel) -> Case:
     return dataclasses.replace(case, inputs=inputs)
 
 
-def _beyond(chance: float) -> Failed:
+def _refusal(chance: float) -> Failed:
     message = f"draws from one row don't have its distribution: a G-test finds them with a chance of {chance:.3g}"
     return Failed(
         reason=Reason(code="INCORRECT_NUMERICAL", message=message), observed=f"p = {chance:.3g}", threshold=THRESHOLD

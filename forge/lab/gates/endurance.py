@@ -1,7 +1,8 @@
-"""Is every answer of a long row of calls right? A count that runs over, or every thousandth call, shows nowhere else.
+"""Is every answer in a long series of calls correct?
 
-All answers are read: those that are one answer, bit for bit, are judged once. The row comes before all other rows of
-calls, so that a count over the whole process runs over where answers are read.
+A counter that overflows, or a kernel that errs in every thousandth call, shows nowhere else. The host reads all
+answers; those that are equal bit for bit are judged once. This series comes before all other series of calls, so that
+a counter of the whole process overflows where the host reads the answers.
 """
 
 from __future__ import annotations
@@ -22,21 +23,25 @@ if TYPE_CHECKING:
     import torch
 
 GOALS = (65_537, 10_001, 1_001)
-"""Calls in all, one more than counts usually run to: the first that fits into the time."""
-FIRST, FIRSTS, AT_ONCE = 64, 3, 4096
-"""Calls of the first releases, how many of these say by the fastest what a call takes, and calls of later ones; each
-release has new contents."""
+"""Numbers of calls in all, each one more than a value at which counters usually overflow. The largest that fits into
+`MOST_S` is used."""
+FIRST_CALLS = 64
+"""Number of calls in each of the first releases."""
+FIRST_RELEASES = 3
+"""Number of first releases. The fastest of them tells how long a call takes."""
+MOST_CALLS = 4096
+"""Number of calls in a later release, at most. Each release has new contents."""
 MOST_S = 4.0
-"""Of all calls."""
+"""Time of all calls together in seconds, at most."""
 MOST_BYTES = 2**24
-"""Of all outputs of one release."""
+"""Size of all outputs of one release in bytes, at most."""
 ROWS, WIDTHS = 2, (8, 24)
-"""Of the operands; widths are drawn."""
+"""Number of rows of the operands, and the range from which their width is drawn."""
 THRESHOLD = "1 x the bound, every answer of the row"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask a small question so often, with new contents after each few thousand calls."""
+    """Ask a small question many times, with new contents in each release."""
     if kernel.interpreted or kernel.operation.updates:
         why = "an interpreter makes the calls" if kernel.interpreted else "each call changes what the next one gets"
         return Passed(observed=f"not asked: {why}", threshold=THRESHOLD)
@@ -44,8 +49,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     if kernel.operation.own is None:
         widths = kernel.operation.reduced_axis
         shape |= {kernel.operation.row_axis: ROWS, widths: log_uniform(kernel.rng, *WIDTHS)}
-    room = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))
-    made, goal, calls, fastest_s = 0, FIRST * FIRSTS, min(FIRST, room), math.inf
+    most_calls = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))
+    made, goal, calls, fastest_s = 0, FIRST_CALLS * FIRST_RELEASES, min(FIRST_CALLS, most_calls), math.inf
     while made < goal:
         observed = kernel.call([kernel.case(shape)], cycles=calls, retain=True)
         if isinstance(observed, Failed):
@@ -53,13 +58,13 @@ def examine(kernel: LoadedKernel) -> Finding:
         for answer in _distinct(observed[0]):
             wrong = kernel.judge(answer)[1]
             if wrong is not None:
-                return _in_a_row(wrong)
+                return _in_a_series(wrong)
         made += calls
-        if made <= FIRST * FIRSTS:
+        if made <= FIRST_CALLS * FIRST_RELEASES:
             fastest_s = min(fastest_s, observed[0].elapsed_ns / 1e9 / calls)
-        if made >= FIRST * FIRSTS:
+        if made >= FIRST_CALLS * FIRST_RELEASES:
             goal = next((count for count in GOALS if count * fastest_s <= MOST_S), made)
-            calls = max(2, min(AT_ONCE, room, goal - made))
+            calls = max(2, min(MOST_CALLS, most_calls, goal - made))
     left = "" if made >= GOALS[0] else f"; {GOALS[0]} calls not asked: they take too long"
     return Passed(observed=f"{made} calls in a row, every answer right{left}", threshold=THRESHOLD)
 
@@ -70,7 +75,7 @@ def _answer_bytes(kernel: LoadedKernel, shape: dict[str, int]) -> int:
 
 
 def _distinct(observed: Observed) -> Iterator[Observed]:
-    """Each answer that is there, once."""
+    """Yield each different answer once."""
     import torch
 
     answers = torch.cat([_as_bytes(output) for output in observed.outputs], dim=1)
@@ -88,7 +93,7 @@ def _as_bytes(output: torch.Tensor) -> torch.Tensor:
     return output.contiguous().view(torch.uint8).reshape(len(output), -1)
 
 
-def _in_a_row(wrong: Failed) -> Failed:
+def _in_a_series(wrong: Failed) -> Failed:
     message = f"in a long row of calls: {wrong.reason.message}"
     return dataclasses.replace(wrong, reason=wrong.reason.model_copy(update={"message": message}))
 

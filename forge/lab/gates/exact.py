@@ -1,25 +1,26 @@
-"""Is it exact where arithmetic is: on small integers, whose sums have no rounding errors in any order?
+"""Is it exact where arithmetic is exact: on small integers, whose sums have no rounding errors in any order?
 
-Weights are powers of two. What follows a sum may still be rounded; outputs that are sums themselves must be equal to
-the last bit.
+Weights are powers of two. Operations that follow a sum may still round. Outputs that are sums themselves must be
+equal to the last bit.
 """
 
 from forge.domain.evidence import WorkloadErrors
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.random_sizes import odd
+from forge.lab.inputs.random_sizes import odd_size
 
 DRAWS = 3
+"""Number of draws at the public shape."""
 ROWS, WIDTHS = (5, 9), (513, 1535)
-"""Between these, by lot, are rows and the odd width of one more draw."""
+"""Ranges from which the number of rows and the odd width of one more draw are drawn at random."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge integers at the public shape and at one of odd width."""
+    """Judge integer inputs at the public shape and at one shape of odd width."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     errors: list[WorkloadErrors] = []
-    other = {**kernel.shape, rows: kernel.rng.randint(*ROWS), reduced: odd(kernel.rng, *WIDTHS)}
+    other = {**kernel.shape, rows: kernel.rng.randint(*ROWS), reduced: odd_size(kernel.rng, *WIDTHS)}
     for shape in (*(kernel.shape,) * DRAWS, other):
         checked = kernel.check([kernel.case(shape, "integers")])
         if isinstance(checked, Failed):

@@ -1,6 +1,7 @@
-"""One call with an operand past 2^31 bytes, where a signed 32-bit offset runs over; judged at the rows that tell.
+"""Calls a kernel with an operand past 2^31 bytes, where a signed 32-bit offset overflows.
 
-Only where the memory is there: on a device, whose arena is made for it. The rows repeat a smaller draw.
+Only the rows that show an overflow are judged. The call is made only on a device, whose arena has the address space,
+and only if the memory is there. A smaller draw is repeated to fill the rows.
 """
 
 from __future__ import annotations
@@ -10,31 +11,34 @@ import math
 import os
 from collections.abc import Mapping
 
-from forge.domain.operation import Operation
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.inputs.shape_budget import MOST_DRAWN, largest_row
 from forge.lab.observed import Case, Observed
+from forge.operations.operation import Operation
 
 BOUNDARY_BYTES = 2**31
+"""Offset in bytes at which a signed 32-bit offset overflows."""
 ROWS_DRAWN = (1021, 127, 13)
-"""Prime, so that no row's number and the number of the row it repeats have a power of two in common; the first that
-is quickly drawn."""
+"""Numbers of rows that may be drawn; the first one that is drawn quickly is used. They are prime, so that the
+distance between a row and its copy isn't a multiple of a power of two."""
 BEYOND_ROWS = 64
+"""Number of rows behind the boundary."""
 HOST_COPIES = 4
-"""Of all operands: the arena, what was drawn, what is read back, and room."""
+"""Number of copies of all operands that the host's memory must hold: the arena, the drawn values, the values read
+back, and a reserve."""
 
 
 def rows_stand_for_all(operation: Operation) -> bool:
-    """Whether a few rows of a call say what all of them would be: each stands alone, wherever it is."""
+    """Return whether a few rows of a call can stand for all: each is independent of the others and of its place."""
     relations = operation.relations
     return not operation.updates and RowsIndependent() in relations and RowsPermuted() in relations
 
 
 def ask(kernel: LoadedKernel) -> str | Failed:
-    """Ask once, or say why not; the answer is in words."""
+    """Make the call, or say why it isn't made; return the result in words, or the refusal."""
     if kernel.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
     if not rows_stand_for_all(kernel.operation):
@@ -49,21 +53,24 @@ def ask(kernel: LoadedKernel) -> str | Failed:
         return observed
     rows = shape[kernel.operation.row_axis]
     chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), rows - 2, rows - 1]
-    wrong = kernel.judge(at_rows(kernel, observed[0], chosen))[1]
+    wrong = kernel.judge(only_rows(kernel, observed[0], chosen))[1]
     if wrong is None:
         return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
-    return _named(wrong, rows)
+    return _of_whole_call(wrong, rows)
 
 
-def _named(wrong: Failed, rows: int) -> Failed:
-    """The failure as one of the whole call: nothing shows it at the few rows that were looked at."""
+def _of_whole_call(wrong: Failed, rows: int) -> Failed:
+    """Return the failure as one of the whole call, without a counterexample.
+
+    The few judged rows alone don't reproduce it.
+    """
     message = f"among {rows} rows, an operand past 2^31 bytes: {wrong.reason.message}"
     reason = wrong.reason.model_copy(update={"message": message})
     return dataclasses.replace(wrong, reason=reason, counterexample=None, case=None)
 
 
 def _row_bytes(kernel: LoadedKernel, spec: TensorSpec) -> int:
-    """What one row adds to an operand; nothing where it has no rows."""
+    """Return the bytes that one row adds to an operand; 0 if the operand has no row axis."""
     if kernel.operation.row_axis not in spec.axes:
         return 0
     element_bytes = ITEMSIZE_BYTES[spec.element_type(kernel.dtype)]
@@ -71,7 +78,7 @@ def _row_bytes(kernel: LoadedKernel, spec: TensorSpec) -> int:
 
 
 def rows_drawn(operation: Operation, shape: Mapping[str, int]) -> int:
-    """How many rows are drawn; the others repeat them."""
+    """Return how many rows are drawn; the others repeat them."""
     row = largest_row(operation, shape)
     return next((count for count in ROWS_DRAWN if count * row <= MOST_DRAWN), ROWS_DRAWN[-1])
 
@@ -81,7 +88,7 @@ def _host_has(size_bytes: int) -> bool:
 
 
 def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int) -> Case:
-    """A case of which so many rows are drawn, and the others repeat them."""
+    """Return a case with `count` drawn rows that repeat until the shape is full."""
     import torch
 
     rows = kernel.operation.row_axis
@@ -94,8 +101,8 @@ def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int) -> Case:
     return dataclasses.replace(drawn, shape=shape, inputs=inputs)
 
 
-def at_rows(kernel: LoadedKernel, observed: Observed, chosen: list[int]) -> Observed:
-    """The call as if it had been made of a few rows alone."""
+def only_rows(kernel: LoadedKernel, observed: Observed, chosen: list[int]) -> Observed:
+    """Return the call as if it had been made with only the chosen rows."""
     import torch
 
     operation, rows = kernel.operation, kernel.operation.row_axis

@@ -1,8 +1,8 @@
-"""Does it take its inputs however the contract lets them lie, and as it claims to beyond that?
+"""Does it accept every input layout that the contract allows and that the candidate claims beyond the contract?
 
-By contract an input may begin at any element of its storage, at any address that is aligned to an element.
-Powers of two in between tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input alone
-lies so: what is asked of one operand's address or strides says nothing of another's.
+By contract an input may begin at any element of its storage, so at any address that is aligned to an element. Offsets
+of different powers of two tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input
+alone has the layout: a kernel may check the address or the strides of one operand only.
 """
 
 from __future__ import annotations
@@ -13,38 +13,46 @@ from typing import assert_never
 
 from forge.domain.tensors import LayoutName
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.calls.placement import Placement, has_layouts
+from forge.lab.calls.placement import Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.random_sizes import odd, of_class
+from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import rows_within
 from forge.lab.observed import Case
 
 ELEMENTS_IN = (1, 2, 4, 8)
-ALIGNED, ODD, ONE_ROW = (32, 256), (17, 99), (3, 13)
-"""Between these, by lot, are widths: of a few rows, a multiple of 16 or odd, and of one row, odd."""
-FEW, MANY = (2, 5), (40, 100)
-"""Likewise numbers of rows; many are handled by other code, and asked of all inputs together."""
+"""Offsets of an input in its storage, in elements."""
+ALIGNED_WIDTHS, ODD_WIDTHS, ONE_ROW_WIDTHS = (32, 256), (17, 99), (3, 13)
+"""Ranges from which widths are drawn at random: multiples of 16 and odd widths for several rows, odd widths for one
+row."""
+SMALL_ROWS_RANGE, LARGE_ROWS_RANGE = (2, 5), (40, 100)
+"""Ranges from which numbers of rows are drawn at random. Other code often handles many rows, so both are asked. Calls
+with many rows give all inputs the layout together."""
 MOST_GAP = 31
+"""Number of elements or rows between two rows, and of elements before an input, at most. Only odd numbers are
+drawn."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask in each layout, at the public shape and at small ones; then of each input alone, at the small ones."""
+    """Ask in each layout at the public shape and at small shapes.
+
+    Then give each input alone the layout, at small shapes.
+    """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     rng = kernel.rng
-    widths = of_class(rng, *ALIGNED, 16, 0), odd(rng, *ODD)
-    small = [{**kernel.shape, rows: rng.randint(*FEW), reduced: width} for width in widths]
-    small.append({**kernel.shape, rows: 1, reduced: odd(rng, *ONE_ROW)})
+    widths = of_class(rng, *ALIGNED_WIDTHS, 16, 0), odd_size(rng, *ODD_WIDTHS)
+    small = [{**kernel.shape, rows: rng.randint(*SMALL_ROWS_RANGE), reduced: width} for width in widths]
+    small.append({**kernel.shape, rows: 1, reduced: odd_size(rng, *ONE_ROW_WIDTHS)})
     many = [
         {**one, rows: rows_within(kernel.operation, one, one[rows])}
-        for one in ({**kernel.shape, rows: rng.randint(*MANY), reduced: width} for width in widths)
+        for one in ({**kernel.shape, rows: rng.randint(*LARGE_ROWS_RANGE), reduced: width} for width in widths)
     ]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.operation.layouts, *kernel.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((kernel.shape, *small, *many), _of_all(layout, rng)),
-            *itertools.product(small, _of_one(kernel, layout)),
+            *itertools.product((kernel.shape, *small, *many), _placements_of_all(layout, rng)),
+            *itertools.product(small, _placements_of_one(kernel, layout)),
         )
         for shape, placement in asked:
             checked = kernel.check([_suited(kernel, kernel.case(shape), placement)], placement=placement)
@@ -56,7 +64,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _of_all(layout: LayoutName, rng: Seeded) -> tuple[Placement, ...]:
+def _placements_of_all(layout: LayoutName, rng: Seeded) -> tuple[Placement, ...]:
     match layout:
         case "offset":
             return tuple(Placement(layout=layout, elements_in=count) for count in ELEMENTS_IN)
@@ -69,10 +77,10 @@ def _of_all(layout: LayoutName, rng: Seeded) -> tuple[Placement, ...]:
             assert_never(layout)
 
 
-def _of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
-    """Each input that can lie so, where there are others."""
+def _placements_of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
+    """Return a placement for each input that can have the layout, if the operation has other inputs."""
     operation, rng = kernel.operation, kernel.rng
-    chosen = [spec.name for spec in operation.inputs if layout == "offset" or has_layouts(operation, spec)]
+    chosen = [spec.name for spec in operation.inputs if layout == "offset" or can_have_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
     gaps = (_odd_gap(rng), 0)
@@ -84,12 +92,12 @@ def _odd_gap(rng: Seeded) -> int:
 
 
 def _suited(kernel: LoadedKernel, case: Case, placement: Placement) -> Case:
-    """In an expanded layout one row's values are every row's."""
+    """Return the case for the placement: in an expanded layout all rows share the first row's values."""
     if placement.layout != "expanded":
         return case
     inputs = []
     for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True):
-        if placement.only not in (None, spec.name) or not has_layouts(kernel.operation, spec):
+        if placement.only not in (None, spec.name) or not can_have_layouts(kernel.operation, spec):
             inputs.append(tensor)
         else:
             first = tensor.narrow(spec.axes.index(kernel.operation.row_axis), 0, 1)

@@ -1,8 +1,8 @@
-"""Does it give back what it takes, or does its process hold more after every few thousand calls?
+"""Does it return the memory that it takes, or does its process hold more after every few thousand calls?
 
-A workspace that is never freed passes every other question, and ends the server that calls it for hours. The numbers
-are the kernel's, and the GPU driver's, of memory that the guest's processes and files take while they stand still.
-The question comes before those at large shapes: memory that they leave free is taken again without a trace.
+A workspace that is never freed passes every other gate, and kills a server that calls the kernel for hours. The
+kernel and the GPU driver report how much memory the guest's processes and files hold while they are stopped. This
+gate comes before those with large shapes: memory that they free can be taken again without a trace.
 """
 
 from forge.domain.verdict import Reason
@@ -13,27 +13,29 @@ from forge.lab.inputs.shape_budget import affordable
 from forge.lab.observed import Case
 
 WINDOWS, MOST_WINDOWS = 3, 12
-"""Rows of calls: what is collected only now and then doesn't grow in all of them, a pool not in so many. More than
-three are made only where these all grow."""
+"""Number of series of calls, and the most that are made if the first three all grow. Memory that is collected now and
+then doesn't grow in every series, and a pool doesn't grow in so many."""
 MOST_SHARE = 1 / 8
-"""Of the memory that a guest may have, which a pool may take: beyond, no further row is made."""
-FEWEST, CALLS, WINDOW_S = 2, 8192, 0.15
-"""So many calls in a row, or what a slow candidate makes in that time."""
+"""Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
+FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
+"""Number of calls in a series, at least and at most. A slow candidate makes as many as fit into `WINDOW_S`
+seconds."""
 SLOW_S = 1.5
-"""Of the fewest calls: a candidate that takes so long isn't asked to settle any further."""
-SETTLING = 3
-"""Rows before, at most: each says better than the one before how many calls fit."""
+"""Time of the fewest calls in seconds. A candidate that takes this long isn't given further series to settle."""
+SETTLING_SERIES = 3
+"""Number of series before the counted ones, at most. Each estimates better than the one before how many calls fit."""
 GROWN_BYTES = 2**22
-"""What an allocator or a collector may keep between one row and the next: 512 bytes for each of 8,192 calls."""
+"""Growth in bytes between two series that an allocator or a garbage collector may cause: 512 bytes for each of 8,192
+calls."""
 THRESHOLD = f"less than {GROWN_BYTES // 2**20} MiB more in one of {WINDOWS} rows of calls"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask at the public shape, and where tails have code of their own."""
+    """Ask at the public shape, and at one with odd sizes, since the tails of rows often have code of their own."""
     if kernel.interpreted:
         return Passed(observed="not asked: an interpreter makes the calls, not a device", threshold=THRESHOLD)
     if not kernel.held_bytes:
-        return Passed(observed="not seen: this machine shows nobody a guest's memory", threshold=THRESHOLD)
+        return Passed(observed="not seen: this machine doesn't show a guest's memory", threshold=THRESHOLD)
     cases = [kernel.case(kernel.shape)]
     if kernel.operation.own is None:
         rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
@@ -41,26 +43,26 @@ def examine(kernel: LoadedKernel) -> Finding:
         cases.append(kernel.case(affordable(kernel.operation, odd, kernel.shape)))
     said = []
     for case in cases:
-        finding = _at(kernel, case)
+        finding = _growth_at(kernel, case)
         if isinstance(finding, Failed):
             return finding
         said.append(finding.observed)
     return Passed(observed="; ".join(said), threshold=THRESHOLD)
 
 
-def _at(kernel: LoadedKernel, case: Case) -> Finding:
-    """Make calls until it has settled, then rows of them, and look at its memory after each."""
-    calls = FEWEST
-    for _ in range(SETTLING):
-        took_ns = _row(kernel, case, calls)
+def _growth_at(kernel: LoadedKernel, case: Case) -> Finding:
+    """Make calls until memory has settled, then make series of calls and read the guest's memory after each."""
+    calls = FEWEST_CALLS
+    for _ in range(SETTLING_SERIES):
+        took_ns = _series(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
         if took_ns >= SLOW_S * 1e9:
             break
-        calls = max(FEWEST, min(CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
+        calls = max(FEWEST_CALLS, min(MOST_CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
     held, grown = kernel.held_bytes, list[int]()
     while len(grown) < WINDOWS or _may_be_a_pool(grown, kernel.policy.memory_limit_bytes):
-        took_ns = _row(kernel, case, calls)
+        took_ns = _series(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
         before, held = held, kernel.held_bytes
@@ -72,8 +74,8 @@ def _may_be_a_pool(grown: list[int], limit_bytes: int) -> bool:
     return len(grown) < MOST_WINDOWS and min(grown) >= GROWN_BYTES and sum(grown) < MOST_SHARE * limit_bytes
 
 
-def _row(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
-    """Nanoseconds that so many calls took; whether they are right is asked elsewhere."""
+def _series(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
+    """Return the nanoseconds that the calls took, or the refusal. The answers aren't judged here."""
     observed = kernel.call([case], cycles=calls)
     return observed if isinstance(observed, Failed) else max(1, observed[0].elapsed_ns)
 

@@ -1,6 +1,7 @@
-"""The workloads that an operation is used at, asked beside the public one: a kernel may be right at that one alone.
+"""Asks at the operation's listed workloads, since a kernel may be correct at the public one alone.
 
-Where many rows would take long to draw and to judge, they repeat a few; the rows that are judged are drawn by lot.
+If drawing and judging many rows takes long, the rows repeat a few drawn ones. The judged rows are then chosen at
+random.
 """
 
 import math
@@ -9,27 +10,28 @@ from typing import Literal
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
-from forge.lab.gates.large_offsets import at_rows, repeated, rows_stand_for_all
+from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_all
 
 MOST_ELEMENTS: dict[Literal["cpu", "cuda"], int] = {"cpu": 2**25 + 2**16, "cuda": 2**28}
-"""Of all operands of one call: moving more takes too long."""
+"""Number of elements in all operands of one call, at most, by device. Moving more takes too long."""
 MOST_FLOPS: dict[Literal["cpu", "cuda"], int] = {"cpu": 2**29, "cuda": 2**36}
-"""Of one call, likewise."""
+"""Floating-point operations of one call, at most, by device. More take too long."""
 INTERPRETED_ELEMENTS = 2**15
+"""Number of elements in all operands of one call of an interpreter, at most."""
 JUDGED_ELEMENTS = 2**21
-"""Of all operands, up to which every row is drawn and judged."""
+"""Number of elements in all operands up to which every row is drawn and judged."""
 ROWS_DRAWN = (127, 13, 5)
-"""Prime; the first that is quickly drawn."""
+"""Numbers of rows that may be drawn, all prime; the first one that is drawn quickly is used."""
 ROWS_JUDGED = 24
-"""Beside the first two and the last two."""
+"""Number of rows that are judged at random, besides the first two and the last two."""
 
 
 def ask(kernel: LoadedKernel) -> str | Failed:
-    """Ask at each listed workload that costs little enough; what was asked, in words."""
+    """Ask at each listed workload that costs little enough; return in words what was asked, or the refusal."""
     others = [shape for shape in kernel.operation.workloads if dict(shape) != dict(kernel.shape)]
     asked = [shape for shape in others if _is_affordable(kernel, shape)]
     for shape in asked:
-        failed = _asked(kernel, shape)
+        failed = _failure_at(kernel, shape)
         if failed is not None:
             return failed
     left = f", {len(others) - len(asked)} not asked (cost)" if len(asked) < len(others) else ""
@@ -45,7 +47,7 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     return kernel.operation.flops(shape) <= MOST_FLOPS[kernel.device] and kernel.fits(shape, 1)
 
 
-def _asked(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
+def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
     if _elements(kernel, shape) <= JUDGED_ELEMENTS:
         checked = kernel.check([kernel.case(shape)])
         return checked if isinstance(checked, Failed) else None
@@ -54,9 +56,9 @@ def _asked(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
     observed = kernel.call([repeated(kernel, dict(shape), drawn)])
     if isinstance(observed, Failed):
         return observed
-    ends = {0, min(1, count - 1), max(0, count - 2), count - 1}
-    chosen = sorted(ends | {kernel.rng.randrange(count) for _ in range(min(ROWS_JUDGED, count))})
-    return kernel.judge(at_rows(kernel, observed[0], chosen))[1]
+    first_and_last = {0, min(1, count - 1), max(0, count - 2), count - 1}
+    chosen = sorted(first_and_last | {kernel.rng.randrange(count) for _ in range(min(ROWS_JUDGED, count))})
+    return kernel.judge(only_rows(kernel, observed[0], chosen))[1]
 
 
 def _elements(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:

@@ -1,7 +1,7 @@
 """Do the answers to related questions stand in the relation that the operation declares?
 
-The relation is between answers of the candidate itself, so it needs no oracle; each answer is held against the oracle
-as well. Related answers may differ by rounding: a kernel may take another path, though values or sizes say otherwise.
+The relation holds between the candidate's own answers, so it needs no oracle. Each answer is also judged against the
+oracle. Related answers may differ by rounding: a kernel may choose another code path if values or sizes change.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from forge.domain.operation import Expectation
 from forge.domain.relation import Additive, Relation, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Slots
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates.difference import asked
+from forge.lab.gates.difference import correct_answer
 from forge.lab.gates.gate import Gate
 from forge.lab.judge import spread
 from forge.lab.observed import Observed
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
@@ -29,12 +29,12 @@ Tensors = tuple["torch.Tensor", ...]
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask one question and, for each relation, those that it relates to it."""
+    """Ask one question and, for each relation, the questions that it relates to the first."""
     rows = kernel.operation.row_axis
     shape = {**kernel.shape, rows: max(3, min(kernel.shape[rows], 16))}
     furthest = 0.0
     for relation in kernel.operation.relations:
-        first = asked(kernel, kernel.case(shape))
+        first = correct_answer(kernel, kernel.case(shape))
         if isinstance(first, Failed):
             return first
         found = _related(kernel, relation, first)
@@ -48,7 +48,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _related(kernel: LoadedKernel, relation: Relation, first: Observed) -> float | Failed:
-    """How far the related answers are apart."""
+    """Return how far the related answers differ, in units of what rounding explains."""
     match relation:
         case RowsIndependent():
             return _one_row_changed(kernel, first)
@@ -74,10 +74,10 @@ def _one_row_changed(kernel: LoadedKernel, first: Observed) -> float | Failed:
             axis = spec.axes.index(rows)
             mixed.narrow(axis, changed, 1).copy_(other.narrow(axis, changed, 1))
         inputs.append(mixed)
-    answer = asked(kernel, dataclasses.replace(first.case, inputs=tuple(inputs)))
+    answer = correct_answer(kernel, dataclasses.replace(first.case, inputs=tuple(inputs)))
     if isinstance(answer, Failed):
         return answer
-    return _furthest(kernel, first, _rows(kernel, answer.outputs, kept), kept)
+    return _largest_spread(kernel, first, _rows(kernel, answer.outputs, kept), kept)
 
 
 def _permuted(kernel: LoadedKernel, first: Observed) -> float | Failed:
@@ -86,16 +86,16 @@ def _permuted(kernel: LoadedKernel, first: Observed) -> float | Failed:
     rows = kernel.operation.row_axis
     count = first.case.shape[rows]
     order = torch.randperm(count, generator=torch.Generator().manual_seed(first.case.seed))
-    if order.equal(torch.arange(count)):  # of few rows, chance may move none
+    if order.equal(torch.arange(count)):  # with few rows a random order may move none
         order = order.roll(1)
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), order) if rows in spec.axes else tensor
         for spec, tensor in zip(kernel.operation.inputs, first.case.inputs, strict=True)
     )
-    answer = asked(kernel, dataclasses.replace(first.case, inputs=inputs))
+    answer = correct_answer(kernel, dataclasses.replace(first.case, inputs=inputs))
     if isinstance(answer, Failed):
         return answer
-    return _furthest(kernel, first, _rows(kernel, answer.outputs, order.argsort().tolist()))
+    return _largest_spread(kernel, first, _rows(kernel, answer.outputs, order.argsort().tolist()))
 
 
 def _scaled(kernel: LoadedKernel, relation: Scaled, first: Observed) -> float | Failed:
@@ -108,18 +108,18 @@ def _scaled(kernel: LoadedKernel, relation: Scaled, first: Observed) -> float | 
         value * 2.0 ** relation.scalars.get(name, 0)
         for name, value in zip(operation.scalars, case.scalars, strict=True)
     )
-    answer = asked(kernel, dataclasses.replace(case, inputs=inputs, scalars=scalars))
+    answer = correct_answer(kernel, dataclasses.replace(case, inputs=inputs, scalars=scalars))
     if isinstance(answer, Failed):
         return answer
     back = tuple(
         output * 2.0 ** -relation.outputs[spec.name] if relation.outputs[spec.name] else output
         for spec, output in zip(operation.outputs, answer.outputs, strict=True)
     )
-    return _furthest(kernel, first, back)
+    return _largest_spread(kernel, first, back)
 
 
 def _added(kernel: LoadedKernel, relation: Additive, first: Observed) -> float | Failed:
-    """Split the input element by element: the summands have zeros in turn, so that nothing is rounded."""
+    """Split the input element by element into two summands with zeros in turn, so that no sum is rounded."""
     import torch
 
     names = [spec.name for spec in kernel.operation.inputs]
@@ -131,7 +131,7 @@ def _added(kernel: LoadedKernel, relation: Additive, first: Observed) -> float |
     for mask in (taken, ~taken):
         part = torch.where(mask, whole, torch.zeros_like(whole))
         inputs = (*first.case.inputs[:place], part, *first.case.inputs[place + 1 :])
-        answer = asked(kernel, dataclasses.replace(first.case, inputs=inputs))
+        answer = correct_answer(kernel, dataclasses.replace(first.case, inputs=inputs))
         if isinstance(answer, Failed):
             return answer
         answers.append(answer)
@@ -141,7 +141,7 @@ def _added(kernel: LoadedKernel, relation: Additive, first: Observed) -> float |
             kernel.operation.outputs, answers[0].outputs, answers[1].outputs, first.outputs, strict=True
         )
     )
-    return _furthest(kernel, first, summed)
+    return _largest_spread(kernel, first, summed)
 
 
 def _rows(kernel: LoadedKernel, outputs: Tensors, chosen: list[int]) -> Tensors:
@@ -154,8 +154,8 @@ def _rows(kernel: LoadedKernel, outputs: Tensors, chosen: list[int]) -> Tensors:
     )
 
 
-def _furthest(kernel: LoadedKernel, first: Observed, others: Tensors, kept: list[int] | None = None) -> float:
-    """How far `others` is from the first answer, at the rows in `kept`."""
+def _largest_spread(kernel: LoadedKernel, first: Observed, others: Tensors, kept: list[int] | None = None) -> float:
+    """Return how far `others` is from the first answer at the rows in `kept`, in units of what rounding explains."""
     chosen = kept if kept is not None else list(range(first.case.shape[kernel.operation.row_axis]))
     firsts = _rows(kernel, first.outputs, chosen)
     furthest = 0.0

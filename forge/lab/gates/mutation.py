@@ -1,30 +1,32 @@
-"""Does it leave its inputs alone even while nobody looks: no scratch use that is put back before it returns?
+"""Does it leave its inputs unchanged during the whole call, without using them as scratch memory and restoring them?
 
-On a CPU the inputs' pages are read-only for these calls, so that the first write ends the process. A device works on
-copies: there they come back after the call and are compared, which sees what remains and not what was put back.
-Inputs that the operation updates are outputs, and judged as such: wherever nothing was to be written, bit by bit.
+On a CPU the pages of the inputs are read-only during these calls, so that the first write kills the process. A device
+works on copies, which come back after the call and are compared. This finds a lasting change, but not one that the
+kernel has undone. Inputs that the operation updates are outputs: the judge compares every unwritten element bit by
+bit.
 """
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.random_sizes import odd, of_class
+from forge.lab.inputs.random_sizes import odd_size, of_class
 
-LONG, SHORT = (513, 1535), (8, 64)
-"""Between these, by lot, are two widths beside the public one: an odd one, and one that vectors of eight divide."""
+LONG_WIDTHS, SHORT_WIDTHS = (513, 1535), (8, 64)
+"""Ranges from which two widths besides the public one are drawn at random: a long odd one, and a short multiple of
+eight."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask at the public shape and at two small ones."""
+    """Ask at the public shape and at two small shapes."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     on_host = kernel.device == "cpu"
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
     rng = kernel.rng
     shapes = (
         kernel.shape,
-        {**kernel.shape, rows: 3, reduced: odd(rng, *LONG)},
-        {**kernel.shape, rows: 2, reduced: of_class(rng, *SHORT, 8, 0)},
+        {**kernel.shape, rows: 3, reduced: odd_size(rng, *LONG_WIDTHS)},
+        {**kernel.shape, rows: 2, reduced: of_class(rng, *SHORT_WIDTHS, 8, 0)},
     )
     for shape in shapes:
         checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)

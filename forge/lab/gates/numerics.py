@@ -1,12 +1,11 @@
-"""Is every element within the bound, on fresh values at the public shape; and are all errors together?
+"""Is every element within the bound on fresh values at the public shape, and are all errors together within theirs?
 
-Where answers are drawn by a given number, many of them are counted against the distribution instead.
+If a given random number decides the answer, many answers are counted against the distribution instead.
 """
 
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.operation import Expectation
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
@@ -15,15 +14,18 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import narrowed
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
+from forge.operations.operation import Expectation
 
 DRAWS = 3
+"""Number of draws of each kind of values."""
 MOST_ROWS, FEWEST_ROWS = 64, 16
+"""Number of rows whose errors are taken together, at most and at least."""
 MOST_ELEMENTS = 2**18
-"""Of all outputs of one call that errors are taken together from."""
+"""Number of elements in all outputs of the call whose errors are taken together, at most."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge normal and uniform inputs, several draws of each; then many rows of both together."""
+    """Judge several draws of normal and of uniform inputs one by one; then judge the errors of many rows together."""
     cases = kernel.cases(kernel.shape, ("normal", "uniform") * DRAWS)
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -31,7 +33,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    together = examine_distribution(kernel) if is_drawn(kernel) else _together(kernel)
+    together = examine_distribution(kernel) if is_drawn(kernel) else _errors_together(kernel)
     if isinstance(together, Failed):
         return together
     worst = max(e.bound_used for e in errors)
@@ -42,8 +44,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _together(kernel: LoadedKernel) -> str | Failed:
-    """What the errors of many rows come to, in words."""
+def _errors_together(kernel: LoadedKernel) -> str | Failed:
+    """Return in words what the errors of many rows add up to, or the refusal."""
     shape = _many_rows(kernel)
     observed = []
     for kind in ("normal", "uniform"):
@@ -58,7 +60,7 @@ def _together(kernel: LoadedKernel) -> str | Failed:
     found = {name: aggregate(samples, dtype=types[name]) for name, samples in _samples(kernel, observed).items()}
     for name, one in found.items():
         if one is not None and not one.within:
-            return _beyond(name, one)
+            return _refusal(name, one)
     used = max((one.used for one in found.values() if one is not None), default=None)
     return "too few rows to take errors together" if used is None else f"all together {used:.3g} x the allowance"
 
@@ -78,7 +80,10 @@ def _product(sizes: tuple[int, ...]) -> int:
 
 
 def _samples(kernel: LoadedKernel, observed: list[Observed]) -> dict[str, list[Sample]]:
-    """By output, rows first; outputs without rows, and those that aren't rounded, have nothing to take together."""
+    """Return the samples by output.
+
+    Outputs without rows, and those that aren't rounded, have no errors to take together.
+    """
     samples: dict[str, list[Sample]] = {}
     for one in observed:
         expectations, baselines = kernel.expected(one.case)
@@ -91,7 +96,7 @@ def _samples(kernel: LoadedKernel, observed: list[Observed]) -> dict[str, list[S
     return samples
 
 
-def _beyond(name: str, found: Aggregate) -> Failed:
+def _refusal(name: str, found: Aggregate) -> Failed:
     message = (
         f"{name}'s errors are small one by one, but not together: root mean square {found.rms:.3g} of its size "
         f"(allowed {found.rms_allowed:.3g}), mean to one side {found.bias:.3g} (allowed {found.bias_allowed:.3g})"

@@ -1,4 +1,7 @@
-"""The candidate's own test_correctness.py and bench.py, run in the sandbox: claims, which can only sink it."""
+"""Runs the candidate's own test_correctness.py and bench.py in the sandbox; their results are only claims.
+
+They can refuse the candidate, but never accept it.
+"""
 
 import json
 import math
@@ -12,10 +15,11 @@ from forge.sandbox.session import exit_reason
 from forge.sandbox.stage import OWN_BENCHMARK, OWN_TESTS, Stage
 
 CLAIM_KEYS = ("speedup", "candidate_latency_us", "baseline_latency_us")
+"""Keys that are read from the last JSON line of the candidate's bench.py."""
 
 
 def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
-    """Run the author's tests with pytest; failing them sinks the candidate, passing them proves nothing."""
+    """Run the author's tests with pytest. A failure refuses the candidate; a pass proves nothing."""
     ended, log = _run(stage, OWN_TESTS, limits, threads)
     threshold = "test_correctness.py passes"
     if ended is None:
@@ -36,13 +40,13 @@ def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
 
 
 def own_benchmark_claims(stage: Stage, *, limits: Limits, threads: int) -> dict[str, float]:
-    """Run bench.py and read what it says about itself: the last line that is a JSON object."""
+    """Run bench.py and return the claims in the last line of its output that is a JSON object."""
     _, untrusted_log = _run(stage, OWN_BENCHMARK, limits, threads)
     return parse_claims(untrusted_log)
 
 
 def parse_claims(untrusted_log: str) -> dict[str, float]:
-    """The claims in a benchmark's output: finite positive numbers under known keys, nothing else."""
+    """Return the claims in a benchmark's output: finite positive numbers under known keys, and nothing else."""
     for line in reversed(untrusted_log.splitlines()):
         if not (line.startswith("{") and line.endswith("}")):
             continue

@@ -1,9 +1,9 @@
-"""Does the answer follow the question, when the tensors are the same objects and only their content is new?
+"""Does the answer follow the question, if the tensors are the same objects and only their contents are new?
 
-A cached answer is keyed by something: a pointer, a version, a few sampled elements, sums of blocks, upper bits. So
-the same storage gets new content, then content that differs only inside rows of one operand, weights and positions
-included, with their cheap statistics kept, or in low bits, then a new weight alone, a new scalar alone, and at last
-the first question again.
+A cache needs a key: a pointer, a version, a few sampled elements, sums of blocks, or upper bits. So this gate puts
+new contents into the same storage, in this order. First come fresh values, then changes in low bits, a new weight,
+and a new scalar. Then two elements of one operand change places within a row, which keeps cheap statistics of the
+row. This is done for every operand, weights and positions included. Last comes the first question again.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ if TYPE_CHECKING:
     import torch
 
 PLACES, MORE_PLACES, COLUMNS = 4, 2, 3
-"""Changes inside rows: of one row in one operand, so many at least, of each operand and of some once more; and of
-whole columns in all with rows. Elements change places at a distance that is a power of two, drawn by lot: the near
-ones leave the sums of blocks as they were, the even ones what is sampled at a stride."""
+"""Numbers of changes inside rows. Each operand gets one swap in one row; operands with rows get at least
+`MORE_PLACES` more, at least `PLACES` in all. `COLUMNS` questions swap two whole columns in all operands with rows.
+The distance of a swap is a random power of two. Near swaps keep the sums of blocks; even distances keep what is
+sampled at a stride."""
 LOW_BITS = {4: 0xFFFF, 2: 0x7F}
-"""By bytes: those that aren't in a float's upper half, or its exponent; the others say a number to 2^-7 or less."""
+"""Mask of the bits that are drawn anew, by element size in bytes: the lower half of fp32, the mantissa of bf16. The
+remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
-"""Powers of two between the finest and the coarsest step."""
-TRIES = 16
-"""To find two elements that differ."""
+"""Number of powers of two between the finest and the coarsest step."""
+MOST_TRIES = 16
+"""Number of random tries to find two elements that differ."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask related questions through the same tensors; the judge knows an earlier answer when it sees one.
+    """Ask related questions through the same tensors; the judge recognises an earlier answer.
 
-    Values in coarse steps add up without rounding errors in any order: not even a sum's last bit tells a change.
+    Coarse values add up without rounding errors in any order, so a change leaves every bit of a row's sum as it was.
     """
     first = kernel.case(kernel.shape)
     coarse = _coarse(kernel, kernel.case(kernel.shape))
@@ -45,12 +47,12 @@ def examine(kernel: LoadedKernel) -> Finding:
         kernel.case(kernel.shape),
         first,
         with_low_bits(first, _floats(kernel)),
-        _weight(kernel, first),
-        _scalar(first),
-        *(place(first, position, kernel.rng) for position in _places(kernel)),
-        *(_columns(kernel, first) for _ in range(COLUMNS)),
+        _with_new_weights(kernel, first),
+        _with_new_scalars(first),
+        *(with_swap_in_row(first, position, kernel.rng) for position in _swapped_operands(kernel)),
+        *(_with_swapped_columns(kernel, first) for _ in range(COLUMNS)),
         coarse,
-        *(place(coarse, position, kernel.rng) for position in _places(kernel)),
+        *(with_swap_in_row(coarse, position, kernel.rng) for position in _swapped_operands(kernel)),
         first,
     )
     for question in questions:
@@ -61,44 +63,48 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _coarse(kernel: LoadedKernel, case: Case) -> Case:
-    """Take each activation to an odd multiple of a step, of 2^-6 of its largest value or more.
+    """Round each activation to an odd multiple of a step, which is 2^-6 of its largest value or more.
 
-    The first operands' steps are different powers of two, so that no value is zero, nor is a sum of two of theirs.
+    The steps of the first operands are different powers of two. So no value is zero, and no sum of two operands'
+    values.
     """
     for turn, spec in enumerate(kernel.operation.activations):
-        place = kernel.operation.inputs.index(spec)
-        values = case.inputs[place].double()
+        index = kernel.operation.inputs.index(spec)
+        values = case.inputs[index].double()
         if values.numel():
             step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + min(turn, COARSEST))
             odd = (values / (2 * step)).floor() * 2 + 1
-            case = _with_input(case, place, (odd * step).to(case.inputs[place].dtype))
+            case = _with_input(case, index, (odd * step).to(case.inputs[index].dtype))
     return dataclasses.replace(case, kind="ties")
 
 
-def _places(kernel: LoadedKernel) -> list[int]:
-    """Which operands change: each once, those with rows more often."""
+def _swapped_operands(kernel: LoadedKernel) -> list[int]:
+    """Return the indices of the operands to change: each once, those with rows more often."""
     rng, every = kernel.rng, range(len(kernel.operation.inputs))
     return [*every, *rng.choices(_with_rows(kernel), k=max(MORE_PLACES, PLACES - len(every)))]
 
 
-def place(case: Case, position: int, rng: Seeded) -> Case:
-    """Swap two elements that differ, in one row of one operand: the least that can be asked anew."""
+def with_swap_in_row(case: Case, position: int, rng: Seeded) -> Case:
+    """Swap two elements that differ in one row of one operand: the smallest change that makes a new question."""
     changed = case.inputs[position].clone()
     if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
         return case
     rows = changed.view(-1, changed.shape[-1])
-    for _ in range(TRIES):
+    for _ in range(MOST_TRIES):
         row, (one, other) = rows[rng.randrange(len(rows))], two_places(changed.shape[-1], rng)
         if row[one].item() != row[other].item():
             row[[one, other]] = row[[other, one]]
             break
     else:
-        _swap_with_the_first(rows[rng.randrange(len(rows))])
+        _swap_with_first(rows[rng.randrange(len(rows))])
     return _with_input(case, position, changed)
 
 
-def _swap_with_the_first(row: torch.Tensor) -> None:
-    """In a row of a few numbers, as groups' sizes are, the places between the ends may all hold the same."""
+def _swap_with_first(row: torch.Tensor) -> None:
+    """Swap the first element with one that differs.
+
+    In a short row, such as groups' sizes, all inner elements may be equal.
+    """
     others = (row != row[0]).nonzero()
     if len(others):
         other = int(others[0])
@@ -106,39 +112,42 @@ def _swap_with_the_first(row: torch.Tensor) -> None:
 
 
 def with_low_bits(case: Case, places: Iterable[int]) -> Case:
-    """Draw the low bits of these operands' floats anew; the ends of their ranges stay."""
+    """Draw the low bits of these operands' floats anew, within the range of the old values."""
     import torch
 
     generator = torch.Generator().manual_seed(case.seed)
-    for place in places:
-        whole = case.inputs[place]
+    for index in places:
+        whole = case.inputs[index]
         mask = LOW_BITS.get(whole.itemsize, 0)
         if mask and whole.numel():
             bits = whole.view(torch.int32 if whole.itemsize == 4 else torch.int16)
             fresh = torch.randint(mask + 1, bits.shape, generator=generator).to(bits.dtype)
             changed = ((bits & ~mask) | fresh).view(whole.dtype)
-            case = _with_input(case, place, changed.clamp(whole.min(), whole.max()))
+            case = _with_input(case, index, changed.clamp(whole.min(), whole.max()))
     return case
 
 
 def _floats(kernel: LoadedKernel) -> list[int]:
-    return [place for place, spec in enumerate(kernel.operation.inputs) if spec.follows_kind]
+    return [index for index, spec in enumerate(kernel.operation.inputs) if spec.follows_kind]
 
 
-def _columns(kernel: LoadedKernel, case: Case) -> Case:
+def _with_swapped_columns(kernel: LoadedKernel, case: Case) -> Case:
     """Swap two columns of every operand with rows: sums, norms and extremes of rows stay as they were."""
     rng = kernel.rng
-    for place in _with_rows(kernel):
-        changed = case.inputs[place].clone()
+    for index in _with_rows(kernel):
+        changed = case.inputs[index].clone()
         if changed.shape[-1] >= 2:
             one, other = two_places(changed.shape[-1], rng)
             changed[..., [one, other]] = changed[..., [other, one]]
-        case = _with_input(case, place, changed)
+        case = _with_input(case, index, changed)
     return case
 
 
 def two_places(width: int, rng: Seeded) -> tuple[int, int]:
-    """Two of at least two places in a row, by lot; where there are enough others, the ends stay as they were."""
+    """Return two different places in a row at random.
+
+    If the row has four places or more, its first and last are left out.
+    """
     first, count = (1, width - 2) if width >= 4 else (0, width)
     apart = 2 ** rng.randrange((count - 1).bit_length() or 1)
     one = first + rng.randrange(count - apart)
@@ -146,14 +155,14 @@ def two_places(width: int, rng: Seeded) -> tuple[int, int]:
 
 
 def _with_rows(kernel: LoadedKernel) -> list[int]:
-    return [place for place, spec in enumerate(kernel.operation.inputs) if kernel.operation.row_axis in spec.axes]
+    return [index for index, spec in enumerate(kernel.operation.inputs) if kernel.operation.row_axis in spec.axes]
 
 
-def _with_input(case: Case, place: int, changed: torch.Tensor) -> Case:
-    return dataclasses.replace(case, inputs=(*case.inputs[:place], changed, *case.inputs[place + 1 :]))
+def _with_input(case: Case, index: int, changed: torch.Tensor) -> Case:
+    return dataclasses.replace(case, inputs=(*case.inputs[:index], changed, *case.inputs[index + 1 :]))
 
 
-def _weight(kernel: LoadedKernel, case: Case) -> Case:
+def _with_new_weights(kernel: LoadedKernel, case: Case) -> Case:
     inputs = tuple(
         tensor if kernel.operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
         for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True)
@@ -161,7 +170,7 @@ def _weight(kernel: LoadedKernel, case: Case) -> Case:
     return dataclasses.replace(case, inputs=inputs)
 
 
-def _scalar(case: Case) -> Case:
+def _with_new_scalars(case: Case) -> Case:
     return dataclasses.replace(case, scalars=tuple(0.125 + 1000 * value for value in case.scalars))
 
 

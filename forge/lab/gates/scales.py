@@ -1,7 +1,7 @@
-"""Does it hold for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
+"""Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -13,27 +13,29 @@ KINDS: tuple[InputKind, ...] = (
     *("sparse", "single", "padded", "ordered", "heavy_tails", "ties", "constant", "zeros", "zero_rows"),
     "weights_near_one",
 )
-SHIFTED: tuple[InputKind, ...] = ("offset_operands",) * 4
-"""Once more: weights are shifted to one side or the other by lot."""
-SMALLER = 1024.0
-"""Of scalars, beside small values: other gates only make them larger, and a floor under one would never show."""
+"""Kinds of values that the gate asks."""
+MORE_SHIFTED: tuple[InputKind, ...] = ("offset_operands",) * 4
+"""Kinds that are asked again at the odd width, since a random sign decides to which side the weights are shifted."""
+SCALAR_DIVISOR = 1024.0
+"""Divisor of the scalars beside small values. Other gates only enlarge scalars, so they never show a lower limit on
+one."""
 ROWS = 10
-"""At the odd width: as many as a kind has patterns, in both signs, so that each comes in some row."""
+"""Number of rows at the odd width: enough for every pattern of a kind with both signs."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zeros too.
+    """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zero scalars.
 
-    Then each kind in a few rows of odd width: what handles the last elements is often other code.
+    Then judge each kind in a few rows of odd width, since other code often handles the last elements.
     """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
-    smaller = tuple(value / SMALLER for value in kernel.operation.scalars.values())
+    smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
     cases = (
         *kernel.cases(kernel.shape, KINDS),
         kernel.case(kernel.shape, "small", scalars=smaller),
-        *(kernel.case(odd, kind) for kind in (*KINDS, *SHIFTED)),
-        *_without_scalars(kernel),
+        *(kernel.case(odd, kind) for kind in (*KINDS, *MORE_SHIFTED)),
+        *_with_zero_scalars(kernel),
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -49,8 +51,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _without_scalars(kernel: LoadedKernel) -> list[Case]:
-    """Small values where every scalar is zero, which isn't the same as left out."""
+def _with_zero_scalars(kernel: LoadedKernel) -> list[Case]:
+    """Return small values with every scalar zero, since a kernel must not take zero for a missing scalar."""
     zeros = (0.0,) * len(kernel.operation.scalars)
     return [kernel.case(kernel.shape, "small", scalars=zeros)] if zeros else []
 

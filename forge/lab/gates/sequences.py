@@ -1,7 +1,7 @@
-"""Does it follow its questions from shape to shape: large, small, large again, in an order that nobody can know?
+"""Does it follow its questions from shape to shape: large, small, large again, in a random order?
 
-What is kept between calls is kept for the last shape, or for the largest so far: a workspace, a launch plan. Each
-shape comes at least twice, with another one in between.
+A kernel may keep a workspace or a launch plan between calls, for the last shape or for the largest so far. Each shape
+comes at least twice, with another shape in between.
 """
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -11,12 +11,13 @@ from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.inputs.seeded import Seeded
 
 VISITS = 3
+"""Number of times the shuffled order asks each shape."""
 WIDTHS = (512, 1280)
-"""Between these, by lot, unless the public width is less."""
+"""Range from which the width is drawn at random, unless the public width is less."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Go around a few shapes, first small between large, then shuffled."""
+    """Ask at a few shapes again and again: first a small one between large ones, then all in random order."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     width = max(2, min(kernel.shape[reduced], log_uniform(kernel.rng, *WIDTHS)))
     shapes = (

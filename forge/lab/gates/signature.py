@@ -1,4 +1,4 @@
-"""Does one call at the public shape return what the signature says: how many tensors, which form, contiguous?"""
+"""Does one call at the public shape return what the signature says: the number of tensors, their form, contiguous?"""
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed

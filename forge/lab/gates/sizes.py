@@ -1,7 +1,7 @@
-"""Does it hold at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
+"""Is it correct at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
 
-All but known edges are drawn anew for each examination. The operation's listed workloads are asked beside the public
-one.
+Apart from known edges, all sizes are drawn anew for each examination. The operation's listed workloads are asked
+besides the public one.
 """
 
 import math
@@ -13,57 +13,66 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import large_offsets, listed_workloads
 from forge.lab.gates.gate import Gate
-from forge.lab.gates.replay import place
-from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near, of_class
+from forge.lab.gates.replay import with_swap_in_row
+from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
 from forge.lab.inputs.shape_budget import affordable, narrowed, rows_within
 
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
-"""Sizes of the axis that is summed over, beside those that are drawn in each octave: a missing tail, mask or
-remainder loop shows at one of them."""
-FREE = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
-"""Sizes of any other axis that may have tails, beside few rows and a short sum, and some that are drawn:"""
+"""Sizes of the axis that is summed over, besides those drawn in each octave. A missing tail, mask or remainder loop
+shows at one of them."""
+FREE_EDGES = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
+"""Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
+`MOST_FREE`."""
 MOST_FREE = 1024
+"""Size up to which lengths of other axes are drawn in each octave."""
 SHORT_SUM = (65, 257)
-"""Between these, by lot."""
+"""Range from which the width is drawn at random while other axes vary."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
-MOST_ROWS, MOST_TALL = 4096, 2**15
-"""Numbers of rows are drawn in each second octave up to here, over so few columns that so many elements
-are enough."""
-LONG = 1024
-"""From here on two widths are drawn in each octave."""
-NEAR = 3
-"""Shapes near the public one: what an earlier refusal has shown of those held out is worth nothing."""
-MANY, FEWER = (64, 300), (33, 65)
-"""Shapes with many rows, of an interpreter fewer: many rows at once are often handled by other code, and the corner
-of two tails by a third. Every other axis is odd; the width is even in some."""
+"""Numbers of rows that are always asked."""
+MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
+"""Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
+TWO_DRAWS_FROM = 1024
+"""Width from which on two widths are drawn in each octave."""
+NEAR_SHAPES = 3
+"""Number of shapes drawn near the public one. They are new each time, so an earlier refusal tells nothing about
+them."""
+CORNER_ROWS_RANGE, INTERPRETED_CORNER_ROWS_RANGE = (64, 300), (33, 65)
+"""Ranges from which the number of rows of `CORNERS` is drawn; an interpreter gets fewer. Other code often handles
+many rows at once, and a third kind of code the corner of two tails."""
 CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
-"""Modulus and rest of the width, and how wide it is at most."""
-WIDTHS, ODD_FREE = (32, 1024), (16, 64)
-"""Widths over many rows; and half of a free axis there, less one half, which is shorter where all operands would have
-more than so many elements:"""
+"""Modulus, remainder and largest value of the width in each shape with many rows. The width is even in some; other
+axes are odd."""
+WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
+"""Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
 MOST_CORNER = 2**24
+"""Number of elements in all operands of such a shape, at most; free axes are shortened to reach it."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
-"""Between these, by lot: wider than a block of threads, or what a block keeps at hand; and, where the operation's own
-workloads are, so much wider than 16 bits count that what is looked for lies beyond them too."""
-MANY_ROWS, FEW_COLUMNS = (65_537, 70_000), 5
-"""More than a 16-bit row number, or a grid's second axis, has."""
+"""Ranges from which wide rows are drawn: wider than a block of threads, or than what a block keeps in registers. The
+second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
+MANY_ROWS_RANGE, FEW_COLUMNS = (65_537, 70_000), 5
+"""Range of a number of rows that exceeds a 16-bit row number and a grid's second axis, and the number of columns
+there."""
 LARGE_BYTES = 4 * 2**20
-"""Of the largest operand, where the public shape is smaller."""
+"""Size of the largest operand in bytes, if the public shape is smaller."""
 MOST_ELEMENTS = 2**20
-AGAIN_ELEMENTS, EXCHANGED = 2**17, 0.5
-"""Of an operand, from which on a shape is asked again: what costs much may be kept, by its shape, its address or a
-few of its elements. As often as that the contents differ in two elements alone."""
+"""Number of elements of rows times width, at most, for the fixed numbers of rows."""
+AGAIN_ELEMENTS, SWAP_SHARE = 2**17, 0.5
+"""Number of elements in an operand from which on a shape is asked twice, and the share of second questions that only
+swap two elements. A kernel may cache costly work by shape, by address or by a few elements."""
 MOST_DRAWN = 2**23
-"""Elements of the largest operand beside many rows or a wide one."""
+"""Number of elements in the largest operand, at most, with many rows or a wide row."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge each shape once, large ones again with other contents; the smallest that fails is the counterexample."""
-    drawn = (*_edges(kernel), *_drawn(kernel), *_many(kernel), *kernel.held_out)
-    large = _large(kernel)
+    """Judge each shape once, and large shapes again with other contents.
+
+    The smallest failing shape is the counterexample.
+    """
+    drawn = (*_edge_shapes(kernel), *_drawn_shapes(kernel), *_corner_shapes(kernel), *kernel.held_out)
+    large = _large_shapes(kernel)
     errors: list[WorkloadErrors] = []
     for shape in sorted((*drawn, *large), key=lambda shape: (_elements(shape), sorted(shape.items()))):
-        checked = _asked(kernel, shape, large=shape in large)
+        checked = _ask_at(kernel, shape, large=shape in large)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -82,73 +91,82 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _asked(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask at one shape; where it is large once more, at the same addresses: anew, or with two elements exchanged."""
+def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask at one shape, and once more if it is large.
+
+    The second call has the same addresses, and new contents or two elements swapped.
+    """
     case = kernel.case(shape)
     checked = kernel.check([case])
     if isinstance(checked, Failed) or kernel.interpreted or not (large or _largest(kernel, shape) >= AGAIN_ELEMENTS):
         return checked
-    exchanged = kernel.rng.random() < EXCHANGED
-    again = place(case, kernel.rng.randrange(len(case.inputs)), kernel.rng) if exchanged else kernel.case(shape)
+    swapped = kernel.rng.random() < SWAP_SHARE
+    again = (
+        with_swap_in_row(case, kernel.rng.randrange(len(case.inputs)), kernel.rng) if swapped else kernel.case(shape)
+    )
     observed = kernel.call([again])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
 
 
-def _edges(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Known edges, and what lies between them."""
+def _edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes at known edges of each axis, and at some drawn sizes of free axes."""
     rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
     small_rows = min(3, kernel.shape[rows])
     by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in EDGES]
     most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
     by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
     few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
-    free = (*FREE, *in_each_octave(rng, 4, MOST_FREE))
+    free = (*FREE_EDGES, *in_each_octave(rng, 4, MOST_FREE))
     by_free = [{**few, axis: size} for axis in kernel.operation.free_axes for size in free]
     by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
     return [affordable(kernel.operation, shape, kernel.shape) for shape in (*by_reduced, *by_rows, *by_free)]
 
 
-def _drawn(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Widths in each octave, numbers of rows in every second one, and shapes near the public one."""
+def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes with drawn widths, with drawn numbers of rows, and near the public shape."""
     rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
-    widths = (*in_each_octave(rng, 2, LONG), *in_each_octave(rng, LONG, WIDEST, draws=2))
+    widths = (*in_each_octave(rng, 2, TWO_DRAWS_FROM), *in_each_octave(rng, TWO_DRAWS_FROM, WIDEST, draws=2))
     counts = in_each_octave(rng, 16, MOST_ROWS)[rng.randrange(2) :: 2]
     shapes: list[Mapping[str, int]] = [{**kernel.shape, rows: rng.randint(1, 3), reduced: size} for size in widths]
     for count in counts[:1] if kernel.interpreted else counts:
-        width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL // count)
+        width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
         narrow = {**kernel.shape, reduced: max(1, width)}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
     shapes = [affordable(kernel.operation, shape, kernel.shape, most_elements=MOST_DRAWN) for shape in shapes]
-    return [*shapes, *(near(kernel.shape, rows, reduced, rng) for _ in range(NEAR))]
+    return [*shapes, *(near_shape(kernel.shape, rows, reduced, rng) for _ in range(NEAR_SHAPES))]
 
 
-def _many(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes with many rows in which several axes have tails at once."""
     operation, rng = kernel.operation, kernel.rng
     shapes: list[Mapping[str, int]] = []
     for modulus, rest, widest in CORNERS:
-        free = {axis: 2 * rng.randint(*ODD_FREE) + 1 for axis in operation.free_axes}
+        free = {axis: 2 * rng.randint(*ODD_FREE_RANGE) + 1 for axis in operation.free_axes}
         reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
         thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
-        rows = rows_within(operation, thin, rng.randint(*(FEWER if kernel.interpreted else MANY)))
+        rows = rows_within(
+            operation,
+            thin,
+            rng.randint(*(INTERPRETED_CORNER_ROWS_RANGE if kernel.interpreted else CORNER_ROWS_RANGE)),
+        )
         wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
         smaller = affordable(operation, wanted, kernel.shape, most_elements=MOST_CORNER)
         shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
     return shapes
 
 
-def _large(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Many rows, a wide row, and an operand of some MiB, where what lies in the other axes leaves room for them.
+def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes with many rows, with a wide row, and with an operand of some MiB, as far as they can be drawn.
 
-    Free axes are small beside the first two, and as long as there were many rows once each.
-
-    An interpreter takes minutes for all of these.
+    Free axes are small in the first two. Then each free axis once gets the length that the rows had. An interpreter
+    gets none of these shapes, since they take it minutes.
     """
     if kernel.interpreted:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     usual = max((workload[reduced] for workload in kernel.operation.workloads), default=0)
     wide = kernel.rng.randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
-    many = kernel.rng.randint(*MANY_ROWS)
+    many = kernel.rng.randint(*MANY_ROWS_RANGE)
     narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
         {**narrow, rows: many, reduced: FEW_COLUMNS},
@@ -163,7 +181,7 @@ def _large(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str, int]:
-    """The shape, with free axes of one where its operands would be too large, as a long cache of keys is."""
+    """Return the shape; if its operands are too large, as a long cache of keys is, set its free axes to one."""
     if _is_drawable(kernel, shape):
         return shape
     return {**shape, **dict.fromkeys(kernel.operation.free_axes, 1)}
@@ -174,7 +192,7 @@ def _is_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 
 
 def _largest(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:
-    """Elements of the largest operand."""
+    """Return the number of elements in the largest operand."""
     return max(math.prod(spec.sizes(shape)) for spec in (*kernel.operation.inputs, *kernel.operation.returned))
 
 

@@ -1,15 +1,16 @@
 """Are NaN and infinities where the reference has them, and nowhere else?
 
-One special value, a whole row of them, or what a mask leaves of a row, in each operand in turn; rows without stay
-right. Masks of finite numbers are asked of operations that are used with them. Subnormal numbers are asked as well:
-they may be taken for zeros, and for nothing else. (Not of an interpreter: Triton's gets bf16's wrong.)
+Each operand in turn gets one special value, a whole row of them, or a row after masking. Rows without special values
+must stay correct. Operations that are used with masks of finite numbers are asked with them. Subnormal numbers are
+asked as well; a kernel may treat them as zeros, and as nothing else. They aren't asked of an interpreter, since
+Triton's interpreter gets bf16's wrong.
 """
 
 import itertools
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -17,16 +18,17 @@ from forge.lab.inputs.shape_budget import narrowed, odd_width
 from forge.lab.inputs.special_rows import PATTERNS
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
+"""Kinds of special values that the gate asks, besides masks."""
 MASKED_ROWS = 64
-"""At least, where masks are asked: a token that is drawn beside a wrong edge shows it in some rows only."""
+"""Number of rows, at least, if masks are asked. A sampled token at a wrong edge shows only in some rows."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge each kind at the public width, an odd one and one, with rows for every pattern in every operand.
+    """Judge each kind at the public width, at an odd one and at one, with rows for every pattern in every operand.
 
-    Weights are finite at width one: there a norm's other factor is zero but for rounding, and infinity times that is
-    NaN or infinite as rounding goes.
+    At width one weights are finite. There the other factor of a norm is zero but for rounding, and infinity times
+    such a number is NaN or infinite, as rounding decides.
     """
     errors: list[WorkloadErrors] = []
     for shape, kind in itertools.product(_shapes(kernel), kinds_of(kernel)):
@@ -46,7 +48,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def kinds_of(kernel: LoadedKernel) -> tuple[InputKind, ...]:
-    """The kinds of special values that are asked of an operation."""
+    """Return the kinds of special values that are asked of an operation."""
     masks: tuple[InputKind, ...] = ("masked",) if kernel.operation.masks else ()
     if kernel.operation.specials == "unspecified":
         return masks

@@ -1,8 +1,8 @@
-"""Is the same question answered alike, whatever was asked in between?
+"""Is the same question answered in the same way, whatever was asked in between?
 
-Between the two askings lie other shapes, other kinds of values, NaN, other scalars and a call with no rows at all.
-At last it is asked as programs ask that serve requests: under `torch.inference_mode()`, where torch's default type
-isn't fp32, with weights that are a module's parameters, and on a CPU from another thread.
+Between the two calls come other shapes, other kinds of values, NaN, other scalars and a call without rows. At last
+the question is asked as a serving program asks it: under `torch.inference_mode()`, with another default type than
+fp32, with weights that are a module's parameters, and on a CPU from another thread.
 """
 
 import dataclasses
@@ -11,22 +11,23 @@ from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates.difference import apart, asked
+from forge.lab.gates.difference import correct_answer, largest_difference
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.random_sizes import odd
+from forge.lab.inputs.random_sizes import odd_size
 from forge.lab.observed import Case
 
 OTHER_TYPE: DType = "bf16"
+"""Default type of torch for the last call."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask, ask for nothing, ask again; then once more after a shuffled series of other questions."""
+    """Ask, ask without rows, and ask again; then ask once more after other questions in random order."""
     question = kernel.case(kernel.shape)
     nothing = kernel.case({**kernel.shape, kernel.operation.row_axis: 0})
     others = _others(kernel)
     kernel.rng.shuffle(others)
-    first = asked(kernel, question)
+    first = correct_answer(kernel, question)
     if isinstance(first, Failed):
         return first
     furthest = 0.0
@@ -35,12 +36,12 @@ def examine(kernel: LoadedKernel) -> Finding:
             checked = kernel.check([case])
             if isinstance(checked, Failed):
                 return checked
-        again = asked(kernel, question)
+        again = correct_answer(kernel, question)
         if isinstance(again, Failed):
-            return _changed(again)
-        furthest = max(furthest, apart(kernel, first, again))
+            return _changed_by_calls(again)
+        furthest = max(furthest, largest_difference(kernel, first, again))
     if not furthest <= 1:
-        return _different(furthest)
+        return _differs_after_calls(furthest)
     served = as_served(kernel, question)
     if served is not None:
         return served
@@ -55,8 +56,8 @@ def _others(kernel: LoadedKernel) -> list[Case]:
     cases = [
         kernel.case(kernel.shape, "large"),
         kernel.case(kernel.shape, "zeros"),
-        kernel.case({**kernel.shape, rows: 1, reduced: odd(kernel.rng, 1, 9)}),
-        kernel.case({**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd(kernel.rng, 65, 257)}),
+        kernel.case({**kernel.shape, rows: 1, reduced: odd_size(kernel.rng, 1, 9)}),
+        kernel.case({**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, 65, 257)}),
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
     return (
@@ -65,7 +66,7 @@ def _others(kernel: LoadedKernel) -> list[Case]:
 
 
 def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
-    """Ask once more as a program that serves requests does; the refusal, if that changes the answer."""
+    """Ask once more as a serving program does; return the refusal if this changes the answer."""
     observed = kernel.call([question], default_type=OTHER_TYPE)
     failed = observed if isinstance(observed, Failed) else kernel.judge(observed[0])[1]
     if failed is None:
@@ -76,7 +77,7 @@ def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
-def _changed(failed: Failed) -> Failed:
+def _changed_by_calls(failed: Failed) -> Failed:
     if failed.counterexample is None:
         return failed
     message = f"right at first, wrong after other calls: {failed.reason.message}"
@@ -85,7 +86,7 @@ def _changed(failed: Failed) -> Failed:
     )
 
 
-def _different(furthest: float) -> Failed:
+def _differs_after_calls(furthest: float) -> Failed:
     message = f"the same question has another answer after other calls: {furthest:.3g} x what rounding explains apart"
     return Failed(
         reason=Reason(code="STATE_CARRIED", message=message),

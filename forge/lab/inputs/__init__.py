@@ -1,1 +1,1 @@
-"""What operands hold and how large they are: distributions of values, random sizes, the budget of a shape."""
+"""Decides what operands hold and how large they are: distributions of values, random sizes, the budget of a shape."""

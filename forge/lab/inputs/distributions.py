@@ -1,6 +1,6 @@
-"""The values that a kind of workload is named for, of one activation: rows first, drawn standard normal.
+"""Turns standard normal values of one activation, rows first, into the values of a kind of workload.
 
-Patterns take turns from row to row, beginning by lot, so that a few rows have all of them.
+Patterns take turns from row to row, starting at a random one, so that a few rows have all of them.
 """
 
 from __future__ import annotations
@@ -8,34 +8,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DType
 
 if TYPE_CHECKING:
     import torch
 
 EXTREMES: dict[DType, tuple[float, float]] = {"fp32": (1e-6, 1e6), "bf16": (1e-6, 1e6), "fp16": (1e-3, 1e3)}
-"""Scales of the kinds `small` and `large`: sums of two such values stay inside the dtype's range."""
+"""Scales of the kinds `small` and `large`, by dtype. Sums of two such values stay inside the dtype's range."""
 OUTLIER = 300.0
-OUTLIERS_TOGETHER = 8
-"""As many as a thread or a vector instruction takes at once."""
-FURTHEST: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}
-"""Powers of two from a usual row to the largest and the smallest."""
+"""Factor by which outliers exceed usual values."""
+OUTLIER_RUN = 8
+"""Number of outliers side by side, as many as a thread or a vector instruction processes at once."""
+MOST_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}
+"""Number of powers of two from a usual row to the largest and to the smallest row, by dtype."""
 MOST_IN_FP16 = 2.0**15 - 16
-"""The sum of two such numbers doesn't overflow it, however it is rounded on the way."""
-SHIFT, SHIFT_OF_OPERANDS = 1000.0, 8.0
+"""Largest number of the kind `rows_apart` in fp16. The sum of two such numbers doesn't overflow, however it is
+rounded."""
+SHIFT, OPERAND_SHIFT = 1000.0, 8.0
+"""Distances from zero by which the kinds `offset_mean` and `offset_operands` shift values."""
 LOWEST: dict[DType, float] = {"fp32": -(2.0**100), "bf16": -(2.0**100), "fp16": -65504.0}
-"""What stands for minus infinity in masks that are finite; twice as much is finite too, but for fp16."""
-UNMASKED = 3
-"""Fewer than anything that is done in blocks takes at once."""
+"""Numbers that replace minus infinity in finite masks, by dtype. Twice the number is finite too, except in fp16."""
+UNMASKED_COLUMNS = 3
+"""Number of columns that a mask leaves, fewer than any block of columns that kernels process at once."""
 
 
-def of_kind(
-    values: torch.Tensor, kind: InputKind, dtype: DType, turn: int, generator: torch.Generator
+def values_of_kind(
+    values: torch.Tensor, kind: InputKind, dtype: DType, operand_index: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """Values [rows, ...] of the activation that is number `turn`; they may be changed in place."""
+    """Return values [rows, ...] of the kind for activation number `operand_index`; may change `values` in place."""
     of_rows = values.unsqueeze(-1) if values.dim() == 1 else values
-    return _KINDS[kind](of_rows, dtype, turn, generator).view_as(values)
+    return _KINDS[kind](of_rows, dtype, operand_index, generator).view_as(values)
 
 
 Kind = Callable[["torch.Tensor", DType, int, "torch.Generator"], "torch.Tensor"]
@@ -45,54 +48,60 @@ def _uniform(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
     return values.uniform_(-1, 1, generator=generator)
 
 
-def _by_lot(below: int, generator: torch.Generator) -> int:
+def _random_below(below: int, generator: torch.Generator) -> int:
     import torch
 
     return int(torch.randint(max(1, below), (1,), generator=generator))
 
 
-def _turns(values: torch.Tensor, patterns: int, generator: torch.Generator) -> torch.Tensor:
-    """Which of so many patterns each row has."""
+def _pattern_of_rows(values: torch.Tensor, patterns: int, generator: torch.Generator) -> torch.Tensor:
+    """Return the number of each row's pattern, out of `patterns`."""
     import torch
 
-    return (torch.arange(values.shape[0]) + _by_lot(patterns, generator)) % patterns
+    return (torch.arange(values.shape[0]) + _random_below(patterns, generator)) % patterns
 
 
-def _by_row(numbers: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def _per_row(numbers: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return numbers.view(-1, *(1 for _ in values.shape[1:]))
 
 
-def _signs(values: torch.Tensor, turn: int, generator: torch.Generator) -> torch.Tensor:
-    """Above and below zero in turn, of each operand at another pace, so that all combinations come."""
+def _signs(values: torch.Tensor, operand_index: int, generator: torch.Generator) -> torch.Tensor:
+    """Return a sign for each row, positive or negative in turn.
+
+    Each operand alternates at another pace, so that all combinations of signs occur.
+    """
     import torch
 
-    at = _turns(values, 2 ** (turn + 1), generator) >> turn
-    return _by_row(torch.where(at == 0, 1.0, -1.0), values)
+    at = _pattern_of_rows(values, 2 ** (operand_index + 1), generator) >> operand_index
+    return _per_row(torch.where(at == 0, 1.0, -1.0), values)
 
 
-def _offset_mean(values: torch.Tensor, _: DType, turn: int, generator: torch.Generator) -> torch.Tensor:
-    return values + SHIFT * _signs(values, turn, generator)
+def _offset_mean(values: torch.Tensor, _: DType, operand_index: int, generator: torch.Generator) -> torch.Tensor:
+    return values + SHIFT * _signs(values, operand_index, generator)
 
 
-def _offset_operands(values: torch.Tensor, _: DType, turn: int, generator: torch.Generator) -> torch.Tensor:
-    return values + SHIFT_OF_OPERANDS * _signs(values, turn, generator)
+def _offset_operands(values: torch.Tensor, _: DType, operand_index: int, generator: torch.Generator) -> torch.Tensor:
+    return values + OPERAND_SHIFT * _signs(values, operand_index, generator)
 
 
 def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
-    """Of each row one by lot, the first, the last, or a run, by lot or in front; above zero, then below."""
+    """Put outliers into each row: at a random place, at an end, or as a run at a random place or at the start.
+
+    Rows alternate between positive and negative outliers.
+    """
     import torch
 
     width = values.shape[-1]
     if not width:
         return values
-    one, start = (_by_lot(width - size + 1, generator) for size in (1, OUTLIERS_TOGETHER))
-    chosen = ((one, one + 1), (0, 1), (width - 1, width), (start, start + OUTLIERS_TOGETHER), (0, OUTLIERS_TOGETHER))
+    one, start = (_random_below(width - size + 1, generator) for size in (1, OUTLIER_RUN))
+    chosen = ((one, one + 1), (0, 1), (width - 1, width), (start, start + OUTLIER_RUN), (0, OUTLIER_RUN))
     outlying = torch.zeros(len(chosen), width, dtype=torch.bool)
     for pattern, (first, end) in enumerate(chosen):
         outlying[pattern, first:end] = True
-    rows = outlying[_turns(values, len(chosen), generator)]
+    rows = outlying[_pattern_of_rows(values, len(chosen), generator)]
     signs = torch.where(torch.arange(values.shape[0]) // len(chosen) % 2 == 0, OUTLIER, -OUTLIER)
-    outliers = (1 + values.abs()) * _by_row(signs, values)
+    outliers = (1 + values.abs()) * _per_row(signs, values)
     return torch.where(rows.view(-1, *(1 for _ in values.shape[1:-1]), width), outliers, values)
 
 
@@ -103,7 +112,7 @@ def _sparse(values: torch.Tensor, _: DType, __: int, generator: torch.Generator)
 
 
 def _single(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
-    """All but one element of each row are zero."""
+    """Return rows in which all but one element are zero."""
     import torch
 
     kept = torch.zeros_like(values)
@@ -114,7 +123,10 @@ def _single(values: torch.Tensor, _: DType, __: int, generator: torch.Generator)
 
 
 def _padded(values: torch.Tensor, _: DType, __: int, ___: torch.Generator) -> torch.Tensor:
-    """Zeros in one half of each row: in front of the first rows, behind the others, in all operands alike."""
+    """Set one half of each row to zero, the same in all operands.
+
+    The first rows have zeros in front, the others at the end.
+    """
     rows, width = values.shape[0], values.shape[-1]
     values[: (rows + 1) // 2, ..., : width // 2] = 0.0
     values[(rows + 1) // 2 :, ..., width // 2 :] = 0.0
@@ -125,16 +137,16 @@ def _ordered(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
     import torch
 
     rising = values.sort(-1).values
-    return torch.where(_by_row(_turns(values, 2, generator) == 0, values), rising, rising.flip(-1))
+    return torch.where(_per_row(_pattern_of_rows(values, 2, generator) == 0, values), rising, rising.flip(-1))
 
 
 def _rows_apart(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generator) -> torch.Tensor:
-    """Each row times another power of two, the extremes among them, in no order."""
+    """Multiply each row by another power of two; the extremes are among them, and the order is random."""
     import torch
 
     rows = values.shape[0]
-    powers = torch.linspace(-FURTHEST[dtype], FURTHEST[dtype], max(2, rows)).round()[:rows]
-    apart = values * _by_row(powers[torch.randperm(rows, generator=generator)], values).exp2()
+    powers = torch.linspace(-MOST_POWERS_APART[dtype], MOST_POWERS_APART[dtype], max(2, rows)).round()[:rows]
+    apart = values * _per_row(powers[torch.randperm(rows, generator=generator)], values).exp2()
     return apart.clamp(-MOST_IN_FP16, MOST_IN_FP16) if dtype == "fp16" else apart
 
 
@@ -143,7 +155,10 @@ def _constant(values: torch.Tensor, _: DType, __: int, ___: torch.Generator) -> 
 
 
 def _tiny(values: torch.Tensor, dtype: DType, _: int, __: torch.Generator) -> torch.Tensor:
-    """Normal numbers from one up to two times a power of two whose square underflows; fp16 has none that small."""
+    """Return normal numbers between one and two times a power of two whose square underflows.
+
+    Fp16 has no numbers that small.
+    """
     import torch
 
     signs = torch.where(values < 0, -1.0, 1.0)
@@ -161,7 +176,7 @@ def _heavy_tails(values: torch.Tensor, _: DType, __: int, generator: torch.Gener
 
 
 def _zero_rows(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
-    """About half of the rows, and the first one whatever falls, so that operands have rows of zeros in common."""
+    """Set about half of the rows to zero, always including the first, so that operands share rows of zeros."""
     import torch
 
     if values.shape[0]:
@@ -172,19 +187,22 @@ def _zero_rows(values: torch.Tensor, _: DType, __: int, generator: torch.Generat
 
 
 def _masked(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generator) -> torch.Tensor:
-    """The lowest number in front of a place by lot, behind it, everywhere but at a few places, and everywhere."""
+    """Mask with the lowest number: before a random place, behind it, all but a few places, or everywhere."""
     import torch
 
     rows, width = values.shape[0], values.shape[-1]
     columns, at = torch.arange(width), torch.randint(max(1, width), (rows, 1), generator=generator)
     order = torch.rand((rows, width), generator=generator).argsort(-1)
-    patterns = (columns < at, columns > at, order >= UNMASKED, torch.ones(rows, width, dtype=torch.bool))
-    masked = torch.stack(patterns)[_turns(values, len(patterns), generator), torch.arange(rows)]
+    patterns = (columns < at, columns > at, order >= UNMASKED_COLUMNS, torch.ones(rows, width, dtype=torch.bool))
+    masked = torch.stack(patterns)[_pattern_of_rows(values, len(patterns), generator), torch.arange(rows)]
     return values.masked_fill(masked.view(rows, *(1 for _ in values.shape[1:-1]), width), LOWEST[dtype])
 
 
 def _integers(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
-    """From -4 to 4: sums of 2^17 of their squares are exact in fp32, and of two of them in every type."""
+    """Return integers from -4 to 4.
+
+    Sums of 2^17 of their squares are exact in fp32; sums of two are exact in every type.
+    """
     return values.random_(-4, 5, generator=generator)
 
 

@@ -1,8 +1,8 @@
-"""Workload to tensors: values drawn by the host, different for every call.
+"""Draws a workload's tensors on the host, with different values for every call.
 
-Activations (float operands with the row axis) follow the kind; weights are standard normal but for five kinds that
-say otherwise; indices and packed numbers are drawn as the operand's specification says. Floats are drawn in fp32 and
-rounded to the operand's dtype, so that the oracle and the candidate see the same numbers.
+Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for five
+kinds. Indices and packed numbers follow the operand's specification. Floats are drawn in fp32 and rounded to the
+operand's dtype, so that the oracle and the candidate see the same numbers.
 """
 
 from __future__ import annotations
@@ -11,26 +11,30 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import InputKind, Operation
+from forge.domain.input_kind import InputKind
 from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, TensorSpec
-from forge.lab.inputs.distributions import of_kind
+from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.special_rows import with_special_rows
+from forge.operations.operation import Operation
 
 if TYPE_CHECKING:
     import torch
 
 LARGE_WEIGHTS = 32.0
-"""Scale of the weights beside `large` activations: normalised rows times these stay inside every dtype's range."""
-SHIFT_OF_WEIGHTS = 4.0
-"""Beside activations that are shifted by twice as much: of their products whole rows are above or below zero."""
+"""Scale of the weights beside `large` activations. Their products with normalised rows stay inside every dtype's
+range."""
+WEIGHT_SHIFT = 4.0
+"""Distance from zero of the weights beside shifted activations, half of theirs. Whole rows of their products are then
+positive or negative."""
 USUAL_KINDS: frozenset[InputKind] = frozenset({"normal", "uniform"})
-"""Beside these, numbers that aren't floats are as usual too: they are what is timed."""
+"""Kinds that are timed; beside them, operands that aren't floats have usual values too."""
 SPECIALS = (math.nan, math.inf, -math.inf)
+"""Values that the kind `special_weights` puts into weights."""
 
 
 def torch_dtype(element: ElementType) -> torch.dtype:
-    """Torch's own name for an element type."""
+    """Return torch's type for an element type."""
     import torch
 
     found = getattr(torch, TORCH_NAMES[element])
@@ -68,22 +72,25 @@ def _floats(
     unit: float,
     generator: torch.Generator,
 ) -> torch.Tensor:
-    """In units of what the operand usually is."""
+    """Draw a float operand in units of its usual size."""
     import torch
 
     values = torch.randn(sizes, generator=generator)
     activations = [one.name for one in operation.activations]
     if spec.name not in activations:
         return _weight(values, kind, unit, generator)
-    rows, turn = spec.axes.index(operation.row_axis), activations.index(spec.name)
+    rows, operand_index = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":
-        return with_special_rows(operation, values, turn, generator).movedim(0, rows)
-    return of_kind(values, kind, dtype, turn, generator).movedim(0, rows)
+        return with_special_rows(operation, values, operand_index, generator).movedim(0, rows)
+    return values_of_kind(values, kind, dtype, operand_index, generator).movedim(0, rows)
 
 
 def _weight(values: torch.Tensor, kind: InputKind, unit: float, generator: torch.Generator) -> torch.Tensor:
-    """Signed powers of two from 1/4 to 4 where sums are to be exact; and what four kinds are named for."""
+    """Return the weight's values for the kind.
+
+    For `integers` they are signed powers of two from 1/4 to 4, so that sums are exact.
+    """
     import torch
 
     if kind == "integers":
@@ -94,17 +101,17 @@ def _weight(values: torch.Tensor, kind: InputKind, unit: float, generator: torch
         return values * LARGE_WEIGHTS
     if kind == "offset_operands":
         sign = 1.0 if bool(torch.rand((), generator=generator) < 0.5) else -1.0
-        return values + sign * SHIFT_OF_WEIGHTS / unit
+        return values + sign * WEIGHT_SHIFT / unit
     if kind == "special_weights":
         flat = values.view(-1)
         places = torch.randperm(flat.numel(), generator=generator).tolist()
-        for place, special in zip((flat.numel() - 1, *places), _specials(generator), strict=False):
+        for place, special in zip((flat.numel() - 1, *places), _shuffled_specials(generator), strict=False):
             flat[place] = special
     return values
 
 
-def _specials(generator: torch.Generator) -> list[float]:
-    """In an order of chance: the first stands at the end."""
+def _shuffled_specials(generator: torch.Generator) -> list[float]:
+    """Return the special values in random order; the first one goes to the end of the weights."""
     import torch
 
     order = torch.randperm(len(SPECIALS), generator=generator).tolist()

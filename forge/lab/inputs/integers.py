@@ -1,4 +1,4 @@
-"""Operands that are no activations or weights: positions, counts, packed bytes, drawn as their specification says."""
+"""Draws operands that aren't activations or weights: positions, counts, packed bytes, as their specification says."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import torch
 
 SMALL_COUNTS = 64
-"""Half of the counts are at most this many: what filters usually keep."""
+"""Largest count in half of the draws, as large as filters usually keep."""
 
 
 def draw_numbers(
     spec: TensorSpec,
     shape: Mapping[str, int],
-    before: Mapping[str, torch.Tensor],
+    earlier_operands: Mapping[str, torch.Tensor],
     generator: torch.Generator,
     *,
     usual: bool,
 ) -> torch.Tensor:
-    """Draw one operand, `before` being the operands in front of it; where it isn't to be usual, patterns by lot."""
+    """Draw one operand; `earlier_operands` are those drawn before it. If it isn't `usual`, the pattern is random."""
     import torch
 
     sizes = spec.sizes(shape)
@@ -31,7 +31,9 @@ def draw_numbers(
     match spec.values:
         case Indices(axis=axis, extremes_of=operand):
             anywhere = torch.randint(max(1, shape[axis]), sizes, generator=generator)
-            return _at_extremes(anywhere, before[operand], generator) if operand and shape[axis] else anywhere
+            return (
+                _at_extremes(anywhere, earlier_operands[operand], generator) if operand and shape[axis] else anywhere
+            )
         case Whole(below=below):
             return torch.randint(below, sizes, generator=generator)
         case AnyByte():
@@ -45,10 +47,10 @@ def draw_numbers(
         case Counts(axis=axis):
             return _counts(sizes, shape[axis], generator)
         case Parts(axis=axis):
-            pattern = _PARTS[0 if usual else _lot(len(_PARTS), generator)]
+            pattern = _PARTS[0 if usual else _random_below(len(_PARTS), generator)]
             return pattern(count, shape[axis], generator).view(sizes)
         case Slots(axis=axis):
-            pattern = _SLOTS[0 if usual else _lot(len(_SLOTS), generator)]
+            pattern = _SLOTS[0 if usual else _random_below(len(_SLOTS), generator)]
             return pattern(count, shape[axis], generator).view(sizes)
         case AsKind():
             raise ValueError(f"{spec.name} follows the kind of workload")
@@ -57,7 +59,7 @@ def draw_numbers(
 
 
 def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """An eighth of the numbers below one zero, an eighth one."""
+    """Replace an eighth of the numbers by zero and an eighth by one."""
     import torch
 
     rng = torch.rand(share.shape, generator=generator)
@@ -65,7 +67,7 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """A quarter where their row is largest, a quarter where it is smallest, the others as they are."""
+    """Put a quarter of the indices at their row's maximum and a quarter at its minimum; keep the others."""
     import torch
 
     share, values = torch.rand(anywhere.shape, generator=generator), ranked.float()
@@ -81,14 +83,14 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
     return torch.where(torch.rand(sizes, generator=generator) < 0.5, small, wide)
 
 
-def _lot(below: int, generator: torch.Generator) -> int:
+def _random_below(below: int, generator: torch.Generator) -> int:
     import torch
 
     return int(torch.randint(max(1, below), (1,), generator=generator))
 
 
 Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
-"""So many entries, of a total or below a size."""
+"""Function of a number of entries, a total or a size, and a generator; it returns the entries."""
 
 
 def _some_parts(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
@@ -100,7 +102,7 @@ def _all_parts(count: int, total: int, generator: torch.Generator) -> torch.Tens
 
 
 def _less_than_all(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
-    less = _lot(total, generator)
+    less = _random_below(total, generator)
     return _shared_out(count, less, min(count, less), generator)
 
 
@@ -124,7 +126,7 @@ def _nothing(count: int, _: int, __: torch.Generator) -> torch.Tensor:
 
 
 def _shared_out(count: int, total: int, filled: int, generator: torch.Generator) -> torch.Tensor:
-    """One for each of so many parts, and the rest where chance, of uneven odds, puts it."""
+    """Give one to each of `filled` random parts, and distribute the rest over them with uneven odds."""
     import torch
 
     parts, chosen = torch.zeros(count, dtype=torch.int64), torch.randperm(count, generator=generator)[:filled]
@@ -146,12 +148,12 @@ def _all_slots(count: int, size: int, generator: torch.Generator) -> torch.Tenso
 
 
 def _runs_up(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Two runs, the second one in front of the first."""
+    """Return two rising runs of slots, the second one in front of the first."""
     import torch
 
     taken = min(count, size)
-    first = _lot(size - taken + 1, generator)
-    runs = torch.arange(first, first + taken).roll(_lot(taken, generator))
+    first = _random_below(size - taken + 1, generator)
+    runs = torch.arange(first, first + taken).roll(_random_below(taken, generator))
     return torch.cat([runs, torch.full((count - taken,), -1)])
 
 
@@ -166,7 +168,7 @@ def _no_slot(count: int, _: int, __: torch.Generator) -> torch.Tensor:
 
 
 def _scattered(count: int, size: int, taken: int, generator: torch.Generator) -> torch.Tensor:
-    """So many different slots, the last one among them, at entries by lot."""
+    """Return `taken` different slots, including the last one, at random entries."""
     import torch
 
     slots, chosen = torch.full((count,), -1), torch.randperm(size, generator=generator)[:taken]
@@ -177,5 +179,6 @@ def _scattered(count: int, size: int, taken: int, generator: torch.Generator) ->
 
 
 _PARTS: tuple[Pattern, ...] = (_some_parts, _all_parts, _less_than_all, _parts_alike, _all_in_one, _nothing)
+"""Patterns of parts; the first one is the usual one."""
 _SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _no_slot)
-"""The first are the usual ones."""
+"""Patterns of slots; the first one is the usual one."""

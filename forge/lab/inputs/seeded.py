@@ -10,8 +10,10 @@ import secrets
 from typing import Any
 
 SEED_BITS = 48
-"""Bits of a seed: few enough for the 2^53 that any reader of JSON can hold, too many to try in a verification."""
+"""Number of bits of a seed: few enough for the 2^53 that any reader of JSON can hold, too many to try in a
+verification."""
 _DIGEST_BITS = 256
+"""Number of bits of a SHA-256 digest."""
 
 
 class Seeded(random.Random):
@@ -32,7 +34,7 @@ class Seeded(random.Random):
         """Return a number from 0 up to 1, exclusive."""
         return self.getrandbits(53) / 2**53
 
-    def seed(self, *_: Any) -> None:  # Any: as the parent's
+    def seed(self, *_: Any) -> None:  # Any: the parent class has it
         """Do nothing: the seed is fixed when the generator is made."""
 
     def _digest(self) -> bytes:

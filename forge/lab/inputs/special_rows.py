@@ -1,4 +1,4 @@
-"""Rows with NaN and infinities in them: alone, everywhere, and as masks put them."""
+"""Puts NaN and infinities into rows: alone, everywhere, and as masks do."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Operation
-from forge.lab.inputs.distributions import UNMASKED
+from forge.lab.inputs.distributions import UNMASKED_COLUMNS
+from forge.operations.operation import Operation
 
 if TYPE_CHECKING:
     import torch
 
 Pattern = Callable[["torch.Tensor", "torch.Tensor"], None]
-"""Changes one row's elements, given their places in an order of chance."""
+"""Function that changes one row's elements, given their positions in random order."""
 
 
-def _at(*specials: float) -> Pattern:
-    """Each at one place by lot."""
+def _at_random_places(*specials: float) -> Pattern:
+    """Return a pattern that puts each special value at a random place."""
 
     def change(row: torch.Tensor, order: torch.Tensor) -> None:
         for place, special in zip(order.tolist(), specials, strict=False):
@@ -46,31 +46,40 @@ def _masked_behind(row: torch.Tensor, order: torch.Tensor) -> None:
 
 
 def _masked_but_for_a_few(row: torch.Tensor, order: torch.Tensor) -> None:
-    row[order[UNMASKED:]] = -math.inf
+    row[order[UNMASKED_COLUMNS:]] = -math.inf
 
 
 def _nothing(_: torch.Tensor, __: torch.Tensor) -> None:
-    """A row without stays right beside the others."""
+    """Leave a row without special values; it must stay right beside the others."""
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    *(_nothing, _at(math.nan), _at(math.inf), _at(-math.inf), _at(math.inf, -math.inf)),
+    *(
+        _nothing,
+        _at_random_places(math.nan),
+        _at_random_places(math.inf),
+        _at_random_places(-math.inf),
+        _at_random_places(math.inf, -math.inf),
+    ),
     *(_everywhere(math.nan), _everywhere(math.inf), _everywhere(-math.inf), _last),
     *(_masked_in_front, _masked_behind, _masked_but_for_a_few),
 )
-"""Of one row after the other."""
+"""Patterns that the rows get in turn."""
 
 
 def with_special_rows(
-    operation: Operation, values: torch.Tensor, turn: int, generator: torch.Generator
+    operation: Operation, values: torch.Tensor, operand_index: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """Values [rows, ...] of activation number `turn`: each row has its pattern in one of them; changed in place."""
+    """Change values [rows, ...] of activation number `operand_index` in place, and return them.
+
+    Each row has its pattern in one of the operands.
+    """
     import torch
 
-    turns = len(operation.activations)
+    operands = len(operation.activations)
     for row in range(values.shape[0]):
         flat = values[row].view(-1)
         order = torch.randperm(flat.numel(), generator=generator)
-        if row // len(PATTERNS) % turns == turn and flat.numel():
+        if row // len(PATTERNS) % operands == operand_index and flat.numel():
             PATTERNS[row % len(PATTERNS)](flat, order)
     return values

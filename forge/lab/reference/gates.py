@@ -17,7 +17,7 @@ from forge.lab.calls.placement import Placement
 from forge.lab.calls.refusal import forbidden
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.determinism import DETERMINISM
-from forge.lab.gates.difference import apart
+from forge.lab.gates.difference import largest_difference
 from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.leaks import LEAKS
@@ -118,7 +118,7 @@ def state(kernel: LoadedKernel) -> Finding:
         if wrong is not None:
             return wrong
         answers.append(observed[0])
-    furthest = apart(kernel, answers[0], answers[-1])
+    furthest = largest_difference(kernel, answers[0], answers[-1])
     threshold = "the same answer before and after, within what rounding explains"
     if not furthest <= 1:
         failed = forbidden("STATE_CARRIED", "the same question has another answer after other calls", question)

@@ -1,7 +1,7 @@
-"""Rounds in blocks, each with the device's state before and after; a block that was disturbed counts for no side.
+"""Groups rounds into blocks and drops disturbed blocks, for all sides alike.
 
-The rule looks at the device alone, never at a time that was measured: clocks held back from outside, or somebody
-else's process on the device.
+The device's state is read before and after each block. A block is disturbed if clocks were throttled from outside, or
+if a foreign process used the device. The measured times have no influence on this.
 """
 
 import os
@@ -11,31 +11,31 @@ from forge.domain.device import Device, DeviceState, shared, throttled
 from forge.platforms.nvml import sample
 
 ROUNDS = 6
-"""In a block."""
+"""Number of rounds in a block."""
 
 
 class Blocks:
-    """One process pair's rounds, as they come."""
+    """The rounds of one process pair, collected as they come."""
 
     def __init__(self, device: Device | None) -> None:
         self._device = device
         self._waiting: list[dict[str, int]] = []
         self._before = self._state()
         self.rounds: list[dict[str, int]] = []
-        """Those of blocks that count."""
+        """Rounds of the undisturbed blocks, each with the nanoseconds by side."""
         self.states: list[DeviceState] = [self._before] if self._before is not None else []
         self.count = 0
         self.dropped = 0
         self.reasons: set[str] = set()
 
     def add(self, measured: dict[str, int]) -> None:
-        """One round, every side measured."""
+        """Add one round, in which every side was measured."""
         self._waiting.append(measured)
         if len(self._waiting) == ROUNDS:
             self.close()
 
     def close(self) -> None:
-        """End the block, if one was begun."""
+        """End the current block, if it has a round."""
         if not self._waiting:
             return
         after = self._state()
@@ -56,7 +56,7 @@ class Blocks:
 
 
 def disturbances(before: DeviceState | None, after: DeviceState | None, *, own_pids: set[int]) -> tuple[str, ...]:
-    """What came from outside between two moments; nothing where the driver can't be asked."""
+    """Return what disturbed the device between two moments; nothing if the driver can't report its state."""
     if before is None or after is None:
         return ()
     held = tuple(f"clocks held back: {reason}" for reason in throttled(before, after))
@@ -65,15 +65,15 @@ def disturbances(before: DeviceState | None, after: DeviceState | None, *, own_p
 
 
 def descendants() -> set[int]:
-    """The processes that descend from this one, and itself."""
+    """Return the process ids of this process and its descendants."""
     parents: dict[int, int] = {}
     for name in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         try:
             parents[int(name)] = int(Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[1])
         except OSError:
             continue
-    family, grown = {os.getpid()}, True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in family} - family
-        family, grown = family | more, bool(more)
+    family, has_grown = {os.getpid()}, True
+    while has_grown:
+        children = {pid for pid, parent in parents.items() if parent in family} - family
+        family, has_grown = family | children, bool(children)
     return family

@@ -1,7 +1,7 @@
-"""Measures the ceilings of a GPU in a process of its own: `python -m forge.lab.timing.calibrate [UUID]`, JSON out.
+"""Measures a GPU's ceilings in a separate process: `python -m forge.lab.timing.calibrate [UUID]` prints JSON.
 
-Only our own code and the vendor's run in it. Every rate is the best of many replays of a CUDA graph, between CUDA
-events, on random data: zeros switch fewer transistors and run up to 15 % faster.
+Only Forge's code and the vendor's run in it. Every rate is the best of many replays of a CUDA graph, between CUDA
+events. The data is random: zeros switch fewer transistors and run up to 15 % faster.
 """
 
 import subprocess
@@ -16,19 +16,23 @@ if TYPE_CHECKING:
     import torch
 
 LARGE_BYTES = 2**30
+"""Size of the copied buffer in bytes, or a quarter of the free memory if that is less."""
 REPLAYS = 30
+"""Number of replays of a graph, of which the fastest counts."""
 EMPTY_NODES = 200
+"""Number of empty kernels in the graph that measures a launch."""
 PASSES = 50
-"""Through the cached buffers in one launch, so that the launch doesn't count."""
+"""Number of passes through the cached buffers in one launch, so that the time of the launch doesn't matter."""
 CACHED_BLOCK = 4096
+"""Number of words that one block copies at a time."""
 SIDES = {"fp16": 8192, "bf16": 8192, "fp8": 8192, "tf32": 8192, "fp32": 4096}
-"""Element type -> side of the square matrices whose product is timed."""
+"""Side of the square matrices whose product is timed, by element type."""
 LIMIT_S = 120.0
-"""A first run imports torch from a cold disk; a warm one takes under 8 s."""
+"""Time limit of the process in seconds. A first run imports torch from a cold disk; a warm one takes under 8 s."""
 
 
 def calibrate(device: Device) -> Ceilings:
-    """Measure a device in a process of its own, since this one keeps no CUDA context; raise EnvironmentUnfit."""
+    """Measure a device in a separate process, since this one keeps no CUDA context; raise EnvironmentUnfit."""
     command = [sys.executable, "-m", "forge.lab.timing.calibrate", device.uuid]
     hint = "let nothing else use the GPU and try again; forge doctor says what this machine lacks"
     try:
@@ -38,13 +42,13 @@ def calibrate(device: Device) -> Ceilings:
     if ended.returncode != 0:
         said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
         raise EnvironmentUnfit(
-            f"GPU {device.uuid!r} can't be calibrated; the last thing said: {said[:300]}", hint=hint
+            f"GPU {device.uuid!r} can't be calibrated; the last line of its log: {said[:300]}", hint=hint
         )
     return Ceilings.model_validate_json(ended.stdout)
 
 
 def select(uuid: str | None) -> "torch.device":
-    """The device of that UUID among those that CUDA shows this process; the first one where none is named."""
+    """Return the device with the UUID among those that CUDA shows this process; without a UUID, the first one."""
     import torch
 
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
@@ -55,7 +59,7 @@ def select(uuid: str | None) -> "torch.device":
 
 
 def measure(device: "torch.device") -> Ceilings:
-    """Measure every ceiling of the device; under 8 s."""
+    """Measure every ceiling of the device; this takes under 8 s."""
     import torch
 
     facts = torch.cuda.get_device_properties(device)
@@ -76,7 +80,7 @@ def measure(device: "torch.device") -> Ceilings:
 
 # Any: torch's type of a device's properties has no public name
 def _memory_rates(x: "torch.Tensor", y: "torch.Tensor", facts: Any) -> tuple[float, float, float, float | None]:
-    """Bytes per second: copied, read, written, and copied within the cache; each by the fastest means known."""
+    """Return bytes per second: copied, read, written, and copied within the cache; each by the fastest known way."""
     import torch
 
     total = torch.empty((), device=x.device)
@@ -89,12 +93,12 @@ def _memory_rates(x: "torch.Tensor", y: "torch.Tensor", facts: Any) -> tuple[flo
 
 
 def _best_ns(work: Callable[[], object], *, repeats: int = 4) -> float:
-    """Nanoseconds of one `work`: the least over replays of a graph that holds it `repeats` times."""
+    """Return the nanoseconds of one `work`: the least over replays of a graph that holds it `repeats` times."""
     import torch
 
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # what a first call compiles, loads and allocates can't be captured
+    with torch.cuda.stream(side):  # a capture can't include what a first call compiles, loads and allocates
         for _ in range(3):
             work()
     torch.cuda.current_stream().wait_stream(side)
@@ -115,7 +119,7 @@ def _best_ns(work: Callable[[], object], *, repeats: int = 4) -> float:
 
 
 def _cached_bytes_per_s(x: "torch.Tensor", y: "torch.Tensor", cache_bytes: int, multiprocessors: int) -> float | None:
-    """A copy within half of the cache, both buffers together; None where the device names no cache."""
+    """Return the rate of a copy whose two buffers fill half of the cache; None if the device reports no cache."""
     from forge.lab.timing.ceiling_kernels import copy_again
 
     words: int = min(cache_bytes // 4 // 4, x.numel()) // CACHED_BLOCK * CACHED_BLOCK
@@ -136,7 +140,10 @@ def _launch_ns(device: "torch.device") -> float:
 
 
 def _matrix_rates(device: "torch.device") -> dict[str, float]:
-    """Element type -> flop/s of a product of square matrices; a type that this device or torch lacks is left out."""
+    """Return flop/s of a product of square matrices, by element type.
+
+    A type that this device or this torch lacks is left out.
+    """
     rates: dict[str, float] = {}
     for name, side in SIDES.items():
         try:
@@ -162,7 +169,7 @@ def _product(name: str, side: int, device: "torch.device") -> Callable[[], objec
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure the device and print its ceilings as JSON."""
     sys.stdout.write(measure(select(sys.argv[1] if len(sys.argv) > 1 else None)).model_dump_json() + "\n")
     return 0
 

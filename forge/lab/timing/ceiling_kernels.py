@@ -1,4 +1,4 @@
-"""Triton kernels that calibration times: they are ours, and do as little as can be done."""
+"""Triton kernels of Forge that calibration times; they do as little as possible."""
 
 import triton
 import triton.language as tl
@@ -6,12 +6,12 @@ import triton.language as tl
 
 @triton.jit  # type: ignore[untyped-decorator]  # Triton has no types
 def empty(x) -> None:  # type: ignore[no-untyped-def]  # its argument is Triton's
-    """Nothing: what remains is the launch."""
+    """Do nothing, so that only the launch takes time."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]  # Triton has no types
-def copy_again(x, y, n, passes, block: tl.constexpr) -> None:  # type: ignore[no-untyped-def]  # as above
-    """Copy `n` words `passes` times; loads come from the last-level cache (.cg), not from the first."""
+def copy_again(x, y, n, passes, block: tl.constexpr) -> None:  # type: ignore[no-untyped-def]  # its arguments are Triton's
+    """Copy `n` words `passes` times. Loads come from the last-level cache (.cg), not from the first-level one."""
     for _ in range(passes):
         at = tl.program_id(0) * block
         while at < n:

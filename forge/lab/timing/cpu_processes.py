@@ -1,7 +1,7 @@
-"""The guests of one measurement: the candidate's, the baselines', and the control's, fresh for every pair.
+"""Starts the guests of one measurement on a CPU: candidate, baselines and control, fresh for every process pair.
 
-The baselines run the trusted reference in a sandbox of their own, behind the same wall, wire and loop. What
-torch.compile makes for them is kept between pairs in a folder that no candidate ever sees.
+The baselines run the trusted reference in a sandbox of their own, behind the same wall, wire and loop. A folder keeps
+torch.compile's results for them between pairs; no candidate ever sees this folder.
 """
 
 import dataclasses
@@ -19,16 +19,19 @@ from forge.lab.calls.load import arena_bytes
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.own_tests import own_benchmark_claims
-from forge.lab.job import Job, Rival
+from forge.lab.job import Incumbent, Job
 from forge.sandbox.arena import Arena
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.session import IDLE, GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
+"""Names of sides: the candidate, the baseline measured a second time, and the empty guest."""
 PROMOTED: BaselineKind = "promoted"
+"""Name of the incumbent's side."""
 WHOLE_LIMIT_S = 7200.0
-"""A backstop for guests that mostly wait for their turn; a candidate's own time is limited by the policy."""
+"""Time limit of a guest in seconds. Guests mostly wait for their turn; the policy limits the candidate's own
+calls."""
 
 HARNESS_SOURCE = """
 import torch
@@ -42,11 +45,11 @@ def harness(*operands):
         _kept.extend(torch.empty(sizes, dtype=getattr(torch, name), device=device) for sizes, name in {outputs})
     return tuple(_kept) if len(_kept) > 1 else _kept[0] if _kept else None
 """
-"""Returns the same tensors every time: what remains on a device is the cost of the path itself."""
+"""Source of a function that returns the same tensors every time, so that a device shows only the cost of the path."""
 
 
-class RivalFailedError(Exception):
-    """The promoted kernel failed, or answered wrongly, while it was timed: it is no baseline."""
+class IncumbentFailedError(Exception):
+    """The incumbent failed or answered wrongly while it was timed, so it can't be a baseline."""
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.reason.message)
@@ -61,7 +64,7 @@ class GuestSet:
         self._sides: dict[str, tuple[LoadedKernel, int]] = {}
 
     def add(self, side: str, kernel: LoadedKernel, function: int) -> None:
-        """Name one function of one guest."""
+        """Register a function of a guest as a side."""
         self._sides[side] = (kernel, function)
 
     @property
@@ -89,16 +92,18 @@ class GuestSet:
 
 
 class GuestFactory:
-    """Stages made once per measurement, and the fresh guests started on them."""
+    """The stages of one measurement, and a way to start fresh guests on them."""
 
-    def __init__(self, job: Job, candidate: Stage, baseline: Stage, rival: tuple[Stage, str] | None = None) -> None:
+    def __init__(
+        self, job: Job, candidate: Stage, baseline: Stage, incumbent: tuple[Stage, str] | None = None
+    ) -> None:
         self._job = job
         self._candidate = candidate
         self._baseline = baseline
-        self._rival = rival
+        self._incumbent = incumbent
 
     def compile_baselines(self) -> None:
-        """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
+        """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
         if compiled_for(self._job) in COMPILED:
             return
         with ExitStack() as stack:
@@ -107,9 +112,9 @@ class GuestFactory:
         COMPILED.add(compiled_for(self._job))
 
     def fresh(self) -> GuestSet | Failed:
-        """Start new processes for every side, at the same time, and have each make its first calls.
+        """Start new processes for every side at the same time, and let each make its first calls.
 
-        Only the candidate's failure is the candidate's: raise EnvironmentUnfit if a baseline fails.
+        Return a failure only for the candidate; raise EnvironmentUnfit if a baseline fails.
         """
         stack = ExitStack()
         wanted = self._wanted()
@@ -137,9 +142,12 @@ class GuestFactory:
             raise
 
     def _wanted(self) -> list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]]:
-        """Each side alone, for what else a process has loaded slows it down; the path beside both of the control."""
+        """List the processes to start, with one side each, since another loaded side slows a process down.
+
+        Only the harness shares a process: it is in both processes of the control's baseline.
+        """
         job = self._job
-        # on a processor the path is a release without calls, and needs no function
+        # on a CPU the path is a release without calls, and needs no function
         path = (GuestFunction("harness.py", HARNESS),) if job.device == "cuda" else ()
         control = baseline_function(job, CONTROL_KIND), *path
         others = [kind for kind in job.baselines if kind != CONTROL_KIND]
@@ -149,8 +157,8 @@ class GuestFactory:
             *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
             ((CONTROL,), self._baseline, control),
         ]
-        if self._rival is not None:
-            stage, entry_point = self._rival
+        if self._incumbent is not None:
+            stage, entry_point = self._incumbent
             wanted.append(((PROMOTED,), stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
         return wanted
 
@@ -197,8 +205,10 @@ def _trusted(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
 
 
 @contextmanager
-def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None = None) -> Iterator[GuestFactory]:
-    """Stage the candidate and the baselines; leave nothing behind."""
+def open_guests(
+    job: Job, artifact: tuple[ArtifactFile, ...], incumbent: Incumbent | None = None
+) -> Iterator[GuestFactory]:
+    """Stage the candidate and the baselines; remove the stages at the end."""
     harness = {"harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
     own = _candidate_program(job, artifact)
     with ExitStack() as stack:
@@ -208,12 +218,12 @@ def open_guests(job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | Non
         )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
-        if rival is None:
+        if incumbent is None:
             yield GuestFactory(job, candidate_stage, baseline_stage)
             return
-        rival_stage = Stage(dataclasses.replace(own, files=_rivals_files(job, rival)), job.isolation)
-        stack.callback(rival_stage.remove)
-        yield GuestFactory(job, candidate_stage, baseline_stage, (rival_stage, rival.entry_point))
+        incumbent_stage = Stage(dataclasses.replace(own, files=_incumbent_files(job, incumbent)), job.isolation)
+        stack.callback(incumbent_stage.remove)
+        yield GuestFactory(job, candidate_stage, baseline_stage, (incumbent_stage, incumbent.entry_point))
 
 
 def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
@@ -221,14 +231,14 @@ def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
     return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
 
 
-def _rivals_files(job: Job, rival: Rival) -> dict[str, bytes]:
-    """What the promoted kernel's guest loads; raise EnvironmentUnfit if it can't be built here."""
-    promoted = dataclasses.replace(job, files=rival.files)
-    artifact = _built_anew(promoted) if job.language.builds and not rival.artifact else rival.artifact
+def _incumbent_files(job: Job, incumbent: Incumbent) -> dict[str, bytes]:
+    """Return the files that the incumbent's guest loads; raise EnvironmentUnfit if it can't be built here."""
+    promoted = dataclasses.replace(job, files=incumbent.files)
+    artifact = _rebuilt(promoted) if job.language.builds and not incumbent.artifact else incumbent.artifact
     return staged_files(promoted, artifact)
 
 
-def _built_anew(promoted: Job) -> tuple[ArtifactFile, ...]:
+def _rebuilt(promoted: Job) -> tuple[ArtifactFile, ...]:
     try:
         metadata = Metadata.model_validate_json(promoted.files["metadata.json"])
         built = build_artifact(dataclasses.replace(promoted, metadata=metadata))
@@ -247,12 +257,12 @@ def _unbuildable(said: str) -> EnvironmentUnfit:
 
 
 def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
-    """Sizes and torch's names of the outputs' element types, at the shape that is timed."""
+    """Return sizes and torch's type name of each output at the timed shape."""
     return [(spec.sizes(job.shape), TORCH_NAMES[spec.element_type(job.dtype)]) for spec in job.operation.returned]
 
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
-    """Run the candidate's bench.py in a sandbox of its own; what it prints is a claim."""
+    """Run the candidate's bench.py in a separate sandbox; its numbers are only claims."""
     stage = Stage(dataclasses.replace(_candidate_program(job, artifact), warm=True), job.isolation)
     try:
         return own_benchmark_claims(stage, limits=job.limits(job.policy.benchmark_limit_s), threads=job.threads)

@@ -1,7 +1,7 @@
-"""The guests of one measurement on a GPU: a launcher for the plan, one process for the baselines, one for control.
+"""Starts the guests of one measurement on a GPU: plan launcher, baselines and control, one process each per pair.
 
-All of them are ours and stand behind the wall. The processes of every pair are started at once, since starting costs
-seconds; they are timed one pair after the other, and only one of them computes at a time.
+All of them are Forge's own code and run behind the wall. The processes of all pairs start together, since a start
+takes seconds. The pairs are timed one after the other, and only one process computes at a time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,13 +35,15 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 ROTATION_BYTES = 128 * 2**20
-"""All sets together: more than twice the last-level cache of an H100 or H200 (50 MiB), and more than any in the table
-(96 MiB)."""
+"""Size of all sets together in bytes, at least. It is more than twice the last-level cache of an H100 or H200 (50
+MiB), and more than any in the table (96 MiB)."""
 LONG_SETS, LONG_BYTES = 128, 2**30
-"""More sets, until they are so many or take so much: a graph's start is then little beside a window's work."""
+"""Number and bytes of sets, of which the first that is reached is enough. A window then has much more work than the
+start of its graph."""
 MOST_SETS, FEWEST_SETS = 512, DEVICE_SETS_AT_ONCE
-"""Calls in one window."""
+"""Number of calls in one window, at most and at least."""
 WHOLE_LIMIT_S = 3600.0
+"""Time limit of a guest in seconds."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class DeviceSide:
     kernel: LoadedKernel
     function: int
     candidates: bool = False
-    """Whether a failure is the candidate's."""
+    """Whether a failure of this side is the candidate's."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class DeviceGuests:
 
     sides: Mapping[str, DeviceSide]
     stacks: tuple[ExitStack, ...]
-    """Each ends one of them."""
+    """Exit stacks of the processes, one for each."""
 
     @property
     def kernels(self) -> tuple[LoadedKernel, ...]:
@@ -69,14 +71,14 @@ class DeviceGuests:
 
     @property
     def set_bytes(self) -> int:
-        """Inputs and outputs of one call."""
+        """Size of the inputs and outputs of one call in bytes."""
         kernel = self.sides[CANDIDATE].kernel
         inputs, outputs = kernel.forms(kernel.shape)
         return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
 
 
-def sets_in_turn(set_bytes: int) -> int:
-    """How many sets are used in turn, so that no cache holds one until it comes again."""
+def rotated_set_count(set_bytes: int) -> int:
+    """Return how many sets take turns, so that no cache still holds a set when it comes again."""
     size = max(1, set_bytes)
     long_enough = min(LONG_SETS, LONG_BYTES // size)
     return max(FEWEST_SETS, min(MOST_SETS, max(-(-ROTATION_BYTES // size), long_enough)))
@@ -86,7 +88,7 @@ def sets_in_turn(set_bytes: int) -> int:
 def open_device_guests(
     job: Job, captured: Captured, promoted: Captured | None, *, progress: Progress
 ) -> Iterator[Iterator[DeviceGuests]]:
-    """Start everything, and give one process pair after the other; leave nothing behind."""
+    """Start all processes and yield an iterator over the process pairs; stop everything at the end."""
     with ExitStack() as stack:
         factory = _Factory(job, captured, promoted, stack)
         progress("baselines")
@@ -95,18 +97,18 @@ def open_device_guests(
         count = job.policy.process_pairs
         with ThreadPoolExecutor(4 * count) as pool:
             pairs = list(pool.map(lambda _: factory.pair(), range(count)))
-        yield _one_after_another(pairs)
+        yield _pair_by_pair(pairs)
 
 
-def _one_after_another(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
-    """Each pair for as long as it is timed: then its processes and their memory go, before another is."""
+def _pair_by_pair(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
+    """Yield each pair for its measurement, then end its processes and free their memory before the next."""
     for guests in pairs:
         yield guests
         each(ExitStack.close, guests.stacks, few=1)
 
 
 class _Factory:
-    """Stages made once, and the fresh guests started on them."""
+    """The stages of one measurement, and a way to start fresh guests on them."""
 
     def __init__(self, job: Job, captured: Captured, promoted: Captured | None, stack: ExitStack) -> None:
         self._job = job
@@ -116,7 +118,7 @@ class _Factory:
         self._baseline = self._stage(baseline_program(job, compiled_folder(job)))
 
     def compile_baselines(self) -> None:
-        """Have torch.compile do its work once, so that fresh guests find it done; raise EnvironmentUnfit."""
+        """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
         job = self._job
         if compiled_for(job) in COMPILED:
             return
@@ -126,7 +128,7 @@ class _Factory:
         COMPILED.add(compiled_for(job))
 
     def pair(self) -> DeviceGuests:
-        """Start new processes for every side, at the same time; raise EnvironmentUnfit if one of ours fails."""
+        """Start new processes for every side at the same time; raise EnvironmentUnfit if a trusted guest fails."""
         job = self._job
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
             (CANDIDATE, self._candidate, (LAUNCH,)),
@@ -150,7 +152,7 @@ class _Factory:
         return DeviceGuests(sides, stacks)
 
     def _compiled(self) -> Stage:
-        """A stage with its own copy of what was compiled."""
+        """Return a stage with its own copy of torch.compile's results."""
         return self._stage(baseline_program(self._job, self._stack.enter_context(compiled_copy(self._job))))
 
     def _stage(self, program: Program) -> Stage:

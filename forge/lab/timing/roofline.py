@@ -1,10 +1,10 @@
-"""The fastest time possible: the work that must be done, faster than this machine was ever seen to do it.
+"""Computes the fastest time possible: the necessary work at the best rates that were ever measured on this machine.
 
-A time below it means that the evaluator, or the candidate, is lying. Every rate is therefore the best that was
-measured by any means (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009, with measured ceilings).
+A time below it means that the evaluator or the candidate is wrong. So every rate is the best one that was measured by
+any method (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009, with measured ceilings).
 
-For a CPU the bandwidth is that of one thread copying a buffer that stays in its own cache, best of many, times the
-number of threads: no honest kernel that touches those bytes is faster, however they are cached.
+For a CPU the bandwidth is the number of threads times the best rate of one thread that copies a buffer within its own
+cache. No honest kernel that touches these bytes is faster, however they are cached.
 """
 
 import time
@@ -12,14 +12,16 @@ import time
 from forge.domain.device import Ceilings
 
 BUFFER_BYTES = 128 * 1024
+"""Size of the copied buffer in bytes; it fits into a core's cache."""
 REPEATS = 500
+"""Number of copies, of which the fastest counts."""
 MAY_RUN_AS: dict[str, tuple[str, ...]] = {
     "fp32": ("fp32", "tf32"),
     "fp16": ("fp16", "bf16"),
     "bf16": ("fp16", "bf16"),
 }
-"""Element types whose products may run at another's rate: three products of tf32 are as exact as fp32; fp16 and bf16
-share their units, and differ in power with the data."""
+"""Element types at whose rates a product may run, by element type. Three products of tf32 are as exact as one of
+fp32. Fp16 and bf16 share their units, and differ in power with the data."""
 
 
 def cached_bandwidth_bytes_per_s(threads: int) -> float:
@@ -40,7 +42,7 @@ def cached_bandwidth_bytes_per_s(threads: int) -> float:
 
 
 def cpu_ceilings(threads: int) -> Ceilings:
-    """What this machine's processor was seen to do just now."""
+    """Measure the ceilings of this machine's processor."""
     return Ceilings(
         copy_bytes_per_s=cached_bandwidth_bytes_per_s(threads),
         read_bytes_per_s=None,
@@ -62,12 +64,14 @@ def floor_ns(
     dtype: str | None = None,
     set_bytes: int | None = None,
 ) -> float:
-    """Nanoseconds below which no time is believed: the slowest of moving, computing and launching.
+    """Return the nanoseconds below which no time is believed: the slowest of moving, computing and launching.
 
-    `bytes_moved` are read or written once each, `written_bytes` of them written: each at its own rate, over
-    one bus. `flops` are those of matrix products with operands of `dtype`.
-    `set_bytes` is what all input and output sets take together, if they are used in turn: whatever is replaced, the
-    cache can hold back `cache_bytes` of each turn, and these move at the cache's rate. None: nothing is in a cache.
+    `bytes_moved` are read or written once each; `written_bytes` of them are written. Reads and writes have their own
+    rates and share one bus. `flops` are those of matrix products with operands of `dtype`.
+
+    `set_bytes` is the size of all input and output sets together, if they take turns. In each turn the cache can hold
+    up to `cache_bytes` of them, under any replacement rule; these bytes move at the cache's rate. With None, nothing
+    is in a cache.
     """
     memory_ns = _memory_ns(bytes_moved - written_bytes, written_bytes, ceilings)
     fastest = max(ceilings.memory_bytes_per_s, ceilings.cached_bytes_per_s or 0.0)
@@ -76,7 +80,7 @@ def floor_ns(
 
 
 def write_back_ns(written_bytes: int, ceilings: Ceilings) -> float:
-    """Nanoseconds in which a last-level cache writes out what it may still hold of these bytes."""
+    """Return the nanoseconds in which a last-level cache writes out what it may still hold of these bytes."""
     return _memory_ns(0, min(written_bytes, ceilings.cache_bytes or 0), ceilings)
 
 
@@ -87,14 +91,14 @@ def _memory_ns(read_bytes: int, written_bytes: int, ceilings: Ceilings) -> float
 
 
 def _cached_share(ceilings: Ceilings, set_bytes: int | None) -> float:
-    """The largest share of the bytes that a cache can serve when sets of `set_bytes` in all are used in turn."""
+    """Return the largest share of the bytes that a cache can serve if sets of `set_bytes` in all take turns."""
     if set_bytes is None or not ceilings.cache_bytes or not ceilings.cached_bytes_per_s:
         return 0.0
     return min(1.0, ceilings.cache_bytes / max(1, set_bytes))
 
 
 def _computing_ns(flops: float, dtype: str | None, ceilings: Ceilings) -> float:
-    """An element type that wasn't measured is held against the fastest that was."""
+    """Return the nanoseconds of the flops; an element type without a measured rate gets the fastest measured one."""
     rates = [
         ceilings.flop_per_s[name] for name in MAY_RUN_AS.get(dtype or "", (dtype,)) if name in ceilings.flop_per_s
     ]

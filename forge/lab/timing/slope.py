@@ -1,17 +1,17 @@
-"""The host's clock on a guest's work: paired and interleaved, over fresh processes.
+"""Measures a guest's work with the host's clock: paired and interleaved, over fresh processes.
 
-A side's time per call is (t - T) / k. t is the host's time for k calls. T is the median of what the empty guest takes
-for a release without calls: the cost of the path. Nothing is subtracted that a candidate could lengthen. The order of
-sides is drawn anew for each round. Every side is asked the same questions, and all answers of a candidate are judged.
+A side's time per call is (t - T) / k. t is the host's time for k calls. T is the cost of the path: the median time of
+the empty guest for a release without calls. Nothing is subtracted that a candidate could lengthen. The order of sides
+is drawn anew for each round. Every side is asked the same questions, and all answers of a candidate are judged.
 
-On a processor the calls of a release are a chain: each call's outputs say which set comes next, so that no call can
-be made before the one before it is done. Many more sets lie in memory than are asked: answering all of them at once
-costs more than answering those that come. Some releases, which don't count, have the values that gates ask: a guest
-can't tell them from others, so a kernel that is right on normal values alone is found where it is timed.
+On a CPU the calls of a release are a chain. The outputs of each call decide which set comes next, so that no call can
+start before the previous one is done. Many more sets lie in memory than are asked, so answering all of them at once
+costs more than answering those that come. Some releases have the values that gates ask, and don't count. A guest
+can't tell them from others, so a kernel that is correct only on normal values is found where it is timed.
 
-On a device copies would be most of a single call. There one release goes through all sets, many times, between one
-copying in and one copying out, and the empty guest copies as well. What is judged is each set's last call, and a
-kernel may remember what it saw a cycle before: no default policy promotes by such times.
+On a device copies would take most of a single call's time. So one release goes through all sets many times, between
+one copy in and one copy out; the empty guest copies as well. Only each set's last call is judged, and a kernel may
+remember what it saw a cycle before. So no default policy promotes by such times.
 """
 
 import math
@@ -20,85 +20,93 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.policy import CONTROL_KIND
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates import scales, specials
-from forge.lab.job import Job, Progress, Rival
-from forge.lab.observed import Case, moved_on
+from forge.lab.job import Incumbent, Job, Progress
+from forge.lab.observed import Case, rotated
 from forge.lab.timing.cpu_processes import (
     CANDIDATE,
     CONTROL,
     HARNESS,
     PROMOTED,
     GuestSet,
-    RivalFailedError,
+    IncumbentFailedError,
     open_guests,
 )
 from forge.lab.timing.gpu_processes import ROTATION_BYTES
 from forge.sandbox.reply import ArtifactFile
 
 WORK_NS = 5_000_000
-"""Nanoseconds of the baseline's work in a release, to stand out of the path, which varies by some microseconds."""
+"""Nanoseconds of the baseline's work in a release, so that it exceeds the path's variation of some microseconds."""
 FEWEST_ASKED, MOST_ASKED = 8, 48
-"""Calls of one release, where the arena has room for them."""
+"""Number of calls of one release, at least and at most, if the arena has room for them."""
 SHOWN_BYTES = 128 * 2**20
-"""Memory of all sets that lie beside each other: the host writes all of it in each round, for each side."""
+"""Size in bytes of all sets in memory, at most. The host writes all of them in each round, for each side."""
 LARGE_SET_BYTES = 2**18
-"""Bytes of one call's operands from which on most of a call is work, and little is saved by making many at once."""
+"""Size of one call's operands in bytes from which on most of a call is work. Such a call gains little from being made
+together with others."""
 SHOWN_FOR_EACH, SHOWN_FOR_EACH_LARGE = 8, 2
-"""Sets that lie there for each one that is asked: so many times the work has a kernel that answers all at once."""
+"""Number of sets in memory for each one that is asked, for small and for large sets. A kernel that answers all sets
+at once has this many times the work."""
 HARD_SHARE = 0.25
 """Share of rounds with one more release that doesn't count, in which half of the values are those that gates ask."""
 RETAINED = 4
-"""Outputs that are kept at once, of a candidate that has been timed: one buffer for all calls shows in two."""
+"""Number of outputs kept at once after a candidate was timed. One buffer for all calls shows in two outputs."""
 WARM_UP_ROUNDS = 2
-LONGEST = 4
-"""Times the policy's rounds, at most, where the control isn't calm."""
+"""Number of rounds before those that count."""
+MOST_ROUNDS_FACTOR = 4
+"""Number of rounds, at most, as a multiple of the policy's rounds. More than those are made only while the control is
+noisy."""
 CALM = 0.02
-"""Standard error of a pair's median log ratio of the baseline to itself. Five such pairs are known within 2.5 %."""
+"""Standard error up to which a pair's median log ratio of the baseline to itself counts as calm. The mean of five
+such pairs is known within 2.5 %."""
 MEDIANS_ERROR = math.sqrt(math.pi / 2)
 """Ratio of a median's standard error to a mean's, for normal noise."""
 DEVICE_WORK_NS = 50_000_000
-"""Nanoseconds of work in a release on a device, to stand out of its copies, which vary by a millisecond."""
+"""Nanoseconds of work in a release on a device, so that it exceeds the variation of its copies, a millisecond."""
 FEW_CYCLES = 2
-"""Cycles of the shorter of two releases that tell roughly how long a call takes on a device."""
+"""Number of cycles in the shorter of the two releases that estimate the time of a call on a device."""
 MOST_CYCLES = 20_000
+"""Number of cycles in a release on a device, at most."""
 MOST_SETS_ON_DEVICE = 48
+"""Number of sets on a device, at most."""
 FEWEST_SETS = 3
+"""Number of sets in memory, at least."""
 OUT_OF_ROOM = frozenset({"TIMEOUT", "OUT_OF_MEMORY"})
-"""Reasons that a busy machine may have: a promoted kernel that ends so is no worse for it."""
+"""Reasons that a busy machine may cause; the incumbent isn't left out for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
-    """One attempt's raw samples: per process pair, per round, per side, the nanoseconds of all calls together."""
+class SlopeSamples:
+    """The raw samples of one attempt: nanoseconds of all calls of a release, per pair, per round, per side."""
 
     calls: int
     pairs: tuple[tuple[Mapping[str, float], ...], ...]
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What was measured."""
+        """Names of the measured sides."""
         return tuple(sorted(self.pairs[0][0]))
 
     def per_call_ns(self, side: str) -> list[list[float]]:
-        """A side's time per call, by pair and round; of the empty guest, what one turn costs."""
+        """Return a side's time per call, by pair and round; for the empty guest, the cost of a release per call."""
         return [[work_ns / self.calls for work_ns in _work_ns(rounds, side)] for rounds in self.pairs]
 
 
 def _work_ns(rounds: Sequence[Mapping[str, float]], side: str) -> list[float]:
-    """What a side's releases took beyond the empty guest's median, by round."""
+    """Return by round how long a side's releases took beyond the empty guest's median."""
     empty = [] if side == HARNESS else [measured[HARNESS] for measured in rounds if HARNESS in measured]
     path_ns = statistics.median(empty) if empty else 0.0
     return [measured[side] - path_ns for measured in rounds]
 
 
 def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
-    """Whether a pair's control is known well. The candidate's times have no say in when measuring ends."""
+    """Return whether a pair's control is known well. The candidate's times don't influence when measuring ends."""
     baseline, control = _work_ns(rounds, CONTROL_KIND), _work_ns(rounds, CONTROL)
     if min(*baseline, *control) <= 0:
         return False
@@ -108,32 +116,32 @@ def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a release has: how many sets lie there, how many are asked, and how often all are gone through."""
+    """The plan of a release: the number of sets in memory, of sets asked, and of cycles over them."""
 
     shown: int
     asked: int
     cycles: int = 0
-    """Cycles over all sets at once; 0 where they are a chain."""
+    """Number of cycles over all sets at once; 0 if the calls are a chain."""
 
     @property
     def calls(self) -> int:
-        """All together."""
+        """Number of calls in a release."""
         return self.asked * max(1, self.cycles)
 
 
 @dataclass
 class _Pair:
-    """One fresh set of guests being measured."""
+    """Measures one fresh set of guests."""
 
     guests: GuestSet
     planned: Planned
     rng: random.Random
     rounds: list[dict[str, float]] = field(default_factory=list)
-    wrong_rival: Failed | None = None
-    """What the promoted kernel answered wrongly, if it did."""
+    wrong_incumbent: Failed | None = None
+    """Wrong answer of the incumbent, if it gave one."""
 
     def warm_up(self) -> Failed | None:
-        """Run every side a few times; its outputs are judged like all others."""
+        """Run every side a few times; outputs are judged as in all other rounds."""
         for _ in range(WARM_UP_ROUNDS):
             measured = self.round()
             if isinstance(measured, Failed):
@@ -142,7 +150,7 @@ class _Pair:
         return None
 
     def ask_for_kept_outputs(self) -> Failed | None:
-        """Whether the candidate still hands out memory of its own for each call, now that it has been timed."""
+        """Check that the candidate still returns separate memory for each call after it was timed."""
         candidate = self.guests.kernel(CANDIDATE)
         cases = [candidate.case(candidate.shape) for _ in range(min(RETAINED, self.planned.shown))]
         observed = candidate.call(cases, retain=True)
@@ -168,7 +176,7 @@ class _Pair:
         return measured
 
     def _ask_hard_values(self, candidate: LoadedKernel) -> Failed | None:
-        """A release like those that count, whose time doesn't, of each side that is judged."""
+        """Make one uncounted release of each judged side; otherwise it is like the counted ones."""
         cases = questions(candidate, self.planned, self.rng, hard=hard_kinds(candidate))
         first = self.rng.randrange(len(cases))
         for side in set(self.guests.sides) & {CANDIDATE, PROMOTED}:
@@ -186,7 +194,7 @@ class _Pair:
         judged = side in (CANDIDATE, PROMOTED)
         failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed) if judged else None
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
-            raise RivalFailedError(failed)
+            raise IncumbentFailedError(failed)
         if failed is not None and side != CANDIDATE:
             raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {failed.reason.message}")
         if failed is not None:
@@ -198,30 +206,30 @@ class _Pair:
 def questions(
     kernel: LoadedKernel, planned: Planned, rng: random.Random, *, hard: Sequence[InputKind] = ()
 ) -> list[Case]:
-    """Fresh cases at the public shape, one for each set; with `hard` kinds, half of those that are drawn have one.
+    """Draw fresh cases at the public shape, one for each set. With `hard` kinds, half of the drawn cases have one.
 
-    Drawing is slow, so most sets are others with their contents moved on: they are other questions all the same.
+    Drawing is slow, so most sets are rotations of others: they are still other questions.
     """
     kinds: list[InputKind] = ["normal"] * max(2, planned.asked // 2)
     kinds += [rng.choice(hard) for _ in kinds] if hard else kinds
     drawn = [kernel.case(kernel.shape, kind) for kind in kinds[: planned.shown]]
     usual = [case for case in drawn if case.kind == "normal"]
-    moved = [
-        moved_on(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), kernel.operation.still)
+    rotations = [
+        rotated(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), kernel.operation.still)
         for _ in range(0 if hard else planned.shown - len(drawn))
     ]
-    cases = [*drawn, *moved, *_again(drawn, planned.shown - len(drawn) - len(moved), rng)]
+    cases = [*drawn, *rotations, *_repeated_cases(drawn, planned.shown - len(drawn) - len(rotations), rng)]
     rng.shuffle(cases)
     return cases
 
 
-def _again(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
-    """Copies: hard values are rare in rows, and moving them on would change what their kind says of them."""
+def _repeated_cases(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
+    """Return copies: hard values are rare in rows, and rotating them would change what their kind means."""
     return [rng.choice(drawn) for _ in range(count)]
 
 
 def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
-    """Values that gates ask of the operation at the public shape."""
+    """Return the kinds of values that gates ask of the operation at the public shape."""
     if kernel.operation.own is not None:
         return kernel.operation.own.contract.kinds
     special = specials.kinds_of(kernel)
@@ -233,31 +241,36 @@ def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
 def measure(
     job: Job,
     artifact: tuple[ArtifactFile, ...],
-    rival: Rival | None = None,
+    incumbent: Incumbent | None = None,
     *,
     rng: random.Random,
     progress: Progress,
-) -> Attempt | Failed:
+) -> SlopeSamples | Failed:
     """Time the candidate and its baselines over fresh process pairs.
 
-    The policy's limit is on the candidate's own calls. A promoted kernel that answers wrongly is left out, and
-    measuring begins anew. Raise EnvironmentUnfit if another baseline fails.
+    The policy's limit applies to the candidate's own calls. If the incumbent answers wrongly, it is left out and
+    measuring begins again. Raise EnvironmentUnfit if another baseline fails.
     """
     try:
-        return _measure(job, artifact, rival, rng=rng, progress=progress)
-    except RivalFailedError as wrong:
+        return _measure(job, artifact, incumbent, rng=rng, progress=progress)
+    except IncumbentFailedError as wrong:
         progress(f"the promoted kernel is left out, for it failed while it was timed: {wrong}")
         return _measure(job, artifact, None, rng=rng, progress=progress)
 
 
 def _measure(
-    job: Job, artifact: tuple[ArtifactFile, ...], rival: Rival | None, *, rng: random.Random, progress: Progress
-) -> Attempt | Failed:
+    job: Job,
+    artifact: tuple[ArtifactFile, ...],
+    incumbent: Incumbent | None,
+    *,
+    rng: random.Random,
+    progress: Progress,
+) -> SlopeSamples | Failed:
     pairs: list[tuple[Mapping[str, float], ...]] = []
     planned: Planned | None = None
     spent_ns = 0.0
     progress("baselines")
-    with open_guests(job, artifact, rival) as factory:
+    with open_guests(job, artifact, incumbent) as factory:
         factory.compile_baselines()
         for number in range(job.policy.process_pairs):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
@@ -276,21 +289,24 @@ def _measure(
             pairs.append(rounds)
             spent_ns += sum(one[CANDIDATE] for one in rounds)
             if spent_ns > job.policy.benchmark_limit_s * 1e9:
-                return _too_long(job)
+                return _over_time_limit(job)
     assert planned is not None, "a policy has at least two process pairs"
-    return Attempt(calls=planned.calls, pairs=tuple(pairs))
+    return SlopeSamples(calls=planned.calls, pairs=tuple(pairs))
 
 
-def _too_long(job: Job) -> Failed:
+def _over_time_limit(job: Job) -> Failed:
     message = f"the candidate's calls took longer than {job.policy.benchmark_limit_s:g} s in all"
     return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
 
 
 def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, float], ...] | Failed:
-    """`rounds` rounds, and more where the control is noisy: a round takes a fraction of starting its processes."""
+    """Measure `rounds` rounds, and more while the control is noisy.
+
+    A round takes a fraction of the time that starting its processes takes.
+    """
     failed = pair.warm_up()
     while failed is None and (
-        len(pair.rounds) < rounds or (len(pair.rounds) < LONGEST * rounds and not calm(pair.rounds))
+        len(pair.rounds) < rounds or (len(pair.rounds) < MOST_ROUNDS_FACTOR * rounds and not calm(pair.rounds))
     ):
         measured = pair.round()
         failed = measured if isinstance(measured, Failed) else None
@@ -299,9 +315,9 @@ def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, float], ...] | Fa
 
 
 def _plan(guests: GuestSet) -> Planned:
-    """How many sets lie in memory, and how many are asked: enough work for the clock, within the arena.
+    """Choose how many sets lie in memory and how many are asked: enough work for the clock, within the arena.
 
-    What a call takes is asked of the baseline alone: a candidate has no say in how it is timed.
+    Only the baseline's time decides, so that a candidate can't influence how it is timed.
     """
     kernel, function = guests.kernel(CONTROL_KIND), guests.function(CONTROL_KIND)
     inputs, outputs = kernel.forms(kernel.shape)
@@ -317,7 +333,7 @@ def _plan(guests: GuestSet) -> Planned:
 
 
 def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
-    """Roughly what a call of a trusted side takes, its share of the path included."""
+    """Estimate the time of a call of a trusted side, with its share of the path."""
     cases = [kernel.case(kernel.shape) for _ in range(count)]
     best = math.inf
     for _ in range(3):
@@ -329,7 +345,7 @@ def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
 
 
 def _plan_cycles(guests: GuestSet) -> Planned | Failed:
-    """How many cycles over the same sets: enough work to stand out of the copies."""
+    """Choose how many cycles over the same sets a release has, so that its work exceeds its copies."""
     kernel = guests.kernel(CANDIDATE)
     inputs, outputs = kernel.forms(kernel.shape)
     set_bytes = sum(form.at(0).size_bytes for form in (*inputs, *outputs))
@@ -344,7 +360,7 @@ def _plan_cycles(guests: GuestSet) -> Planned | Failed:
 
 
 def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
-    """Roughly the time per call of the fastest side, at least 1."""
+    """Estimate the time per call of the fastest side, at least 1."""
     times = []
     for side, guest in guests.pairs():
         rough_ns = _rough_ns(guest, guests.function(side), sets)
@@ -357,7 +373,7 @@ def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
 
 
 def _rough_ns(kernel: LoadedKernel, function: int, sets: int) -> float | Failed:
-    """The difference between two numbers of cycles, over its calls."""
+    """Estimate the time per call from the difference between two numbers of cycles."""
     cases = [kernel.case(kernel.shape) for _ in range(sets)]
     best = dict.fromkeys((FEW_CYCLES, 5 * FEW_CYCLES), 1e18)
     for _ in range(3):

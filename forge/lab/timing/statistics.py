@@ -1,7 +1,7 @@
-"""From paired samples to a ratio with its interval, and the rule that reads it.
+"""Computes a ratio with its interval from paired samples, and checks it against a band.
 
-The unit is the process pair, not the call: calls of one process share its addresses, its code layout and its
-clock state, so more of them only narrow the interval around a value that is off by the process's own effect
+The unit is the process pair, not the call. Calls of one process share its addresses, its code layout and its clock
+state. So more calls only narrow the interval around a value that is off by the process's own effect
 (docs/measurement.md). R_p is the median over rounds of log(t_baseline / t_candidate) in pair p; the interval is
 mean(R_p) +- t(0.975, k - 1) sd(R_p) / sqrt(k).
 """
@@ -15,7 +15,7 @@ from forge.domain.evidence import Interval, Timing
 from forge.domain.policy import TimingAuthority
 
 COVERED = 0.95
-"""Share of Student's t between the interval's two ends: 2.5 % lie beyond each."""
+"""Share of Student's t between the ends of the interval: 2.5 % lie beyond each."""
 
 
 @cache
@@ -28,14 +28,14 @@ def t_975(degrees: int) -> float:
         raise ValueError(f"{degrees} degrees of freedom: expected at least 1")
     low, high = 0.0, math.pi / 2
     while low < (middle := (low + high) / 2) < high:
-        if _inside(middle, degrees) < COVERED:
+        if _probability_within(middle, degrees) < COVERED:
             low = middle
         else:
             high = middle
     return math.sqrt(degrees) * math.tan(high)
 
 
-def _inside(angle: float, degrees: int) -> float:
+def _probability_within(angle: float, degrees: int) -> float:
     """The probability that |T| < sqrt(degrees) tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = degrees % 2
@@ -49,7 +49,10 @@ def _inside(angle: float, degrees: int) -> float:
 
 
 def pair_ratios(baseline_ns: Sequence[Sequence[float]], other_ns: Sequence[Sequence[float]]) -> list[float]:
-    """R_p for each process pair, as a log ratio; both sides have the same pairs and rounds, all times above 0."""
+    """Return R_p as a log ratio for each process pair.
+
+    Both sides have the same pairs and rounds; all times are above 0.
+    """
     return [
         statistics.median(math.log(b / o) for b, o in zip(b_rounds, o_rounds, strict=True))
         for b_rounds, o_rounds in zip(baseline_ns, other_ns, strict=True)
@@ -57,7 +60,7 @@ def pair_ratios(baseline_ns: Sequence[Sequence[float]], other_ns: Sequence[Seque
 
 
 def interval(log_ratios: Sequence[float]) -> Interval:
-    """The mean of at least two pairs' log ratios with its two-sided 95 % interval, as ratios."""
+    """Return the mean of at least two pairs' log ratios with its two-sided 95 % interval, as ratios."""
     count = len(log_ratios)
     mean = statistics.fmean(log_ratios)
     half = t_975(count - 1) * statistics.stdev(log_ratios) / math.sqrt(count)
@@ -65,14 +68,14 @@ def interval(log_ratios: Sequence[float]) -> Interval:
 
 
 def summarise(samples_ns: Sequence[Sequence[float]], method: TimingAuthority) -> Timing:
-    """Median, percentiles and spread over every round of every pair."""
+    """Return median, percentiles and spread over every round of every pair."""
     flat = sorted(value for rounds in samples_ns for value in rounds)
     median = statistics.median(flat)
     deciles = statistics.quantiles(flat, n=10, method="inclusive")
     return Timing(
         n=len(flat),
         median_ns=median,
-        p10_ns=min(deciles[0], median),  # interpolation may round past it in the last bit
+        p10_ns=min(deciles[0], median),  # interpolation may exceed the median in the last bit
         p90_ns=max(deciles[-1], median),
         mad_ns=statistics.median(abs(value - median) for value in flat),
         method=method,
@@ -80,5 +83,5 @@ def summarise(samples_ns: Sequence[Sequence[float]], method: TimingAuthority) ->
 
 
 def within_band(control: Interval, half_width: float) -> bool:
-    """Whether the baseline, measured against itself, is itself: its whole interval lies within 1 +- half_width."""
+    """Return whether the baseline agrees with itself: the control's whole interval lies within 1 +- half_width."""
     return control.low >= 1 - half_width and control.high <= 1 + half_width

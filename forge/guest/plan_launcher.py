@@ -1,8 +1,7 @@
-"""Runs beside hostile code. A launch plan as a function: the candidate's device code, none of its host code.
+"""Runs beside hostile code. Makes a launch plan callable: the candidate's device code, none of its host code.
 
-The plan has been validated by the host (forge/sandbox/plans.py); what is hostile here is the device code. Buffers,
-order and arguments are ours, and a call launches on the current stream, so that it can be captured and timed like any
-other function.
+The host has validated the plan (forge/sandbox/plans.py); only the device code is hostile. Forge sets buffers, order
+and arguments. A call launches on the current stream, so that it can be captured and timed like any other function.
 """
 
 import ctypes
@@ -15,7 +14,7 @@ import torch
 from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
 
 _SMALL_SHARED_BYTES = 48 * 1024
-"""Up to here a kernel needs no permission for its dynamic shared memory."""
+"""Size in bytes up to which a kernel needs no permission for its dynamic shared memory."""
 Places = dict[str, list[int]]
 
 
@@ -24,7 +23,7 @@ class LaunchError(RuntimeError):
 
 
 class PlanFunction:
-    """A plan, loaded: call it with the operation's operands."""
+    """A loaded plan; call it with the operation's operands."""
 
     def __init__(self, directory: Path) -> None:
         plan = json.loads((directory / "plan.json").read_text())
@@ -41,26 +40,26 @@ class PlanFunction:
         self.reload()
 
     def __call__(self, *operands: object) -> torch.Tensor | tuple[torch.Tensor, ...] | None:
-        """Launch once; raise LaunchError for other shapes or scalars than the plan's."""
+        """Launch once; raise LaunchError for shapes or scalars that aren't the plan's."""
         tensors = [one for one in operands if isinstance(one, torch.Tensor)]
         if [tuple(one.shape) for one in tensors] != self._inputs or operands[len(tensors) :] != self._scalars:
-            raise LaunchError("a plan holds for the shapes and scalars that it was captured with")
+            raise LaunchError("a plan is valid only for the shapes and scalars that it was captured with")
         outputs = self.outputs()
         self.launch(tensors, outputs, self.workspaces())
         return tuple(outputs) if len(outputs) > 1 else outputs[0] if outputs else None
 
     def outputs(self) -> list[torch.Tensor]:
-        """Memory for one call's outputs."""
+        """Allocate memory for one call's outputs."""
         return [torch.empty(sizes, dtype=dtype, device="cuda") for sizes, dtype in self._outputs]
 
     def workspaces(self) -> list[torch.Tensor]:
-        """Memory for whatever else a call needs."""
+        """Allocate memory for one call's workspaces."""
         return [torch.empty(size, dtype=torch.uint8, device="cuda") for size in self._workspaces]
 
     def launch(
         self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], workspaces: Sequence[torch.Tensor]
     ) -> None:
-        """Launch once on given memory, on the current stream."""
+        """Launch once on the given memory, on the current stream."""
         places = {
             "input": [one.data_ptr() for one in inputs],
             "output": [one.data_ptr() for one in outputs],
@@ -71,7 +70,7 @@ class PlanFunction:
             step(places, stream)
 
     def reload(self) -> None:
-        """Load the device code anew: its variables are as they were at first. Nothing of it may be in use."""
+        """Load the device code anew, with its variables at their initial values. No launch of it may be running."""
         for module in self._modules.values():
             checked(driver.cuModuleUnload(module))
         self._modules.clear()
@@ -97,7 +96,7 @@ class PlanFunction:
 
 
 def _require_arguments(function: object, arguments: Sequence[dict[str, object]]) -> None:
-    """Raise LaunchError unless they have the sizes that the kernel's code says: so many bytes are read."""
+    """Raise LaunchError unless the arguments have the sizes in bytes that the kernel reads."""
     sizes, taken = [len(str(one["content"])) // 2 for one in arguments], []
     for index in range(len(sizes) + 1):
         failed, _, size = driver.cuFuncGetParamInfo(function, index)
@@ -109,7 +108,7 @@ def _require_arguments(function: object, arguments: Sequence[dict[str, object]])
 
 
 class _Kernel:
-    """One launch: the argument buffers are made once, addresses are written into them at each call."""
+    """One launch. Its argument buffers are made once; each call writes the addresses into them."""
 
     def __init__(self, described: dict[str, object], function: object) -> None:
         arguments: list[dict[str, object]] = described["arguments"]  # type: ignore[assignment]  # validated by the host
@@ -133,8 +132,8 @@ class _Kernel:
 # Any: the driver's bindings have no types
 def _launch_config(described: dict[str, object]) -> Any:
     grid: list[int] = described["grid"]  # type: ignore[assignment]  # validated by the host
-    block: list[int] = described["block"]  # type: ignore[assignment]  # likewise
-    cluster: list[int] = described["cluster"]  # type: ignore[assignment]  # likewise
+    block: list[int] = described["block"]  # type: ignore[assignment]  # validated by the host
+    cluster: list[int] = described["cluster"]  # type: ignore[assignment]  # validated by the host
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid
     config.blockDimX, config.blockDimY, config.blockDimZ = block
@@ -181,11 +180,11 @@ def _copy(described: dict[str, object]) -> Callable[[Places, int], None]:
 
 def _place(described: object) -> tuple[str, int, int]:
     to, index, offset = described  # type: ignore[misc]  # validated by the host
-    return str(to), int(index), int(offset)  # type: ignore[has-type]  # likewise
+    return str(to), int(index), int(offset)  # type: ignore[has-type]  # validated by the host
 
 
 def checked(answer: tuple[object, ...]) -> object:
-    """The driver's answer without its status; raise LaunchError where that says so."""
+    """Return the driver's answer without its status; raise LaunchError if the status is an error."""
     if int(answer[0]):  # type: ignore[call-overload]  # the driver's status
         raise LaunchError(f"the driver answered {answer[0]!s}")
     return answer[1] if len(answer) > 1 else None
