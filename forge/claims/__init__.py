@@ -1,11 +1,13 @@
-"""What may be said about speed: sentences that evidence allows, and pages held against it.
+"""What may be said about speed: writes the sentences that evidence allows, and checks pages against it.
 
     evidence       what can be cited, and what became of it
     sentence       the sentences it allows
     prose          Markdown -> passages
-    spoken         passage -> sentences with figures (figure, number and patterns read them)
+    forms          the forms in which speed is spoken of
+    spoken         passage -> sentences with figures
     named          what a passage names beside its figures
-    judge          a sentence against its evidence (names: what it holds for; rates: what calibrations measured)
+    names          whether a sentence names what its number holds for
+    judge          a sentence against its evidence
     measured_file  a figure against the file that a page names
     check          a page against a ledger
 

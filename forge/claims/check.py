@@ -1,4 +1,4 @@
-"""A page held against a ledger: every sentence about speed is supported, flagged, or set aside by the page itself."""
+"""Checks a page against a ledger. A sentence about speed is supported, flagged, or set aside by the page itself."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a sentence about speed can rest on: recorded measurements, and what became of each."""
+"""What a sentence about speed can rest on: recorded measurements, and whether each is still valid."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ TYPES = (
     "KernelRevoked",
     "TaskCreated",
 )
-"""The events that are read for it."""
+"""Types of the events that are read."""
 ENDING_WORDS: dict[Status, str] = {
     "revoked": "revoked",
     "evidence_invalid": "invalidated",
@@ -49,7 +49,7 @@ class Ended:
     seq: int
     event_type: str
     word: str
-    """What became of it: revoked, invalidated or deprecated."""
+    """The state of the kernel or benchmark now: revoked, invalidated or deprecated."""
     why: str
 
 
@@ -95,7 +95,7 @@ class Measurement:
 
     @property
     def simulated(self) -> bool:
-        """Whether the candidate had only run on something that stands for its target."""
+        """Whether the candidate ran in an interpreter and not on its target."""
         return self.verified is not None and self.verified.simulated
 
     def over(self, baseline: str | None) -> Speedup | None:
@@ -114,7 +114,7 @@ class Calibration:
 
     event: DeviceCalibrated
     gpu: str | None
-    """The processor's slug; None where the ledger doesn't say whose they are."""
+    """The processor's slug; None if the ledger doesn't name it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Evidence:
     measurements: tuple[Measurement, ...]
     calibrations: Mapping[int, Calibration]
     known: frozenset[int]
-    """The place of every event that a claim could name, whether or not it holds a time."""
+    """Number of every event that a claim could name, with or without a time."""
 
     def by_event(self, seq: int) -> tuple[Measurement, ...]:
         """What an event measured: a benchmark's own, or what a promotion stands on."""
@@ -136,20 +136,20 @@ class Evidence:
 
     @property
     def kernel_ids(self) -> list[str]:
-        """Every kernel, whatever became of it."""
+        """The ids of all kernels, valid or not."""
         return sorted({one.kernel_id for one in self.measurements if one.kernel_id})
 
 
 @dataclass
 class _Seen:
-    """The events of one ledger, by what others name them by."""
+    """The events of one ledger, by the keys that other events use for them."""
 
     tasks: dict[str, Task] = field(default_factory=dict)
     environments: dict[str, tuple[int, Environment]] = field(default_factory=dict)
     verified: dict[int, CandidateVerified] = field(default_factory=dict)
     benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
     promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
-    """By the benchmark that it stands on, with its own place."""
+    """By the number of the benchmark that it rests on, with its own number."""
     standings: Standings = field(default_factory=Standings)
     calibrations: dict[int, Calibration] = field(default_factory=dict)
 
@@ -193,7 +193,7 @@ def _ended(standing: Standing) -> Ended | None:
 
 
 def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
-    """A measurement for each shape. A benchmark of a task that the ledger doesn't have says nothing."""
+    """A measurement for each shape; none for a benchmark whose task isn't in the ledger."""
     task = seen.tasks.get(event.task_id)
     if task is None:
         return

@@ -1,4 +1,4 @@
-"""Holds one sentence against the evidence it names: a list of what is wrong with it, empty if it may be said."""
+"""Checks one sentence against the evidence that it names. A sentence without faults may be said."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 from forge.claims import named
 from forge.claims.evidence import Calibration, Evidence, Measurement
+from forge.claims.names import beyond, unnamed
 from forge.claims.number import decimals_of, rounds_to, value_of
 from forge.claims.sentence import shape_written, written
 from forge.claims.spoken import Figure, Sentence
-from forge.claims.verdict import Fault, Problem
+from forge.claims.verdict import Fault, Problem, fault
 from forge.domain.evidence import Speedup
-from forge.platforms import PROCESSORS, Processor, evidence_reach
+from forge.platforms import PROCESSORS, Processor
 
 TIME_SLACK_DIGITS = 0.5005
 """Largest distance of a written time from the true one, in its last digit: half of it, and a little for the decimal
 form of a measured time."""
 _SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
-_HOST_FAMILY = re.compile(r"\b(?:EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
 Faults = Iterator[Fault]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One figure's faults, with the measurement that it rests on or comes nearest to."""
+    """The faults of one figure, and the measurement that it rests on or is nearest to."""
 
     figure: Figure
     faults: tuple[Fault, ...]
@@ -32,13 +32,13 @@ class Judged:
 
 
 def judge(sentence: Sentence, evidence: Evidence) -> tuple[Judged, ...]:
-    """Every figure of a sentence against what its passage cites."""
+    """Check every figure of a sentence against the evidence that its passage cites."""
     found, unknown = _resolved(sentence.cites, evidence)
     ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]
     judged: list[Judged] = []
     about, since = found, 0
     for figure in sorted(sentence.figures, key=lambda one: one.start):
-        # Kernels named between the last figure and this one are what it is said of.
+        # A figure is said of the kernels that are named between the last figure and this one.
         between = {kernel_id for start, kernel_id in ids if since <= start < figure.start}
         if between:
             about = tuple(one for one in found if one.kernel_id in between)
@@ -48,7 +48,7 @@ def judge(sentence: Sentence, evidence: Evidence) -> tuple[Judged, ...]:
 
 
 def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
-    """The measurements that are cited, and citations that lead nowhere."""
+    """The measurements that are cited, and a fault for each citation that leads nowhere."""
     wrong: list[str] = []
     found: list[Measurement] = []
     for kernel_id in cites.kernels:
@@ -68,34 +68,34 @@ def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement
     holds = any(evidence.by_event(seq) or seq in evidence.calibrations or seq in ends for seq in cites.events)
     if found and cites.events and not wrong and not holds:
         wrong.append(f"event {cites.events[0]} holds no measurement: cite the benchmark's")
-    return tuple(found), tuple(_fault("unknown_evidence", why) for why in wrong)
+    return tuple(found), tuple(fault("unknown_evidence", why) for why in wrong)
 
 
 def _judged(
     figure: Figure, sentence: Sentence, found: tuple[Measurement, ...], unknown: tuple[Fault, ...], evidence: Evidence
 ) -> Judged:
-    """A figure holds only if it holds for every measurement that it rests on."""
-    said, beyond = repr(figure.said), tuple(_beyond(sentence, found))
+    """Check one figure. It holds only if it holds for every measurement that it rests on."""
+    said, larger = repr(figure.said), tuple(beyond(sentence, found))
     if figure.kind == "rate":
         return _rate(figure, sentence, evidence)
     if figure.kind == "unreadable":
         why = f"{said} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
-        return Judged(figure, (_fault("unreadable", why), *beyond), found[0] if found else None)
+        return Judged(figure, (fault("unreadable", why), *larger), found[0] if found else None)
     if figure.kind == "boast":
         why = f"no event can bear out {said}: name a ratio, its interval and its event"
-        return Judged(figure, (_fault("no_measure", why), *beyond), found[0] if found else None)
+        return Judged(figure, (fault("no_measure", why), *larger), found[0] if found else None)
     if figure.kind == "time" and (calibrated := _launch(figure, sentence, evidence)):
         return Judged(figure, (), rests_on=(calibrated,))
     if not found:
         lacks = "what it names holds no time" if sentence.cites else "it names no kernel and no event"
-        return Judged(figure, (*(unknown or (_fault("no_evidence", f"{said}: {lacks}"),)), *beyond))
+        return Judged(figure, (*(unknown or (fault("no_evidence", f"{said}: {lacks}"),)), *larger))
     tried = [(tuple(_faults(figure, sentence, one)), one) for one in found]
     faults, nearest = max(tried, key=lambda pair: len(pair[0]))
     return Judged(figure, unknown + faults, nearest, (f"event {nearest.seq}, {nearest.event_type}",))
 
 
 def _faults(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
-    """What stands against one figure resting on one measurement."""
+    """The faults of one figure against one measurement."""
     yield from _standing(sentence, measured)
     if figure.kind == "ratio":
         yield from _ratio(figure, sentence, measured)
@@ -104,29 +104,23 @@ def _faults(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults
     else:
         yield from _time(figure, measured)
     if figure.best_case:
-        yield _fault("best_case", f"{figure.said!r} is said of the best of several: name the one, or a lower end")
-    yield from _processor(sentence, measured)
-    yield from _shape(sentence, measured)
-    task, elsewhere = measured.task, _elsewhere(sentence, measured)
-    dtypes = named.dtypes(sentence.text) or named.dtypes(elsewhere)
-    yield from _one_of(dtypes, task.dtype, ("wrong_dtype", "no_dtype"), "element type", sentence, measured)
-    operations = named.operations(sentence.text) or named.operations(elsewhere)
-    yield from _one_of(operations, task.op, ("wrong_operation", "no_operation"), "operation", sentence, measured)
-    yield from _beyond(sentence, (measured,))
+        yield fault("best_case", f"{figure.said!r} is said of the best of several: name the one, or a lower end")
+    yield from unnamed(sentence, measured)
+    yield from beyond(sentence, (measured,))
 
 
 def _standing(sentence: Sentence, measured: Measurement) -> Faults:
     ended, text = measured.ended, sentence.text.lower()
     if ended is not None and not (ended.word in text and ended.seq in sentence.cites.events):
-        yield _fault("taken_back", f"it was {ended.word} ({ended.why}): event {ended.seq}, {ended.event_type}")
+        yield fault("taken_back", f"it was {ended.word} ({ended.why}): event {ended.seq}, {ended.event_type}")
     if measured.no_verdict is not None:
-        yield _fault("no_verdict", f"event {measured.seq} ended without a verdict: {measured.no_verdict}")
+        yield fault("no_verdict", f"event {measured.seq} ended without a verdict: {measured.no_verdict}")
     if measured.simulated and "simulated" not in text:
-        yield _fault("simulated", f"event {measured.verified_seq} is of a simulated run, and isn't called one")
+        yield fault("simulated", f"event {measured.verified_seq} is of a simulated run, and isn't called one")
 
 
 def baseline_of(figure: Figure, sentence: Sentence) -> named.BaselineNamed | None:
-    """What a ratio is over: the first baseline after it, else the last before it, else the passage's only one."""
+    """The baseline of a ratio: the first one named after it, else the last before it, else the passage's only one."""
     mentioned = named.baselines(sentence.text)
     after = [one for one in mentioned if one.start >= figure.start]
     if mentioned:
@@ -140,11 +134,11 @@ def _ratio(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
     kinds = ", ".join(named.baseline_name(one.baseline) for one in measured.speedups)
     if against is None or against.kind == "pytorch":
         said = "no baseline" if against is None else f"{against.said!r}, which isn't one baseline"
-        yield _fault("no_baseline", f"{figure.said!r} names {said}: measured were {kinds}")
+        yield fault("no_baseline", f"{figure.said!r} names {said}: measured were {kinds}")
         return
     speedup = measured.over(against.kind)
     if speedup is None:
-        yield _fault("wrong_baseline", f"{against.said!r} wasn't measured here: {kinds} were")
+        yield fault("wrong_baseline", f"{against.said!r} wasn't measured here: {kinds} were")
         return
     yield from _number(figure, speedup, measured)
     yield from _interval(figure, speedup)
@@ -155,7 +149,7 @@ def _ratio(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
         and all(one.kind != fastest for one in named.baselines(sentence.block))
     ):
         why = f"{named.baseline_name(fastest)} was harder to beat, and isn't named beside it"
-        yield _fault("weak_baseline", why)
+        yield fault("weak_baseline", why)
 
 
 def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Faults:
@@ -167,11 +161,11 @@ def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Faults:
     if other is not None:
         that = named.baseline_name(other.baseline)
         why = f"{figure.said!r} is the ratio over {that}; over {speedup.baseline} {measured_as}"
-        yield _fault("wrong_baseline", why)
+        yield fault("wrong_baseline", why)
     if figure.value > found.high:
-        yield _fault("overstated", f"{figure.said!r} is above the interval: {measured_as} over {speedup.baseline}")
+        yield fault("overstated", f"{figure.said!r} is above the interval: {measured_as} over {speedup.baseline}")
     elif other is None:
-        yield _fault("not_measured", f"{figure.said!r} isn't what was measured: {measured_as}")
+        yield fault("not_measured", f"{figure.said!r} isn't what was measured: {measured_as}")
 
 
 def _within(figure: Figure, speedup: Speedup) -> bool:
@@ -184,22 +178,22 @@ def _interval(figure: Figure, speedup: Speedup) -> Faults:
     found = speedup.interval
     true = f"{written(found.low)} to {written(found.high)}x"
     if figure.interval is None:
-        yield _fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")
+        yield fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")
         return
     low, high = figure.interval
     if not (rounds_to(found.low, low) and rounds_to(found.high, high)):
-        yield _fault("wrong_interval", f"the interval isn't {low} to {high}x: over {speedup.baseline} it is {true}")
+        yield fault("wrong_interval", f"the interval isn't {low} to {high}x: over {speedup.baseline} it is {true}")
 
 
 def _floor_share(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
-    """The candidate's share, or that of a baseline which is named before it."""
+    """Check a share of the floor: the candidate's, or that of a baseline which is named before it."""
     before = {one.kind for one in named.baselines(sentence.text) if one.start < figure.start}
     floor = measured.timing.floor_ns
     shares = [measured.floor_share]
     shares += [floor / one.baseline_median_ns for one in measured.speedups if one.baseline in before]
     if not any(rounds_to(100 * share, figure.number) for share in shares):
         problem: Problem = "overstated" if figure.value > 100 * max(shares) else "not_measured"
-        yield _fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
+        yield fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
 
 
 def _time(figure: Figure, measured: Measurement) -> Faults:
@@ -212,7 +206,7 @@ def _time(figure: Figure, measured: Measurement) -> Faults:
         return
     problem: Problem = "overstated" if figure.value < measured.candidate.median_ns else "not_measured"
     why = f"{figure.said!r}: its median was {measured.candidate.median_ns / 1000:.3f} us per call"
-    yield _fault(problem, f"{why} at {shape_written(measured.timing.shape)}")
+    yield fault(problem, f"{why} at {shape_written(measured.timing.shape)}")
 
 
 def _same_time(true_ns: float, figure: Figure) -> bool:
@@ -221,7 +215,7 @@ def _same_time(true_ns: float, figure: Figure) -> bool:
 
 
 def _launch(figure: Figure, sentence: Sentence, evidence: Evidence) -> str | None:
-    """The calibration that is cited and measured this time for a launch."""
+    """The calibration that is cited and measured this time for a launch; None if there is none."""
     for seq in sentence.cites.events:
         one = evidence.calibrations.get(seq)
         if one is not None and _same_time(one.event.ceilings.launch_ns or 0.0, figure):
@@ -230,7 +224,7 @@ def _launch(figure: Figure, sentence: Sentence, evidence: Evidence) -> str | Non
 
 
 def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
-    """A rate is what a calibration measured, or what a data sheet says; no benchmark holds one."""
+    """Check a rate against calibrations and data sheets; no benchmark holds a rate."""
     said = repr(figure.said)
     mentioned = named.processors(sentence.text) or named.processors(sentence.block)
     for seq in sentence.cites.events:
@@ -239,7 +233,7 @@ def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
             continue
         other = next((name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu), None)
         if other is not None:
-            return Judged(figure, (_fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
+            return Judged(figure, (fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
         return Judged(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
     if _SHEET.search(sentence.block):
         for slug in mentioned.values():
@@ -247,9 +241,9 @@ def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
                 return Judged(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))
     if figure.end_to_end:
         why = f"{said} is of more than one operation, and nothing larger was measured"
-        return Judged(figure, (_fault("beyond_operation", why),))
+        return Judged(figure, (fault("beyond_operation", why),))
     why = f"{said}: a rate is said of a calibration's event or of a named data sheet, and of nothing else here"
-    return Judged(figure, (_fault("no_measure", why),))
+    return Judged(figure, (fault("no_measure", why),))
 
 
 def _measured_rates(calibrated: Calibration) -> list[float]:
@@ -265,71 +259,3 @@ def _published_rates(processor: Processor) -> list[float]:
 
 def _is_rate(figure: Figure, rates: Iterable[float]) -> bool:
     return any(rounds_to(rate / figure.unit, figure.number) for rate in rates)
-
-
-def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
-    """Where to look for what the sentence doesn't name; nowhere if it has the kernel's id, which names it."""
-    return "" if measured.kernel_id in named.cited(sentence.text).kernels else sentence.block
-
-
-def _one_of(
-    mentioned: frozenset[str],
-    wanted: str,
-    problems: tuple[Problem, Problem],
-    what: str,
-    sentence: Sentence,
-    measured: Measurement,
-) -> Faults:
-    wrong, missing = problems
-    if mentioned and wanted not in mentioned:
-        yield _fault(wrong, f"{', '.join(sorted(mentioned))}: it was measured for {wanted}")
-    elif not mentioned and measured.kernel_id not in sentence.cites.kernels:
-        yield _fault(missing, f"it names no {what}: it was measured for {wanted}")
-
-
-def _processor(sentence: Sentence, measured: Measurement) -> Faults:
-    slug, text = measured.task.target.gpu, sentence.text
-    if match := named.ANY_PROCESSOR.search(text):
-        why = f"{match[0]!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
-        yield _fault("wrong_processor", why)
-    mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))
-    if not mentioned and measured.kernel_id not in sentence.cites.kernels:
-        yield _fault("no_processor", f"it names no processor: it was measured on {slug}")
-    for said, claimed in mentioned.items():
-        gap: str | None = "nothing was measured there" if claimed is None else f"it was measured on {slug}"
-        if claimed is not None and slug in PROCESSORS:
-            gap = evidence_reach(PROCESSORS[slug], PROCESSORS[claimed])
-        if gap is not None:
-            yield _fault("wrong_processor", f"{said!r}: {gap}")
-    if slug == "cpu" and measured.environment is not None:
-        model = measured.environment.cpu_model
-        for family in _HOST_FAMILY.findall(text):
-            if family.lower() not in model.lower():
-                yield _fault("wrong_processor", f"{family!r}: it was measured on {model}")
-
-
-def _shape(sentence: Sentence, measured: Measurement) -> Faults:
-    wanted, op = measured.timing.shape, measured.task.op
-    own = named.shape(sentence.text, wanted, op)
-    if own.other is None and own.missing:
-        own = named.shape(_elsewhere(sentence, measured), wanted, op)
-    if own.other is not None:
-        yield _fault("wrong_shape", f"{own.other!r}: it was measured at {shape_written(wanted)}")
-    elif own.missing and measured.kernel_id not in sentence.cites.kernels:
-        why = f"it gives no {', '.join(own.missing)}: it was measured at {shape_written(wanted)}"
-        yield _fault("no_shape", why)
-
-
-def _beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
-    """A word for something larger than an operation, but not the `model` in a processor's name."""
-    text = sentence.text
-    for one in found:
-        if one.environment is not None:
-            text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
-    if larger := named.BEYOND_OPERATION.search(text):
-        why = f"{larger[0]!r}: evidence about an operation says nothing of anything larger"
-        yield _fault("beyond_operation", why)
-
-
-def _fault(problem: Problem, why: str) -> Fault:
-    return Fault(problem=problem, why=why)

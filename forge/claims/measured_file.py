@@ -1,4 +1,4 @@
-"""Figures that aren't about kernels: whether the file that a page names beside them holds them."""
+"""Checks figures that aren't about kernels: the file that the page names must hold them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,28 +10,28 @@ import orjson
 from forge.claims import named
 from forge.claims.number import decimals_of, value_of
 from forge.claims.spoken import Figure
-from forge.claims.verdict import Fault
+from forge.claims.verdict import Fault, fault
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt")
-"""Files of measurements: prose can't vouch for prose."""
+"""Suffixes of files of measurements. A file of prose proves nothing about prose."""
 LEAST_DIGITS = 2
-"""With fewer, nearly every file of figures holds the number by chance."""
+"""Least number of digits of a figure. With fewer, nearly every file holds the number by chance."""
 MOST_DECIMALS = 15
-"""More than a double has (IEEE 754)."""
+"""Largest number of decimals, more than a double has (IEEE 754)."""
 _REMEMBERED = 8
-"""Files, each with a number of digits, whose figures are kept."""
+"""Number of pairs of file and decimals whose figures are kept."""
 ReadFile = Callable[[str], str | None]
 """The text of a file that a page names as a link would; None if there is none that may be read."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
-"""As programs write numbers: a comma is what stands between two of them."""
+"""A number as programs write it; a comma separates two of them."""
 
 
 def faults_in_file(figure: Figure, path: str, read: ReadFile) -> Iterator[Fault]:
-    """What stands against a figure resting on a file."""
+    """The faults of a figure that rests on a file."""
     if figure.kind == "boast":
-        yield Fault(problem="no_measure", why=f"{figure.said!r} gives no number that {path} could hold")
+        yield fault("no_measure", f"{figure.said!r} gives no number that {path} could hold")
     elif (why := _missing(figure, path, read)) is not None:
-        yield Fault(problem="not_in_file", why=why)
+        yield fault("not_in_file", why)
 
 
 def _missing(figure: Figure, path: str, read: ReadFile) -> str | None:
@@ -51,13 +51,13 @@ def _missing(figure: Figure, path: str, read: ReadFile) -> str | None:
 
 
 def is_about_kernels(text: str) -> bool:
-    """Whether a sentence needs the ledger whatever file is named: it cites it, or names a baseline of kernels."""
+    """Whether a sentence needs the ledger though a file is named: it cites the ledger, or a baseline of kernels."""
     return bool(named.cited(text)) or any(one.kind != "pytorch" for one in named.baselines(text))
 
 
 @lru_cache(_REMEMBERED)
 def _written(text: str, path: str, decimals: int) -> frozenset[str]:
-    """Every number of a file with so many digits behind the point: a page asks about one file for each figure."""
+    """Every number of a file, rounded to `decimals`. They are kept, since a page asks once for each figure."""
     return frozenset(f"{one:.{decimals}f}" for one in _numbers(text, path))
 
 
@@ -74,7 +74,7 @@ def _numbers(text: str, path: str) -> Iterator[float]:
 
 
 def _values(document: object) -> Iterator[float]:
-    """In no order; however deep they stand, and whoever nested them."""
+    """Every number of a JSON document at any depth, in no order."""
     left = [document]
     while left:
         match left.pop():

@@ -1,6 +1,6 @@
-"""Markdown taken apart into what a reader sees, with the line that each piece stands on.
+"""Parses Markdown into what a reader sees, with the line of each piece.
 
-Who is distrusted: whoever wrote the page. Comments are no prose, and are read for two marks only:
+The author of the page isn't trusted. Comments aren't prose, and are read for two marks only:
 
     <!-- measured: figures.json -->     from here to the end of the section
     <!-- not a claim: why -->           the next block
@@ -19,22 +19,22 @@ from forge.errors import UsageError
 
 Kind = Literal["paragraph", "heading", "row", "html", "code"]
 NESTING_LIMIT = 60
-"""Deeper than any page means; the parser leaves out what is deeper, so such a page is refused."""
+"""Largest depth of nested blocks, more than a page needs. The parser drops what is deeper, so the page is refused."""
 LENGTH_LIMIT = 20_000
-"""Characters of one passage; longer ones are no prose."""
+"""Largest number of characters in one passage; a longer one isn't prose."""
 _MARK = re.compile(r"<!--\s*(measured|not a claim)\s*:\s*(.*?)\s*-->", re.DOTALL)
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[[^>]*>", re.DOTALL)
-"""As browsers end it (WHATWG HTML, 13.2.5): `<!-->` and `<!--->` are whole comments, `--!>` closes one, `>` closes
-what begins as CDATA."""
+"""A comment as browsers read it (WHATWG HTML, 13.2.5). `<!-->` and `<!--->` are whole comments, `--!>` closes one,
+and `>` closes what begins as CDATA."""
 _JOINED = re.compile(
     "a|abbr|b|bd[io]|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|su[bp]|time|tt|u"
     "|var|wbr"
 )
-"""Tags that don't part what stands on their two sides; all others do."""
+"""Tags that don't separate the text before them from the text behind them; all others do."""
 _SHOWN = ("alt", "title", "aria-label", "placeholder", "value")
-"""Attributes that a reader gets to see or hear."""
+"""Attributes whose text a reader sees or hears."""
 _DRAWN = ("mermaid", "math")
-"""Blocks of code that are shown as pictures or formulas, so that their text is read whatever is asked of code."""
+"""Languages of code blocks that are shown as pictures or formulas, so their text is always read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,10 @@ class Passage:
     line: int
     """Where it begins, from 1."""
     text: str
-    """As it is read, without markup; the cells of a row are apart by ` | `."""
+    """The text without markup; ` | ` separates the cells of a row."""
     cells: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
-    """Of a row: what its columns are called."""
+    """Names of the columns of a row."""
     measured: str | None = None
     """The file that is said to hold its figures, as a link from the page would name it."""
     aside: str | None = None
@@ -56,7 +56,7 @@ class Passage:
 
 
 def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
-    """What a page says, in order; fenced and indented code only with `code`. Raise UsageError if nested too deep."""
+    """Yield a page's passages in order; blocks of code only with `code`. Raise UsageError for too deep a nesting."""
     parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
     _require_readable(parser, untrusted_text)
     tokens = parser.parse(untrusted_text)
@@ -64,7 +64,7 @@ def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
 
 
 def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
-    """Raise UsageError for blocks too deep or too long, before their text is taken apart: that takes its square."""
+    """Raise UsageError for blocks too deep or too long, before their text is parsed, which takes quadratic time."""
     with parser.reset_rules():
         parser.core.ruler.disable("inline")
         blocks = parser.parse(untrusted_text)
@@ -77,7 +77,7 @@ def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
 
 
 class _Reader:
-    """Goes through a page's tokens once, with the marks that hold where it stands."""
+    """Reads a page's tokens once, and keeps the marks that hold at the current token."""
 
     def __init__(self, tokens: Sequence[Token], *, code: bool) -> None:
         self._tokens = tokens
@@ -146,7 +146,7 @@ class _Reader:
                 self._aside, self._aside_until = said, -1
 
     def _end(self, index: int) -> int:
-        """Where what opens at `index` closes."""
+        """The index of the token that closes the one at `index`."""
         level, nesting = self._tokens[index].level, self._tokens[index].nesting
         if nesting == 0:
             return index
@@ -162,7 +162,7 @@ def _is_mark(token: Token) -> bool:
 
 
 def _read(inline: Token) -> str:
-    """The text of a paragraph: markup gone, line breaks kept."""
+    """The text of a paragraph without markup, with its line breaks."""
     parts: list[str] = []
     for child in inline.children or []:
         match child.type:
@@ -180,7 +180,7 @@ def _read(inline: Token) -> str:
 
 
 class _Text(HTMLParser):
-    """What a browser would show of a piece of HTML."""
+    """The text that a browser shows of a piece of HTML."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -68,7 +68,7 @@ def speed(measured: Measurement, speedup: Speedup) -> ClaimSentence:
 
 
 def floor(measured: Measurement) -> ClaimSentence:
-    """How near it came to what this machine allows."""
+    """The share of the floor that it reached."""
     text = f"{_subject(measured)} reaches {measured.floor_share:.0%} of its floor for one call of {_where(measured)}"
     fastest = measured.over(measured.fastest)
     if fastest is not None:
@@ -78,7 +78,7 @@ def floor(measured: Measurement) -> ClaimSentence:
 
 
 def ratio_written(found: Interval) -> str:
-    """The ratio with as few digits as leave it inside its interval, three behind the point at least."""
+    """The ratio with the fewest decimals that keep it inside its interval, but at least three."""
     for decimals in range(LEAST_DECIMALS, MOST_DECIMALS + 1):
         text = f"{found.ratio:.{decimals}f}"
         if found.low <= float(text) <= found.high:
@@ -145,7 +145,7 @@ def _verification(measured: Measurement) -> Iterator[ClaimSentence]:
 
 
 def _limits(measured: Measurement) -> Iterator[ClaimSentence]:
-    """What the numbers don't say."""
+    """The limits of the numbers."""
     promoted, seq, kind = measured.promoted, measured.seq, measured.event_type
     if promoted is not None and measured.promoted_seq is not None:
         text = (

@@ -1,4 +1,4 @@
-"""What is said of a sentence once it was held against the evidence."""
+"""The answers about a sentence that was checked against the evidence."""
 
 from typing import Literal
 
@@ -31,7 +31,7 @@ Problem = Literal[
     "unreadable",
     "not_in_file",
 ]
-"""Why a sentence may not be said; docs/how-to/write-a-claim.md says what each one asks for."""
+"""Reasons why a sentence may not be said; docs/how-to/write-a-claim.md says what each asks for."""
 
 
 class Fault(Value):
@@ -41,20 +41,25 @@ class Fault(Value):
     why: str
 
 
+def fault(problem: Problem, why: str) -> Fault:
+    """A fault in one line."""
+    return Fault(problem=problem, why=why)
+
+
 class Flagged(Value):
     """A sentence that may not be said as it stands."""
 
     line: int
     sentence: str
     said: tuple[str, ...]
-    """The words that were taken for a claim."""
+    """The words that are a claim."""
     faults: tuple[Fault, ...]
     instead: str
-    """What would be true, or what to do."""
+    """A sentence that would be true, or what to do."""
 
 
 class Supported(Value):
-    """A sentence that its evidence bears out."""
+    """A sentence that its evidence supports."""
 
     line: int
     sentence: str

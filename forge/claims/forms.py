@@ -1,0 +1,132 @@
+"""The forms in which speed is spoken of: the few that are read, and those that are only recognised and flagged."""
+
+import re
+from typing import Literal
+
+from forge.claims.number import NUMBER, PLAIN_NUMBER, WORD
+
+Kind = Literal["ratio", "floor_share", "time", "rate", "boast", "unreadable"]
+"""Kinds of figures. A boast gives no measure; `unreadable` has a number in a form that isn't read."""
+_LIBRARY = (
+    r"(?:pytorch|torch|eager|compile\b|the compiler|the vendor|vendor|cublas\w*|cudnn|cutlass|tensorrt[\w-]*"
+    r"|flash[- ]?attention\S*|flashinfer|vllm|sglang|inductor|triton|onednn|mkl|liger|apex|xformers|cuda)"
+)
+SPEED = re.compile(
+    r"\b(?:fast(?:er|est)?|slow(?:er|est)?|quick(?:er|est|ly)?|speed\w*|sped|latenc\w+|throughput|perf|performan\w+"
+    r"|outperform\w*|run[- ]?times?|wall[- ]clock|accelerat\w+|snappier"
+    r"|(?:execution|compute|kernel|step|response|wall|gpu|device) times?)\b"
+    rf"|\b(?:over|than|vs\.?|versus|against|compared (?:to|with)|of) (?:plain |the )?(?:{_LIBRARY}|baselines?\b)",
+    re.I,
+)
+"""Words that make a number in their sentence one about speed."""
+_N = rf"(?P<n>{NUMBER})"
+_NW = rf"(?:{_N}|\b{WORD})"
+_NEAR = r"[^.;!?|]{0,40}?"
+_BESIDE = r"[^\d.,;:!?|()]{0,25}?"
+_SEP = r"(?:to|-|and|\.\.+)"
+_UNIT = r"(?:ns|us|ms|s)"
+_PERCENT = r"\s?(?:%|percent\b|per cent\b|pct\b)(?!\s*(?:confidence|intervals?|ci)\b)"
+_NO_GPU = r"(?!\s*(?:NVIDIA|AMD|RTX|MI\d|[HABL]\d{2,3}|GPUs?\b|cards?\b))"
+_NO_QUANTITY = r"(?!\s*(?:more|fewer|as many|as much|larger|smaller|bigger|longer|the|what)\b)"
+_SLOWER = r"(?!\s*(?:slower|as\s+slow)\b)"
+_FACTOR = r"(?:twice|thrice|double|triple|quadruple|half|a (?:third|quarter|fifth|tenth))"
+_AMOUNT = r"(?:\w+[- ])?(?:latenc\w+|times?|runtimes?|durations?|throughput|speed|performance|rate)\b"
+_ANY_NUMBER = (
+    rf"(?:(?P<n>(?<![\w.,/]){PLAIN_NUMBER}(?:/\d+)?(?!\s?%\s*(?:confidence|interval)))"
+    rf"|\b(?!one\b)(?:{WORD}|{_FACTOR})\b)"
+)
+_COMPARED = r"(?:(?<!no )longer|shorter|faster|slower|quicker|speed-?ups?)"
+_OF_TIME = r"(?:of (?:the|its|their|that) (?:\w+ )?time|(?:per|each) second|(?<=s )a second)"
+_AS = r"(?:\s?(?:x|times|fold|%|percent))?\s+as\s+(?:long|short|fast|slow|quick\w*)\b"
+_AGAINST = (
+    r"(?:instead of|rather than|versus|vs|against|compared (?:to|with)|down from"
+    r"|(?:with|by|for|in|using|under|from)\s+(?:plain |the )?(?:pytorch|torch|eager|compile|inductor"
+    r"|compiler|vendor|cublas|cudnn))"
+)
+_THAN = r"\s+(?:[\w'-]+\s+){0,2}?"
+_SPAN = rf"(?P<low>{PLAIN_NUMBER})\s?x?\s*(?:,|{_SEP})\s*(?P<high>{PLAIN_NUMBER})"
+NAMED_INTERVAL = re.compile(rf"95\s?%\s*(?:confidence\s*)?(?:intervals?|ci)?[^\d|]{{0,24}}{_SPAN}(?:\s?x\b)?", re.I)
+INTERVAL_BEHIND = tuple(
+    re.compile(
+        rf"[^\d()\[\]|;]{{0,60}}[\[(]\s*(?P<low>{number})\s?x?\s*{gap}\s*(?P<high>{number})\s?x?\s*[\])]", re.I
+    )
+    for number, gap in ((PLAIN_NUMBER, _SEP), (r"\d+\.\d+", ","))
+)
+"""Interval in brackets behind a ratio. With a comma it needs decimals, since integers would be sizes."""
+CELL_INTERVAL = re.compile(rf"\s*[\[(]?\s*{_SPAN}\s?x?\s*[\])]?\s*", re.I)
+MOST = re.compile(
+    r"\b(?:up to|as (?:much|high|fast) as|at best|peak(?:s|ing)? (?:at|of)|max(?:imum)?(?: of)?|best case)[\s:]*$",
+    re.I,
+)
+WITHIN_MOST = re.compile(r"\b(?:up to|as much as|at best)\b", re.I)
+
+
+def _form(kind: Kind, expression: str, *, beside_speed: bool = False) -> tuple[Kind, re.Pattern[str], bool]:
+    """A form, and whether it counts only in a sentence with a word of speed."""
+    return kind, re.compile(expression, re.I), beside_speed
+
+
+FORMS = (
+    _form("ratio", rf"{_N}x(?!\w)(?!\s*\d){_NO_GPU}{_NO_QUANTITY}{_SLOWER}"),
+    _form("ratio", rf"{_N}(?:x(?!\w)(?!\s*\d)| x(?!\w)(?!\s*[\d.])){_NO_GPU}{_SLOWER}", beside_speed=True),
+    _form(
+        "ratio",
+        rf"{_N}(?=\s*[\[(]\s*{PLAIN_NUMBER}\s?x?\s*(?:to|-)\s*{PLAIN_NUMBER}\s?x?\s*[\])])",
+        beside_speed=True,
+    ),
+    _form("floor_share", rf"{_N}{_PERCENT}\s+of\s+(?:the|its|their|that|what)\b{_NEAR}\bfloor\b"),
+    _form("rate", rf"{_N}\s?(?P<prefix>[kmgtp])?(?:i?B/s(?:ec)?|flops?/s|(?<=[kmgtp])flops?|ops/s)(?!\w)"),
+    _form("rate", rf"{_N}\s?(?P<of>[a-z]+)(?:/s(?:ec(?:ond)?)?|\s+(?:per|a|each)\s+second)\b"),
+    _form(
+        "boast",
+        rf"{_N}{_PERCENT}\s+of\s+(?:the\s+|its\s+)?{_NEAR}\b(?:peak|roofline|speed of light|bandwidth|ceiling)\b"
+        r"|\b(?:zero|no|near-zero|negligible|without(?:\s+any)?)[\s-]+(?:\w+\s+){0,2}?overhead\b|\boverhead-free\b"
+        r"|\bzero-cost\b|\bfastest\s+(?:[\w-]+\s+){0,3}?(?:kernels?|implementations?|librar(?:y|ies)|engines?"
+        r"|on the market|in the world|available|ever)\b|\bstate[- ]of[- ]the[- ]art\s+(?:performance|speed|throughput"
+        r"|latency)\b|\bfastest\b[^.;!?|]{0,60}\b(?:published|known|ever|anyone|anywhere|exists?|to date|so far)\b"
+        r"|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
+        r"|\b(?:blazing(?:ly)?|lightning|blistering(?:ly)?|insanely)[- ]fast\b|\b(?:much|far|significantly"
+        r"|considerably|dramatically|substantially|vastly|way|several|many|multiple)\s+(?:times\s+)?(?:faster|quicker)\b",
+    ),
+    _form(
+        "boast",
+        rf"\b(?P<compared>(?:faster|quicker|slower)\s+than|(?:outperform|outpac|outrun|surpass|beat)(?:s|es|ed|ing)?"
+        rf"|as\s+fast\s+as|on\s+(?:a\s+)?par\s+with|at\s+parity\s+with){_THAN}(?:{_LIBRARY}|(?P<denied>baselines?\b))",
+    ),
+    _form("unreadable", rf"{NUMBER}\s?x?\s*{_SEP}\s*(?P<n>{PLAIN_NUMBER})\s?x(?!\w)(?!\s*\d){_NO_QUANTITY}"),
+    _form("unreadable", rf"\bfrom\s+{NUMBER}\s?{_UNIT}\b{_NEAR}\bto\s+{NUMBER}\s?{_UNIT}\b"),
+    _form("unreadable", rf"{NUMBER}\s?{_UNIT}\b{_NEAR}\b{_AGAINST}\b.*?{NUMBER}\s?{_UNIT}\b"),
+    _form(
+        "unreadable",
+        rf"{_NW}(?:[\s-]?(?:fold|times)\b(?!\s+(?:have|has|are|is|were|was)\b)|{_PERCENT})",
+        beside_speed=True,
+    ),
+    _form(
+        "unreadable",
+        rf"\b(?:{_COMPARED}|factor)\s*(?:of|is|was|by|:|=)\s*(?:about\s+|a\s+factor\s+of\s+){{0,2}}{_NW}",
+        beside_speed=True,
+    ),
+    _form("unreadable", rf"\b{WORD}\s?[a-z]+(?:/s|\s+(?:per|a|each)\s+s)(?:ec(?:ond)?)?\b"),
+    _form("unreadable", rf"{_ANY_NUMBER}(?:{_AS}|{_BESIDE}\b(?:{_COMPARED}|{_OF_TIME})\b)"),
+    _form("unreadable", rf"\b{_COMPARED}{_BESIDE}{_ANY_NUMBER}"),
+    _form(
+        "unreadable",
+        rf"\b{_FACTOR}\s+(?:of\s+)?(?:as\s+(?:fast|quick)|(?:the|its|their)\s+{_AMOUNT})"
+        rf"|\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing)\b{_NEAR}\b{_AMOUNT}|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
+        rf"|\b(?:an?|by|{WORD})\s+orders?[- ]of[- ]magnitude\b",
+    ),
+)
+"""Forms in order. Text that one form matched isn't matched by a later one."""
+TIME = re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b")
+DENIAL = re.compile(r"(?:\b(?:cannot|never|not)|n't)\s+(?:be\s+)?$", re.I)
+LARGER = re.compile(r"tok|req|quer|user|image|sample|step|iter|it/", re.I)
+END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|cuda|triton|torch|hip|metal)_)")
+"""End of a sentence. A kernel's id may begin the next one without a capital."""
+ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)
+CELL = re.compile(rf"\s*(?:about|approx\.?|up to|[~<>=≈≥≤*]+)?\s*{_N}(?P<percent>\s?%)?", re.I)
+FLOOR_COLUMN = re.compile(r"\bfloor\b", re.I)
+RATE_COLUMN = re.compile(
+    r"(?:\b|(?<=\d))(?P<prefix>[kmgtp])?(?:i?b/s|flops?/s|(?<=[kmgtp])flops)\b|\b[a-z]+/s\b", re.I
+)
+RATIO_COLUMN = re.compile(r"speed-?up|\bratio\b|\bfaster\b|\bas fast\b", re.I)
+INTERVAL_COLUMN = re.compile(r"interval|\bci\b|95\s?%", re.I)

@@ -1,0 +1,81 @@
+"""Checks that a sentence names what its number holds for: processor, shape, element type and operation."""
+
+import re
+from collections.abc import Iterator
+
+from forge.claims import named
+from forge.claims.evidence import Measurement
+from forge.claims.sentence import shape_written
+from forge.claims.spoken import Sentence
+from forge.claims.verdict import Fault, fault
+from forge.platforms import PROCESSORS, evidence_reach
+
+_HOST_FAMILY = re.compile(r"\b(?:EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
+Faults = Iterator[Fault]
+
+
+def unnamed(sentence: Sentence, measured: Measurement) -> Faults:
+    """The faults of what isn't named or is named wrongly. A kernel's id names all four."""
+    yield from _processor(sentence, measured)
+    yield from _shape(sentence, measured)
+    task, elsewhere = measured.task, _elsewhere(sentence, measured)
+    by_id = measured.kernel_id in sentence.cites.kernels
+    dtypes = named.dtypes(sentence.text) or named.dtypes(elsewhere)
+    if dtypes and task.dtype not in dtypes:
+        yield fault("wrong_dtype", f"{', '.join(sorted(dtypes))}: it was measured in {task.dtype}")
+    elif not dtypes and not by_id:
+        yield fault("no_dtype", f"it names no element type: it was measured in {task.dtype}")
+    operations = named.operations(sentence.text) or named.operations(elsewhere)
+    if operations and task.op not in operations:
+        yield fault("wrong_operation", f"{', '.join(sorted(operations))}: it was measured for {task.op}")
+    elif not operations and not by_id:
+        yield fault("no_operation", f"it names no operation: it was measured for {task.op}")
+
+
+def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
+    """The passage, to search for what the sentence doesn't name; empty if it has the kernel's id, which names it."""
+    return "" if measured.kernel_id in named.cited(sentence.text).kernels else sentence.block
+
+
+def _processor(sentence: Sentence, measured: Measurement) -> Faults:
+    slug, text = measured.task.target.gpu, sentence.text
+    if match := named.ANY_PROCESSOR.search(text):
+        why = f"{match[0]!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
+        yield fault("wrong_processor", why)
+    mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))
+    if not mentioned and measured.kernel_id not in sentence.cites.kernels:
+        yield fault("no_processor", f"it names no processor: it was measured on {slug}")
+    for said, claimed in mentioned.items():
+        gap: str | None = "nothing was measured there" if claimed is None else f"it was measured on {slug}"
+        if claimed is not None and slug in PROCESSORS:
+            gap = evidence_reach(PROCESSORS[slug], PROCESSORS[claimed])
+        if gap is not None:
+            yield fault("wrong_processor", f"{said!r}: {gap}")
+    if slug == "cpu" and measured.environment is not None:
+        model = measured.environment.cpu_model
+        for family in _HOST_FAMILY.findall(text):
+            if family.lower() not in model.lower():
+                yield fault("wrong_processor", f"{family!r}: it was measured on {model}")
+
+
+def _shape(sentence: Sentence, measured: Measurement) -> Faults:
+    wanted, op = measured.timing.shape, measured.task.op
+    own = named.shape(sentence.text, wanted, op)
+    if own.other is None and own.missing:
+        own = named.shape(_elsewhere(sentence, measured), wanted, op)
+    if own.other is not None:
+        yield fault("wrong_shape", f"{own.other!r}: it was measured at {shape_written(wanted)}")
+    elif own.missing and measured.kernel_id not in sentence.cites.kernels:
+        why = f"it gives no {', '.join(own.missing)}: it was measured at {shape_written(wanted)}"
+        yield fault("no_shape", why)
+
+
+def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
+    """A word for something larger than an operation, but not the `model` in a processor's name."""
+    text = sentence.text
+    for one in found:
+        if one.environment is not None:
+            text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
+    if larger := named.BEYOND_OPERATION.search(text):
+        why = f"{larger[0]!r}: evidence about an operation says nothing of anything larger"
+        yield fault("beyond_operation", why)
