@@ -24,8 +24,22 @@ CATALOGUE = {
 """The groups of cheats and silent failures, by the letter of their entries."""
 LIMIT_S = 90.0
 """Of a candidate that ends by itself: far beyond what it takes, for a busy machine is no reason to refuse."""
+BUILD_LIMIT_S = 240.0
+"""Processor seconds of a build whose candidate names no other limit."""
 _FIELDS = (
-    *("Refused by", "Accepted", "Catalogue", "Language", "Operation", "Dtype", "Shape", "Layouts", "Build", "Limit"),
+    *(
+        "Refused by",
+        "Accepted",
+        "Catalogue",
+        "Language",
+        "Operation",
+        "Dtype",
+        "Shape",
+        "Layouts",
+        "Build",
+        "Build limit",
+        "Limit",
+    ),
 )
 
 
@@ -51,6 +65,8 @@ class Described:
     """That it claims to take."""
     extension: bool
     """Whether it is built by load_inline instead of from a string of C++."""
+    build_limit_s: float
+    """Processor seconds that the policy allows a build; text that is compiled alone has a fifth of them."""
     limit_s: float
 
     @property
@@ -78,5 +94,6 @@ def described(path: Path) -> Described:
         shape=json.loads(fields["Shape"]) if "Shape" in fields else None,
         layouts=tuple(fields.get("Layouts", "").split()),
         extension=fields.get("Build") == "extension",
+        build_limit_s=float(fields.get("Build limit", f"{BUILD_LIMIT_S} s").removesuffix(" s")),
         limit_s=float(fields.get("Limit", f"{LIMIT_S} s").removesuffix(" s")),
     )

@@ -30,6 +30,7 @@ def job_of(path: Path) -> Job:
         shape=said.shape or SHAPE,
         layouts=said.layouts,
         limit_s=said.limit_s,
+        build_limit_s=said.build_limit_s,
         dtype=said.dtype,
         cpp_source=not said.extension,
         own_tests=own_tests if "own_tests" in path.stem else NO_TESTS,

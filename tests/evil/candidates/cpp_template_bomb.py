@@ -3,6 +3,7 @@
 Refused by: build TIMEOUT
 Catalogue: J4
 Language: cpp
+Build limit: 40 s
 Limit: 240 s
 """
 
