@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 from forge.domain.digest import Value
 
 PLACE_LIMIT, VALUE_LIMIT = 200, 80
+"""Largest lengths of a field's path and of a shown value in a message, in characters, so that it stays on a line."""
 _EXPECTED: dict[str, str] = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "text of the form {pattern}",

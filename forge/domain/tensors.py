@@ -21,6 +21,7 @@ ElementType = Literal[DType, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int6
 ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool")
 
 INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64", "bool"})
+"""Element types of whole numbers and truth values."""
 
 ITEMSIZE_BYTES: dict[ElementType, int] = {
     "fp32": 4,
@@ -47,6 +48,7 @@ TORCH_NAMES: dict[ElementType, str] = {
     "bool": "bool",
 }
 UNIT_ROUNDOFF: dict[DType, float] = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
+"""Unit roundoff u of each type: the largest relative error of one rounding to nearest."""
 
 ClaimableLayout = Literal["strided_rows", "transposed", "expanded"]
 LayoutName = Literal["contiguous", "offset", ClaimableLayout]

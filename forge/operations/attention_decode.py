@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import torch
 
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 BLOCK = 48
+"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 
 
 def attention_decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

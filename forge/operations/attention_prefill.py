@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import torch
 
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 BLOCK = 48
+"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 ORACLE_SCORES = 2**23
 """Largest number of scores that the oracle holds in fp64 at once, 64 MiB. A single query may have more."""
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST, FLOOR = 127.0, 1e-10
+"""Largest int8 number that is used, and the smallest value that a row's maximum counts as, so that no scale is 0."""
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 STEEPEST = 128.0
 """Size of a gate beyond which its sigmoid is 0 or 1 in fp32."""
 

@@ -124,7 +124,7 @@ def _appends(
 
 
 def _no_slot_is(count: Callable[[int], int]) -> Append:
-    """Return an operation that also writes tokens without a slot, before the others."""
+    """Return an operation that first writes tokens without a slot to slot `count(slots)`, then all others."""
 
     def function(
         key: torch.Tensor,

@@ -1,7 +1,7 @@
 """LayerNorm: y = (x - mean) / sqrt(variance + eps) * weight + bias, per row, computed in fp32.
 
-Source of the definition: Ba, Kiros and Hinton, "Layer Normalization" (2016), equation 3, with the epsilon under the
-root and the variance divided by the number of elements, as in torch.nn.LayerNorm.
+Source of the definition: Ba, Kiros and Hinton, "Layer Normalization" (2016), equation 3. As in torch.nn.LayerNorm,
+the epsilon is under the root, and the variance is divided by the number of elements.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 STEEPEST = 1.1
 """Upper bound of SiLU's slope, which is at most 1.0998, at z = 2.4."""
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 BLOCK = 48
+"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 
 
 def matmul_bias_act(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     import torch
 
 CHOSEN = 8
+"""Number of experts chosen for each token."""
 NEVER_ZERO = 1e-20
+"""Number added to the sum of the chosen scores, so that it isn't 0, as in the published model code."""
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 SUBNORMAL = 2.0**-126
+"""Smallest normal fp32 number. A kernel may treat smaller ones as zero."""
 
 
 def moe_fused_gate(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:

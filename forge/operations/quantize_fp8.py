@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST, FLOOR = 448.0, 1e-10
+"""Largest number of fp8 e4m3, and the smallest value that a maximum counts as, so that no scale is 0."""
 ROUNDINGS = 8
 """Largest error of the quotient in u of fp32: the scale's division, its reciprocal, the product, and a margin."""
 

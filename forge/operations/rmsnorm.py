@@ -1,7 +1,7 @@
 """RMSNorm: y = x / sqrt(mean(x^2) + eps) * weight, per row.
 
-Source of the definition: Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4, with the
-epsilon under the root as in Llama's published model code.
+Source of the definition: Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4. The epsilon
+is under the root, as in Llama's published model code.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 
 
 def sampling(

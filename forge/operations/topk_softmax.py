@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import torch
 
 CHOSEN = 8
+"""Number of experts chosen for each token."""
 BESIDE_THE_SUM = 8.0
+"""Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
 
 
 def topk_softmax(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

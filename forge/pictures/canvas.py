@@ -47,6 +47,7 @@ SETTINGS: dict[str, object] = {
     "legend.fontsize": 8.5,
 }
 DPI = 144
+"""Pixels of a PNG for each inch: twice those of a usual screen, so that text stays sharp."""
 
 
 @contextmanager

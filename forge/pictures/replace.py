@@ -8,6 +8,7 @@ from pathlib import Path
 from forge.errors import UsageError
 
 MODE = 0o644
+"""Permissions of a written file: everyone may read it, its owner may write."""
 
 
 def replace_file(path: Path, content: bytes, *, suffixes: tuple[str, ...]) -> None:

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 NAME_WIDTH = 54
+"""Width of a name in a line of speedups, in characters."""
 LINE_WIDTH = 48
+"""Width of the axis in a line of speedups, in characters."""
 HEIGHT = 24
+"""Height of a plot in lines: that of a usual terminal."""
 LETTERS = "oxabcdefghijklmnpqrstuvwyz"
 """Letters that mark the series, one each, so that no colours are needed."""
 

@@ -13,6 +13,7 @@ from forge.lab.sources.long_tokens import too_long
 DECLARED: tuple[ElementType, ...] = (*DTYPES, "int32", "int64")
 """Element types of declared operands. A float operand always gets the task's type."""
 MOST_AXES, NAME_LIMIT = 8, 64
+"""Largest number of sizes of an operand, and largest length of its name, as in the contract that they become."""
 MODEL, GENERATORS = "Model", ("get_inputs", "get_init_inputs")
 
 

@@ -15,6 +15,7 @@ Answer = TypeVar("Answer")
 NAMED_BITS = 2 ** len(SLOWDOWN_REASONS) - 1
 """Mask of the slowdown bits that have a name here."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+"""Unit of the times in /proc/stat, in ticks for each second."""
 
 
 def sample(device: Device) -> DeviceState | None:

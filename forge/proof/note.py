@@ -15,6 +15,7 @@ from forge.errors import ProofRefused, UsageError
 ED25519 = b"\x01"
 """Byte of the signature type in a key and in its id (c2sp.org/signed-note)."""
 KEY_BYTES = 32
+"""Size of an Ed25519 public key in bytes."""
 NOTE_LIMIT_BYTES = 1 << 20
 """Largest size of a note, 1 MiB: a checkpoint has a few lines."""
 SIGNATURES_LIMIT = 100

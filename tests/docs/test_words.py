@@ -22,6 +22,7 @@ CLEAN = (
     "events",
     "executor",
     "languages",
+    "operations",
     "pictures",
     "pipeline",
     "platforms",
