@@ -16,7 +16,7 @@ EVENT = re.compile(
     r"\bevents?\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12}(?:(?:\s*,\s*|\s+and\s+)\d{1,12})*)\b",
     re.I,
 )
-BEYOND_OPERATION = re.compile(
+_BEYOND_OPERATION = re.compile(
     r"\bend[- ]to[- ]end\b|\be2e\b|\bmodels?\b|\binference\b|\bserving\b|\bservers?\b|\brequests?\b|\bendpoints?\b"
     r"|\bapplications?\b|\btraining\b|\btokens?\s*(?:/|per\b)|\bllama|\bqwen|\bmistral|\bmixtral|\bdeepseek|\bgemma"
     r"|\bgpt\b|\bllms?\b|\bvllm\b|\bsglang\b|\bttft\b|\btpot\b|\btime[- ]to[- ]first\b|\bsteps?\s+times?\b"
@@ -91,6 +91,13 @@ def cited(text: str) -> Cited:
     kernels = dict.fromkeys(KERNEL_ID.findall(text))
     events = dict.fromkeys(int(number) for found in EVENT.findall(text) for number in re.findall(r"\d+", found))
     return Cited(tuple(kernels), tuple(events))
+
+
+@lru_cache
+def beyond_operation(text: str) -> str | None:
+    """The first word for something larger than one call of one operation."""
+    match = _BEYOND_OPERATION.search(text)
+    return match[0] if match else None
 
 
 def _without_ids(text: str) -> str:

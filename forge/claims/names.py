@@ -76,6 +76,6 @@ def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
     for one in found:
         if one.environment is not None:
             text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
-    if larger := named.BEYOND_OPERATION.search(text):
-        why = f"{larger[0]!r}: evidence about an operation says nothing of anything larger"
+    if larger := named.beyond_operation(text):
+        why = f"{larger!r}: evidence about an operation says nothing of anything larger"
         yield fault("beyond_operation", why)
