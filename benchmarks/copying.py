@@ -38,7 +38,7 @@ def _drawn(elements: int) -> torch.Tensor:
 
 def _window_ns(calls: list[tuple[torch.Tensor, torch.Tensor, bool]]) -> float:
     """The median time of one graph of all calls, in windows like those of kernels."""
-    from forge.guest.clock import Executable, Marks, clean_memory, window_ns
+    from forge.guest.clock import Executable, Marks, cache_cleaner, window_ns
 
     def all_of_them() -> None:
         for source, target, adding in calls:
@@ -51,7 +51,7 @@ def _window_ns(calls: list[tuple[torch.Tensor, torch.Tensor, bool]]) -> float:
         marks.begin()
         all_of_them()
         marks.end()
-    ready, clean = Executable(graph, marks), clean_memory()
+    ready, clean = Executable(graph, marks), cache_cleaner()
     taken_ns = []
     for _ in range(ROUNDS):
         torch.sum(clean, dim=0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from forge.app import phases
-from forge.app.device import calibrated
+from forge.app.ceilings import calibrated
 from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.domain.device import Device

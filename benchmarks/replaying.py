@@ -24,14 +24,14 @@ from forge.executor.local import isolation
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.calls.trusted import KEPT_AT, trusted_program
+from forge.lab.calls.trusted import CACHE_FOLDER, trusted_program
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.job import Job
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.lab.observed import Case
-from forge.lab.timing.gpu_processes import sets_in_turn
+from forge.lab.timing.gpu_processes import rotated_set_count
 from forge.lab.timing.graph_replay import WARM_UP_WINDOWS
 from forge.languages import find_language
 from forge.operations import find_operation
@@ -62,9 +62,9 @@ class Bench:
     device_ns: int = 0
     """All windows so far."""
 
-    def window_ns(self, side: LoadedKernel, *, roll: int = 0) -> int:
+    def window_ns(self, side: LoadedKernel, *, rotation_offset: int = 0) -> int:
         """One window, as forge/lab/timing/graph_replay.py asks for it."""
-        timed = side.time(0, Window(roll=roll), self.cases)
+        timed = side.time(0, Window(rotation_offset=rotation_offset), self.cases)
         if isinstance(timed, Failed):
             raise EnvironmentUnfit(f"a window failed: {timed.reason.message}; {timed.log[-800:]}")
         self.device_ns += timed[0].device_ns
@@ -93,9 +93,9 @@ class Bench:
         for pair in zip(left, right, strict=True):
             taken: tuple[list[int], list[int]] = ([], [])
             for _ in range(rounds):
-                roll = self.rng.randrange(1, 2**31)
+                rotation_offset = self.rng.randrange(1, 2**31)
                 for which in self.rng.sample((0, 1), 2):
-                    taken[which].append(self.window_ns(pair[which], roll=roll))
+                    taken[which].append(self.window_ns(pair[which], rotation_offset=rotation_offset))
             times[0].append(taken[0])
             times[1].append(taken[1])
         return times
@@ -142,7 +142,7 @@ def own_calls(job: Job) -> Iterator[LoadedKernel | Failed]:
     """A guest like a launcher, but with the kernel's own host code: its calls are captured and replayed."""
     cache = Path(tempfile.mkdtemp(prefix="forge-measurement-"))
     cache.chmod(0o777)
-    stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, KEPT_AT, writable=True),)), job.isolation)
+    stage = Stage(trusted_program(job, job.files, binds=(Bind(cache, CACHE_FOLDER, writable=True),)), job.isolation)
     try:
         with loaded(
             job, stage, job.limits(GUEST_LIMIT_S), GuestFunction("kernel.py", job.entry_point), label="bench"
@@ -158,7 +158,7 @@ def bench(shape: str, device: Device) -> Iterator[tuple[Bench, Start]]:
     """A shape's operand sets, and how to start a launcher of the example's plan."""
     job = job_for(shape, device)
     captured = plan_of(job)
-    sets = sets_in_turn(job.operation.bytes_moved(job.shape, job.dtype))
+    sets = rotated_set_count(job.operation.bytes_moved(job.shape, job.dtype))
     cases = [drawn(job) for _ in range(sets)]
     with ExitStack() as stack:
         yield Bench(job, cases, stack, random.Random()), lambda: launched(job, captured, job.limits(GUEST_LIMIT_S))
