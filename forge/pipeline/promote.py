@@ -1,6 +1,6 @@
-"""Phase 11: read the recorded evidence, apply the policy, and nothing else.
+"""Phase 11: applies the policy to the recorded evidence, and to nothing else.
 
-No live result, no file and no clock is looked at. The kernel's number is the family's next ordinal.
+It uses no live result, no file and no clock. The kernel's version is the next number of its family.
 """
 
 from collections.abc import Callable
@@ -36,22 +36,22 @@ class Case:
     benchmark: Recorded[BenchmarkRecorded]
     benchmark_invalidated: bool
     measured_beside: str | None
-    """The kernel that the family offered when the benchmark was recorded."""
-    on_offer: str | None
-    """The kernel that it offers now."""
+    """Id of the family's incumbent when the benchmark was recorded. None: there was none."""
+    incumbent: str | None
+    """Id of the family's incumbent now. None: there is none."""
     environment: Environment
-    """The one that the benchmark names."""
+    """Machine that the benchmark names."""
     skills: tuple[str, ...]
     policy: Policy
 
     @property
     def speedup(self) -> Speedup:
-        """Over the baseline that had to be beaten."""
+        """The speedup over the baseline that had to be beaten."""
         return speedup_over(self.benchmark.event.workloads[0], self.benchmark.event.baseline_used)
 
     @property
     def confirmed(self) -> Speedup:
-        """The same, as the confirmation has it, where there is one: free of the luck that made it a winner."""
+        """The same speedup by the confirmation, if there is one, without selection bias."""
         first = self.benchmark.event.workloads[0]
         return speedup_over(first.confirmation or first, self.benchmark.event.baseline_used)
 
@@ -61,7 +61,7 @@ class _Rule:
     name: str
     code: ReasonCode
     observe: Callable[[Case], tuple[str, str, bool]]
-    """Observed, threshold, and whether it is met."""
+    """Function from the case to the observed value, the threshold, and True if the rule is met."""
 
 
 def promote(case: Case, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
@@ -183,8 +183,12 @@ def _stands(case: Case) -> tuple[str, str, bool]:
 
 
 def _newest(case: Case) -> tuple[str, str, bool]:
-    met = case.on_offer in (None, case.measured_beside)
-    return f"measured beside {case.measured_beside or 'none'}", f"beside {case.on_offer or 'none'}, on offer now", met
+    met = case.incumbent in (None, case.measured_beside)
+    return (
+        f"measured beside {case.measured_beside or 'none'}",
+        f"beside {case.incumbent or 'none'}, the incumbent now",
+        met,
+    )
 
 
 def _terms(case: Case) -> Terms:
@@ -193,7 +197,7 @@ def _terms(case: Case) -> Terms:
 
 
 def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
-    """The check of this name, of the first measurement."""
+    """Return the rule that applies the check of this name to the first measurement."""
 
     def observe(case: Case) -> tuple[str, str, bool]:
         checks = check_timing(case.benchmark.event.workloads[0], _terms(case))
@@ -205,7 +209,7 @@ def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
 
 def _confirmed(case: Case) -> tuple[str, str, bool]:
     terms, first = _terms(case), case.benchmark.event.workloads[0]
-    threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
+    threshold = f"lower end at least {terms.minimum_speedup:.2f}x again, on new data"
     if not case.policy.confirmation:
         return "not asked for", threshold, True
     if first.confirmation is None:

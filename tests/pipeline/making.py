@@ -158,7 +158,7 @@ def case(*, verified: dict[str, Any] | None = None, benchmark: dict[str, Any] | 
         "benchmark": recorded(timed, 12),
         "benchmark_invalidated": False,
         "measured_beside": None,
-        "on_offer": None,
+        "incumbent": None,
         "environment": machine,
         "skills": ("patterns.test-plan",),
         "policy": POLICY,

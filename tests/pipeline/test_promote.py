@@ -68,8 +68,8 @@ BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
     ),
     "benchmark stands": (lambda: case(benchmark_invalidated=True),),
     "kernel on offer": (
-        lambda: case(on_offer="newer"),
-        lambda: case(on_offer="newer", measured_beside="older"),
+        lambda: case(incumbent="newer"),
+        lambda: case(incumbent="newer", measured_beside="older"),
     ),
     "process pairs": (lambda: case(benchmark={"workloads": (timing(process_pairs=4),)}),),
     "control": (
