@@ -209,7 +209,7 @@ def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
 
 def _confirmed(case: Case) -> tuple[str, str, bool]:
     terms, first = _terms(case), case.benchmark.event.workloads[0]
-    threshold = f"lower end at least {terms.minimum_speedup:.2f}x again, on new data"
+    threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
     if not case.policy.confirmation:
         return "not asked for", threshold, True
     if first.confirmation is None:
