@@ -1,4 +1,4 @@
-"""The demonstration's story, told on a terminal."""
+"""forge demo: runs the demonstration and prints what happened."""
 
 import sys
 import tempfile
@@ -16,7 +16,10 @@ Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 
 
 def run_demo(home: Path | None, *, as_json: bool) -> int:
-    """Run it in a new workspace; 0 if it went as it should, on a machine too noisy for a verdict as well."""
+    """Run the demonstration in a new workspace; return 0 if it went as expected.
+
+    A machine that is too noisy for a verdict also counts as expected.
+    """
     from forge.app.demo import demonstrate, story_here
     from forge.app.named_path import resolved
     from forge.app.workspace import Workspace
@@ -92,7 +95,7 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         _tell_confirmation(workload, timed["baseline_used"], show)
     comparable = [claim for claim in told.claims if claim["verdict"] != "not_comparable"]
     for claim in comparable[-1:]:  # each attempt's bench.py claims something
-        show(f"  its own bench.py's claim: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
+        show(f"  claim of its own bench.py: {claim['verdict']} (Forge measured {claim['measured_value']:.2f}x)")
     if told.promoted and told.promoted["kernel_id"]:
         show(f"  [green]promoted[/green] as {told.promoted['kernel_id']}")
     else:
@@ -100,7 +103,9 @@ def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
         reason: Reported = unmet.get("reason") or {}
         show(f"  [yellow]not promoted[/yellow]: {reason.get('code')}: {reason.get('message')}")
     if _too_noisy(told):
-        show("  that isn't a no: this machine is too noisy now to tell, and Forge says so instead of guessing")
+        show(
+            "  this is no refusal: the machine is too noisy now for a verdict, and Forge says so instead of guessing"
+        )
 
 
 def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
@@ -109,8 +114,8 @@ def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
         show(f"  {whole_us:.1f} us per launch, {workload['floor_fraction']:.0%} of what this GPU's memory allows;")
         show("  launched by Forge from its device code, without a line of the author's Python")
     else:
-        show(f"  {whole_us:.1f} us per call, with copying the outputs, which the baselines pay as well;")
-        show(f"  the path to the guest and back took {path_us:.1f} us, and isn't in it")
+        show(f"  {whole_us:.1f} us per call, including the copy of the outputs, as for the baselines;")
+        show(f"  the path to the guest and back took {path_us:.1f} us, which isn't included")
 
 
 def _tell_confirmation(workload: Reported, used: str, show: Callable[..., None]) -> None:
@@ -124,9 +129,9 @@ def _tell_confirmation(workload: Reported, used: str, show: Callable[..., None])
 def _tell_refusal(told: "Told", show: Callable[..., None]) -> None:
     refused: Reported = told.refused
     failed = [gate for gate in refused["gates"] if gate["verdict"] == "failed"]
-    show("\n[bold]A cheat[/bold]: right the first time, then it returns a cached answer")
+    show("\n[bold]A cheat[/bold]: its first answer is right, then it returns a cached answer")
     if failed:
         show(f"  [red]refused[/red] by the gate [bold]{failed[0]['name']}[/bold]: {refused['reason']['code']}")
-        show(f"  saw: {failed[0]['observed']}; allowed: {failed[0]['threshold']}")
+        show(f"  observed: {failed[0]['observed']}; allowed: {failed[0]['threshold']}")
     else:
         show(f"  verdict: {refused['verdict']}")

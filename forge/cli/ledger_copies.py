@@ -1,4 +1,4 @@
-"""Commands of the ledger that make copies, take other ledgers in, and put right what a crash left."""
+"""Commands of the ledger that make copies, import other ledgers, and repair the workspace after a crash."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,12 +24,12 @@ def register(app: typer.Typer) -> None:
 
 def recover(
     abort_open: Annotated[
-        bool, typer.Option("--abort-open", help="Also close every run that is still open, whatever it waits for.")
+        bool, typer.Option("--abort-open", help="Also close every run that is still open.")
     ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Put right what killed processes left: half-written files, runs to seal or to close, projections behind.
+    """Repair what killed processes left: half-written files, runs to seal or close, outdated published files.
 
     Example: forge ledger recover
     """
@@ -43,25 +43,25 @@ def recover(
     if as_json:
         emit_json(asdict(found))
     else:
-        rows = [(line,) for line in told(found)] or [("nothing to put right",)]
+        rows = [(line,) for line in told(found)] or [("nothing to repair",)]
         emit_table("Recovery", ("",), rows if found.alone else [("nothing was touched",)])
         for run_id in found.unknown:
             say(f"note: the ledger knows nothing of the open run {run_id}; its folder was left as it is")
     if not found.alone:
-        say("another process works here: nothing of it is taken for dead; run this again when it has ended")
+        say("another process works in this workspace, so nothing was repaired; run this again when it has ended")
         suggest("try", "forge ledger recover")
         raise typer.Exit(1)
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="DEST", help="A folder to make; it must not exist.")],
+    target: Annotated[Path, typer.Argument(metavar="DEST", help="The folder to write. It must not exist.")],
     with_key: Annotated[
-        bool, typer.Option("--with-key", help="Put the private key in too: who has the backup can sign then.")
+        bool, typer.Option("--with-key", help="Include the private key. Anyone who has the backup can then sign.")
     ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Copy the whole workspace as it is at one moment, while others go on writing; the copy is checked.
+    """Copy the whole workspace at one moment and check the copy; other processes may go on writing.
 
     Example: forge ledger backup ../backups/monday
     """
@@ -75,17 +75,17 @@ def backup(
 
 def restore(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A folder that `forge ledger backup` made.")],
-    directory: Annotated[Path, typer.Argument(help="The folder to make a workspace of.")] = Path(),
+    directory: Annotated[Path, typer.Argument(help="The folder of the new workspace.")] = Path(),
     accept_loss: Annotated[
         bool,
         typer.Option(
             "--accept-loss",
-            help="Restore even if it lacks events that were signed here; a new key signs from then on.",
+            help="Restore even if the backup lacks events that were signed here. A new key then signs.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check a backup, make a workspace of it, and record that a new epoch of its ledger begins.
+    """Check a backup, make a workspace from it, and record that a new epoch of its ledger begins.
 
     Example: forge ledger restore ../backups/monday my-kernels
     """
@@ -100,8 +100,10 @@ def restore(
 
 
 def export(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle to write; replaced if it exists.")],
-    since: Annotated[int, typer.Option(help="Only events behind this sequence number.", min=0, max=MOST_EVENTS)] = 0,
+    target: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The bundle to write. An existing file is replaced.")
+    ],
+    since: Annotated[int, typer.Option(help="Only events after this sequence number.", min=0, max=MOST_EVENTS)] = 0,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -122,13 +124,14 @@ def import_(
     key: Annotated[
         str | None,
         typer.Option(
-            help="The verifier key that must vouch for it, or a file with it; got by another way.", show_default=False
+            help="The verifier key that must vouch for it, or a file with it. Get it by another channel.",
+            show_default=False,
         ),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Check a bundle completely, then keep its events as evidence; they become no part of this ledger's history.
+    """Check a bundle completely, then keep its events as evidence beside this ledger's own history.
 
     Example: forge ledger import kernels.bundle --key ledger.vkey
     """
@@ -141,7 +144,7 @@ def import_(
 
 
 def imported(home: Home = None, as_json: Json = False) -> None:
-    """List the ledgers that were imported, and what was promoted there. Lookup never answers with these.
+    """List imported ledgers and their promoted kernels. A lookup never returns these kernels.
 
     Example: forge ledger imported
     """

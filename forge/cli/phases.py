@@ -1,4 +1,4 @@
-"""The phases: plan, prompt, submit, verify, bench, promote, and pipeline, which runs the last four."""
+"""The phases: plan, prompt, submit, verify, bench and promote. `pipeline` runs the last four."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from forge.app.workspace import Workspace
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the five files.")]
-Author = Annotated[str | None, typer.Option(help="Who wrote it, if metadata.json doesn't say.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the candidate's five files.")]
+Author = Annotated[
+    str | None, typer.Option(help="The author, if metadata.json doesn't name one.", show_default=False)
+]
 
-Again = Annotated[bool, typer.Option("--again", help="Judge anew, even if the same was judged before.")]
+Again = Annotated[bool, typer.Option("--again", help="Judge again, even if the same candidate was judged before.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
-    """Show the skills chosen for a run, and why.
+    """Show the skills that were chosen for a run, and why.
 
     Example: forge plan last
     """
@@ -60,7 +62,7 @@ def prompt(
         typer.Option(
             min=1000,
             max=10_000_000,
-            help="Render it anew to fit so many tokens, by 3.5 bytes each; it says what it leaves out.",
+            help="Render the brief again within this many tokens, 3.5 bytes each. It lists what it leaves out.",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +87,7 @@ def prompt(
 
 
 def submit(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:
-    """Take a candidate's five files in.
+    """Submit a candidate's five files.
 
     Example: forge submit last ./my-kernel --author ada
     """
@@ -98,7 +100,7 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
 def verify(
     run: Run, again: Again = False, device: DeviceName = None, home: Home = None, as_json: Json = False
 ) -> None:
-    """Judge the submitted candidate on inputs and shapes it hasn't seen.
+    """Judge the submitted candidate on inputs and shapes that its author hasn't seen.
 
     Example: forge verify last
     """
@@ -145,7 +147,7 @@ def pipeline(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Submit, verify, bench and promote, stopping at the first refusal.
+    """Submit, verify, bench and promote; stop at the first refusal.
 
     Example: forge pipeline last examples/honest_cpp
     """
@@ -171,7 +173,7 @@ def pipeline(
 
 
 def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) -> dict[str, Answer]:
-    """Take the steps in order, up to the first that isn't accepted."""
+    """Run the steps in order, up to the first that isn't accepted."""
     from forge.errors import EnvironmentUnfit
 
     answers: dict[str, Answer] = {}
@@ -192,11 +194,11 @@ def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) 
 
 @contextmanager
 def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
-    """Say so where a phase was over before: its answer is the recorded one, and nothing is done again."""
+    """Say so if the phase recorded nothing, because its answer is already in the ledger."""
     before = workspace.ledger.recorded_seq
     yield
     if workspace.ledger.recorded_seq == before:
-        say(f"{phase}: recorded already, so this is that answer again")
+        say(f"{phase}: recorded already; this is the recorded answer")
 
 
 def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
@@ -265,7 +267,7 @@ def _leave(answer: Answer, following: str) -> None:
 
 
 def show(name: str, answer: Answer) -> None:
-    """One phase's answer as tables."""
+    """Print one phase's answer as tables."""
     reason = answer.get("reason")
     said = f"{reason['code']}: {reason['message']}" if reason else answer.get("kernel_id") or ""
     emit_table(name, ("verdict", "candidate", "why"), [(answer["verdict"], short(answer.get("candidate", "")), said)])

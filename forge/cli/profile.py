@@ -1,4 +1,4 @@
-"""profile: what a tool sees of a verified candidate's kernels."""
+"""profile: a profiler's figures for a verified candidate's kernels."""
 
 from typing import Annotated, Any
 
@@ -11,8 +11,8 @@ from forge.cli.output import emit_json, emit_table, reporting, say
 ToolName = Annotated[
     str | None,
     typer.Option(
-        help="ncu: counters, on the target GPU; torch: time by operator; cuobjdump: the machine code, anywhere. "
-        "Default: ncu where it is, else torch."
+        help="ncu: counters, on the target GPU. torch: time by operator. cuobjdump: machine code, without a GPU. "
+        "Default: ncu if it is installed, else torch."
     ),
 ]
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def profile(
     run: Run, tool: ToolName = None, device: DeviceName = None, home: Home = None, as_json: Json = False
 ) -> None:
-    """Show what holds a verified candidate's kernels back; takes no part in any verdict.
+    """Show the bottleneck of a verified candidate's kernels. No verdict uses it.
 
     Example: forge profile last --tool cuobjdump
     """
@@ -46,13 +46,13 @@ def _show(report: Any) -> None:  # Any: a JSON document, taken apart for people
         emit_table(kernel["name"], ("", ""), [(name, value) for name, value in kernel.items() if name != "name"])
     if operators := report.get("operators"):
         columns = ("operator", "calls", "own time, us a call", "on the GPU, us a call")
-        emit_table("by torch's profiler, which takes time itself", columns, [_per_call(one) for one in operators])
+        emit_table("by torch's profiler, whose own cost is included", columns, [_per_call(one) for one in operators])
     if found := report.get("diagnosis"):
         read = ", ".join(f"{name} {value:.4g}" for name, value in found["evidence"].items())
-        say(f"bottleneck: {found['bottleneck']}, since {found['rule']} ({read})")
+        say(f"bottleneck: {found['bottleneck']}, because {found['rule']} ({read})")
 
 
-def _per_call(operator: Any) -> tuple[object, ...]:  # Any: likewise
+def _per_call(operator: Any) -> tuple[object, ...]:  # Any: a JSON document
     calls = max(1, operator["calls"])
     times = (f"{operator[key] / calls / 1000:.2f}" for key in ("self_ns", "device_ns"))
     return operator["name"], operator["calls"], *times

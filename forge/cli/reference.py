@@ -1,4 +1,4 @@
-"""Tasks of the user's own: what was inferred of a reference file is shown before it is frozen."""
+"""Tasks from a user's own reference file: shows what was inferred before it is frozen."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forge.pipeline.create import Request
 
 REASON_SHOWN = 110
-"""Characters of a reason in a table; --json has all of it."""
+"""Largest number of characters of a reason in a table, so that a row fits; --json has all."""
 
 
 def create_from_reference(
@@ -31,7 +31,7 @@ def create_from_reference(
     home: Path | None,
     as_json: bool,
 ) -> None:
-    """Infer, show, ask, freeze; without a yes nothing is recorded and the exit status is 1."""
+    """Infer, show, ask and freeze. Without a yes, record nothing and exit with status 1."""
     from forge.app.references import freeze_reference, infer_reference
 
     with open_workspace(home) as workspace:
@@ -43,7 +43,7 @@ def create_from_reference(
         if not (yes or _confirmed(as_json=as_json)):
             if as_json:
                 emit_json({"task_id": None, "run_id": None, "prompt_path": None, "inferred": document})
-            say("nothing was frozen: that needs a yes")
+            say("nothing was frozen: confirm with yes, or give --yes")
             suggest("try", f"forge task create --reference {path} --yes, with the other options as they are")
             raise typer.Exit(1)
         opened = freeze_reference(workspace, found)
@@ -56,7 +56,7 @@ def create_from_reference(
 
 
 def inferred_document(found: "Confirmable") -> dict[str, object]:
-    """What was inferred, as it is confirmed."""
+    """Return everything that was inferred, for the user to confirm."""
     from forge.operations.own import described
 
     inferred = found.inferred
@@ -74,15 +74,15 @@ def _confirmed(*, as_json: bool) -> bool:
 
 
 def _show(document: dict[str, object]) -> None:
-    """One line for each operand, weight and result, then what they come to."""
+    """Print one line for each operand, weight and result, then the facts about the whole task."""
     arguments, weights, results = (_listed(document, key) for key in ("arguments", "weights", "results"))
     rows = [_argument(one) for one in arguments]
-    near = "near what the model is initialised with"
+    near = "near the model's initial values"
     rows += [("weight", ", ".join(map(str, _names(one))), _form(one), near) for one in weights]
     rows += [("result", "", _form(one), _error(one)) for one in results]
     emit_table("Inferred", ("", "name", "form", "values"), rows)
     held_out, dtype = document["held_out"], document["dtype"]
-    others = f"{held_out} others held out" if held_out else "no other: it runs at its own sizes alone"
+    others = f"{held_out} others held out" if held_out else "none: it runs only at its own sizes"
     admission = document["admission"]
     assert isinstance(admission, dict)
     facts = [
@@ -129,14 +129,14 @@ def _error(one: dict[str, object]) -> str:
 
 
 class Advance(Protocol):
-    """Called with the name of the next file, or with how many there are."""
+    """Callback with the name of the next file, or with the number of files."""
 
     def __call__(self, step: str, total: int | None = None) -> None:
-        """Show it."""
+        """Show the progress."""
 
 
 def import_collection(collection: str, path: Path, request: "Request", *, home: Path | None, as_json: bool) -> None:
-    """Import problem files one after the other; exit 1 if one of them was refused."""
+    """Import problem files one after the other; exit with status 1 if one was refused."""
     from forge.app.references import import_problems
 
     done: list[Imported] = []
@@ -160,7 +160,7 @@ def import_collection(collection: str, path: Path, request: "Request", *, home: 
 
 @contextmanager
 def _importing() -> Iterator[Advance]:
-    """A progress bar on a terminal, a line for each file elsewhere."""
+    """Show a progress bar on a terminal, otherwise one line for each file."""
     if not sys.stderr.isatty():
 
         def line(step: str, total: int | None = None) -> None:  # noqa: ARG001 (a line says only which file)

@@ -20,11 +20,11 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(help="The folder to make a workspace of.")] = Path(),
-    origin: Annotated[str, typer.Option(help="A name for this ledger, for people.")] = "forge",
+    directory: Annotated[Path, typer.Argument(help="The folder of the new workspace.")] = Path(),
+    origin: Annotated[str, typer.Option(help="A name for this ledger that people recognise.")] = "forge",
     as_json: Json = False,
 ) -> None:
-    """Make a workspace: a new ledger and its folders.
+    """Make a workspace with a new ledger.
 
     Example: forge init my-kernels
     """
@@ -43,13 +43,15 @@ def init(
 def doctor(
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Measure how fast memory and products can be here, and record it."),
+        typer.Option(
+            "--calibrate", help="Measure the highest rates of memory and matrix products here, and record them."
+        ),
     ] = False,
     device: DeviceName = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what this machine can do: languages, platforms, isolation.
+    """Show what this machine supports: languages, platforms, isolation.
 
     Example: forge doctor
     """
@@ -94,7 +96,7 @@ def _calibrate(home: Path | None, *, as_json: bool) -> None:
         where = None
     if where is None:
         environment, ceilings = calibrated_here()
-        say("note: there is no workspace here, so this isn't recorded; name one with --home")
+        say("note: there is no workspace here, so nothing is recorded; name one with --home")
     else:
         with open_workspace(where) as workspace:
             environment, ceilings = calibrated(workspace)
@@ -155,7 +157,7 @@ def demo(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the whole loop on shipped examples: one kernel promoted, one cheat refused, a lookup.
+    """Run all phases on shipped examples: promote one kernel, refuse one cheat, and look the kernel up.
 
     Example: forge demo --home .demo
     """
