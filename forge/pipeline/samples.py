@@ -168,14 +168,14 @@ def _earlier_slope(attempt: dict[str, object]) -> SlopeSamples:
 
 def _replays(attempt: dict[str, object]) -> ReplaySamples:
     sides: list[str] = attempt["sides"]  # type: ignore[assignment]  # rendered above
-    pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # likewise
+    pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # as above
     return ReplaySamples(
-        calls=attempt["calls"],  # type: ignore[arg-type]  # likewise
+        calls=attempt["calls"],  # type: ignore[arg-type]  # as above
         pairs=tuple(tuple(dict(zip(sides, times, strict=True)) for times in rounds) for rounds in pairs),
-        host_ratio=tuple(attempt["host_ratio"]),  # type: ignore[arg-type]  # likewise
+        host_ratio=tuple(attempt["host_ratio"]),  # type: ignore[arg-type]  # as above
         sets=int(str(attempt["sets"])),
         set_bytes=int(str(attempt["set_bytes"])),
-        states=tuple(map(DeviceState.model_validate, attempt["states"])),  # type: ignore[call-overload]  # likewise
+        states=tuple(map(DeviceState.model_validate, attempt["states"])),  # type: ignore[call-overload]  # as above
         blocks=int(str(attempt["blocks"])),
         dropped=int(str(attempt["dropped"])),
         device_ns=int(str(attempt["device_ns"])),
