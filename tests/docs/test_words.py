@@ -16,17 +16,22 @@ import pytest
 from tests.docs.markdown import ROOT, prose
 
 CLEAN = (
+    "app",
+    "claims",
     "cli",
     "domain",
     "errors.py",
     "events",
     "executor",
     "languages",
+    "ledger",
     "operations",
     "pictures",
     "pipeline",
     "platforms",
+    "projections",
     "proof",
+    "sandbox",
 )
 """Packages and modules of `forge` whose docstrings and comments follow the rules, as paths relative to it."""
 PAGES = (
