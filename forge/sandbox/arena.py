@@ -1,6 +1,7 @@
-"""Shared memory that the host makes: inputs go in, outputs come out, red zones lie between.
+"""Manages shared memory of the host: inputs go in, outputs come out, and red zones lie between the operands.
 
-The guest maps the same bytes and is trusted with none of them: what it may not touch is compared afterwards.
+The guest maps the same bytes, and the host trusts none of them. After each call it compares those that the guest may
+not write.
 """
 
 import contextlib
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = mmap.PAGESIZE
 RED_ZONE_BYTES = PAGE_BYTES
-"""A whole page, so that it can be made unreachable."""
+"""Size of a red zone in bytes: a whole page, so that it can be made unreachable."""
 POISON = 0xFF
-"""Every float type here reads all-ones bytes as NaN: an output that was never written shows."""
-POISON_OF_INTEGERS = 0x80
-"""Integers have no NaN: in int8 this is -128, which symmetric quantisation never reaches, in wider ones no index."""
+"""Byte that fills outputs before a call. Every float type reads all-ones bytes as NaN, so an output that was never
+written shows."""
+INTEGER_POISON = 0x80
+"""Byte that fills integer outputs, which have no NaN. In int8 it is -128, which symmetric quantisation never reaches;
+in wider types it makes no valid index."""
 Begins = Literal["at_page", "elements_in", "ends_at_page"]
-"""Where an operand lies: from a page's first byte on; some elements later; or up to a page's last byte."""
+"""Start of an operand: at a page's first byte, some elements later, or so that it ends at a page's last byte."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,17 @@ class Slot:
     """One tensor's place in the arena."""
 
     offset: int
-    """Of the first element, in bytes."""
+    """Offset of the first element in bytes."""
     sizes: tuple[int, ...]
     dtype: ElementType
     strides: tuple[int, ...]
-    """In elements."""
+    """Strides in elements."""
     storage_offset: int = 0
-    """Elements between the storage's first and the tensor's."""
+    """Number of elements between the storage's first element and the tensor's."""
 
     @property
     def span_elements(self) -> int:
-        """Elements from the first to the last one, those between rows included."""
+        """Number of elements from the first to the last one, including those between rows."""
         if 0 in self.sizes:
             return 0
         return 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
@@ -66,7 +69,7 @@ class Slot:
         return self.strides == contiguous_strides(self.sizes)
 
     def describe(self) -> dict[str, object]:
-        """The slot as the guest's layout command takes it."""
+        """Return the slot in the form of the guest's layout command."""
         return {
             "offset": self.offset - self.storage_offset * ITEMSIZE_BYTES[self.dtype],
             "storage_offset": self.storage_offset,
@@ -92,19 +95,19 @@ class Form:
     sizes: tuple[int, ...]
     dtype: ElementType
     strides: tuple[int, ...] | None = None
-    """In elements; without them the operand is contiguous."""
+    """Strides in elements; None if the operand is contiguous."""
     begins: Begins = "at_page"
     elements_in: int = 1
-    """How many, where that is how it begins."""
+    """Number of elements before the operand, if `begins` is "elements_in"."""
 
     @property
     def span_bytes(self) -> int:
-        """What one operand takes of the arena, its red zone included."""
+        """Size of the operand in the arena in bytes, with its red zone."""
         slot = self.at(0)
         return _aligned(slot.offset + slot.size_bytes) + RED_ZONE_BYTES
 
     def at(self, page: int) -> Slot:
-        """The operand in the pages from `page` on."""
+        """Return the operand's slot, in the pages from `page` on."""
         strides = self.strides if self.strides is not None else contiguous_strides(self.sizes)
         slot = Slot(page, self.sizes, self.dtype, strides)
         match self.begins:
@@ -127,7 +130,7 @@ class Closed:
 
 
 def closed_after(sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
-    """The page behind each input, and all of the arena behind the last operand."""
+    """Return the page behind each input, and the whole arena behind the last operand."""
     pages = [_aligned(slot.offset + slot.size_bytes) for one in sets for slot in one.inputs]
     end = max(_aligned(s.offset + s.size_bytes) for one in sets for s in (*one.inputs, *one.outputs)) + RED_ZONE_BYTES
     rest = (Closed(end, arena_bytes, "none"),) if end < arena_bytes else ()
@@ -135,19 +138,19 @@ def closed_after(sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...
 
 
 def closed_before(sets: Sequence[SlotSet]) -> tuple[Closed, ...]:
-    """The page in front of each input."""
+    """Return the page in front of each input."""
     pages = [slot.offset // PAGE_BYTES * PAGE_BYTES for one in sets for slot in one.inputs]
     return tuple(Closed(page - PAGE_BYTES, page, "none") for page in pages)
 
 
 def closed_to_writing(sets: Sequence[SlotSet]) -> tuple[Closed, ...]:
-    """The pages that inputs lie on."""
+    """Return the pages that inputs lie on."""
     spans = [(s.offset // PAGE_BYTES * PAGE_BYTES, _aligned(s.offset + s.size_bytes)) for o in sets for s in o.inputs]
     return tuple(Closed(start, end, "read") for start, end in spans if start < end)
 
 
 def contiguous_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """In elements, the last axis fastest."""
+    """Return strides in elements; the last axis is the fastest."""
     strides, step = [], 1
     for size in reversed(sizes):
         strides.append(step)
@@ -156,12 +159,12 @@ def contiguous_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def set_bytes(inputs: tuple[Form, ...], outputs: tuple[Form, ...]) -> int:
-    """Bytes that one set of operands takes."""
+    """Return the size of one set of operands in bytes."""
     return sum(form.span_bytes for form in (*inputs, *outputs))
 
 
 class Arena:
-    """One shared memory of fixed size, and the layout it has at the moment."""
+    """A shared memory of fixed size, with its current layout."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = _aligned(size_bytes + 2 * RED_ZONE_BYTES)
@@ -172,7 +175,7 @@ class Arena:
         self._end = 0
 
     def lay_out(self, count: int, inputs: tuple[Form, ...], outputs: tuple[Form, ...]) -> tuple[SlotSet, ...]:
-        """Give `count` sets of operands their places, each between red zones; forget the layout before."""
+        """Place `count` sets of operands between red zones; forget the previous layout."""
         self._red_zones = []
         cursor = self._red_zone(0, RED_ZONE_BYTES)
         sets = []
@@ -185,7 +188,7 @@ class Arena:
                 cursor = self._red_zone(slot.offset + slot.size_bytes, end)
             sets.append(SlotSet(tuple(placed[: len(inputs)]), tuple(placed[len(inputs) :])))
         self._end = cursor
-        self._empty_the_rest()
+        self._clear_behind_layout()
         return tuple(sets)
 
     def _red_zone(self, start: int, end: int) -> int:
@@ -196,20 +199,21 @@ class Arena:
             self._red_zones.append((start, end))
         return end
 
-    def _empty_the_rest(self) -> None:
-        """Give back whatever lies behind the layout: bytes that nobody writes stay a hole in the file."""
+    def _clear_behind_layout(self) -> None:
+        """Free the memory behind the layout, so that unwritten bytes stay a hole in the file."""
         if _SEES_HOLES and self._end < self.size_bytes:
             self._map.madvise(mmap.MADV_REMOVE, self._end, self.size_bytes - self._end)
 
     def red_zones_intact(self) -> bool:
-        """Whether nobody has written between the operands, or behind the last one."""
+        """Return whether the bytes between the operands and behind the last one are unchanged."""
         between = all(self._map[start:end] == self._pattern[: end - start] for start, end in self._red_zones)
-        return between and self._rest_is_empty()
+        return between and self._is_clear_behind_layout()
 
-    def _rest_is_empty(self) -> bool:
-        """Whether what lies behind the layout is a hole, or zeros where a read or a large page filled it.
+    def _is_clear_behind_layout(self) -> bool:
+        """Return whether the bytes behind the layout are a hole, or zeros after a read or in a large page.
 
-        Without holes in files (not Linux) nobody looks: only there the bytes behind the last red zone aren't watched.
+        Without holes in files (not on Linux) this isn't checked: the bytes behind the last red zone are then
+        unwatched.
         """
         position = self._end
         while _SEES_HOLES and position < self.size_bytes:
@@ -225,31 +229,34 @@ class Arena:
         return True
 
     def write(self, slot: Slot, tensor: "torch.Tensor") -> None:
-        """Put an input in its place; elements between its rows read NaN."""
+        """Copy an input into its slot; elements between its rows become NaN."""
         if slot.size_bytes:
             self.bytes_of(slot).copy_(_as_bytes(slot, tensor))
 
     def poison(self, slot: Slot) -> None:
-        """Fill an output's place with NaN, or with what isn't an answer."""
+        """Fill an output's slot with NaN, or with a byte that is no answer."""
         if slot.size_bytes:
-            self.bytes_of(slot).fill_(POISON_OF_INTEGERS if slot.dtype in INTEGERS else POISON)
+            self.bytes_of(slot).fill_(INTEGER_POISON if slot.dtype in INTEGERS else POISON)
 
     def read(self, slot: Slot) -> "torch.Tensor":
-        """A copy of what stands in a slot now."""
+        """Return a copy of a slot's current content."""
         return self._view(slot).clone()
 
     def holds(self, slot: Slot, tensor: "torch.Tensor") -> bool:
-        """Whether a slot still has exactly these bytes."""
+        """Return whether a slot still has exactly the tensor's bytes."""
         return slot.size_bytes == 0 or same_bytes(self.bytes_of(slot), _as_bytes(slot, tensor))
 
     def bytes_of(self, slot: Slot) -> "torch.Tensor":
-        """The bytes between a slot's first and last element, as they are now: the memory itself, no copy."""
+        """Return the bytes between a slot's first and last element as the memory itself, without a copy."""
         import torch
 
         return torch.frombuffer(self._map, dtype=torch.uint8, count=slot.size_bytes, offset=slot.offset)
 
     def word_sum(self, slot: Slot) -> int:
-        """The sum of a slot's bytes as 64-bit integers, modulo 2^64, as the guest forms it (forge/guest/run.py)."""
+        """Return the sum of a slot's bytes as 64-bit integers, modulo 2^64.
+
+        The guest computes the same (forge/guest/run.py).
+        """
         import torch
 
         if not slot.size_bytes:
@@ -268,12 +275,12 @@ class Arena:
         return flat.as_strided(slot.sizes, slot.strides)
 
     def untrusted_bytes(self, length: int) -> bytes:
-        """The first `length` bytes, as the guest left them."""
+        """Return the first `length` bytes, as the guest left them."""
         return self._map[: min(length, self.size_bytes)]
 
     def close(self) -> None:
-        """Give the memory back."""
-        with contextlib.suppress(BufferError):  # a tensor still looks at it: the last one to go frees it
+        """Free the memory."""
+        with contextlib.suppress(BufferError):  # a tensor still uses the memory; the last one frees it
             self._map.close()
         os.close(self.descriptor)
 
@@ -282,7 +289,7 @@ _SEES_HOLES = hasattr(mmap, "MADV_REMOVE") and hasattr(os, "memfd_create")
 
 
 def _as_bytes(slot: Slot, tensor: "torch.Tensor") -> "torch.Tensor":
-    """The slot's span with a tensor in it, and poison wherever no element lies."""
+    """Return the slot's span with the tensor in it, and poison between its elements."""
     import torch
 
     if slot.is_dense:
@@ -300,9 +307,9 @@ def _aligned(size_bytes: int) -> int:
 
 
 def _anonymous_file(size_bytes: int) -> int:
-    """A file without a name: memory on Linux, an unlinked temporary file elsewhere.
+    """Return a file without a name: memory on Linux, an unlinked temporary file elsewhere.
 
-    The memory's size is sealed: a guest that could shrink it would end the host, by SIGBUS, at its next look.
+    The memory's size is sealed. A guest that could shrink it would kill the host by SIGBUS at its next access.
     """
     if not hasattr(os, "memfd_create"):
         descriptor, path = tempfile.mkstemp(prefix="forge-arena-")

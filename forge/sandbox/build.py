@@ -1,37 +1,38 @@
-"""The builder, from the host's side: untrusted sources in, artifact bytes out, in a sandbox of its own."""
+"""Runs the builder from the host's side: untrusted sources in, artifact bytes out, in a separate sandbox."""
 
 from dataclasses import dataclass
 
 from forge.domain.verdict import Reason
 from forge.sandbox.limits import Limits
-from forge.sandbox.one_shot import run_errand
+from forge.sandbox.one_shot import run_one_shot
 from forge.sandbox.reply import ArtifactFile, Refused, parse_artifact
 from forge.sandbox.stage import BUILD, Stage
 
 ARTIFACT_LIMIT_BYTES = 128 * 2**20
+"""Size of all built files in bytes, at most."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What the builder made."""
+    """The builder's result."""
 
     files: tuple[ArtifactFile, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What a language's builder is told."""
+    """The host's orders to a language's builder."""
 
     source: str | None
-    """The text to compile; None where importing kernel.py is all of the build."""
+    """Text to compile; None if the build only imports kernel.py."""
     flags: tuple[str, ...] = ()
-    """For the compiler: the candidate's, then the host's."""
+    """Compiler flags: the candidate's, then the host's."""
     code: str = ""
-    """The GPU code to make ("sm_90a"), in a language that makes any."""
+    """Name of the GPU code to make ("sm_90a"), for languages that make any."""
 
 
 def build(stage: Stage, recipe: Recipe, *, limits: Limits, threads: int) -> Built | Refused:
-    """Run the language's build on a stage; a compiler's complaint comes back in the refusal's log."""
+    """Run the language's build on a stage; the refusal's log has the compiler's messages."""
     body = {
         "candidate_directory": stage.candidate_directory,
         "scratch_directory": stage.scratch_directory,
@@ -40,9 +41,9 @@ def build(stage: Stage, recipe: Recipe, *, limits: Limits, threads: int) -> Buil
         "code": recipe.code,
     }
     try:
-        taken = run_errand(
+        handed_over = run_one_shot(
             stage, BUILD, body, what="the build", most_bytes=ARTIFACT_LIMIT_BYTES, limits=limits, threads=threads
         )
-        return taken if isinstance(taken, Refused) else Built(parse_artifact(taken))
+        return handed_over if isinstance(handed_over, Refused) else Built(parse_artifact(handed_over))
     except ValueError as error:
         return Refused(Reason(code="COMPILE_ERROR", message=str(error)))

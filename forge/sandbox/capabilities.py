@@ -1,4 +1,4 @@
-"""Which walls this machine can build: found out by building them once around a program of our own.
+"""Finds out which walls this machine can build, by building them once around a program of Forge.
 
 Distrusts documentation, kernel versions and configuration files.
 """
@@ -16,7 +16,7 @@ from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_bind
 
 _NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
 
-# Run by the guest of `probe`: what it sees of its own walls. Without /proc it says nothing about those parts.
+# `probe`'s guest runs this and reports which walls it sees. Without /proc it says nothing about some of them.
 _LOOK = """
 import ctypes, json, os, resource
 seen = {"pid_ns": os.getpid() < 10, "unprivileged_uid": os.getuid() != 0}
@@ -40,13 +40,13 @@ os.write(3, json.dumps(seen).encode())
 
 @dataclass(frozen=True)
 class Rung:
-    """One level of the ladder, as it was found when it was tried."""
+    """One level of isolation, as it was found when it was tried."""
 
     level: Level
     isolation: Isolation
-    """What stood; at another level than the one tried if something of that was missing."""
+    """Walls that stood. Their level is lower than the tried one if a required wall was missing."""
     problem: str | None
-    """What the attempt failed on, if it did."""
+    """Error of the attempt, if it failed."""
 
     @property
     def reached(self) -> bool:
@@ -55,7 +55,7 @@ class Rung:
 
 
 def probe() -> Isolation:
-    """The strongest walls that stand here, or which are missing for them."""
+    """Return the strongest isolation of this machine, or which walls are missing for one."""
     for level in reversed(LEVELS[1:]):
         if (rung := attempt(level)).reached:
             return rung.isolation
@@ -64,7 +64,7 @@ def probe() -> Isolation:
 
 @functools.cache
 def attempt(level: Level) -> Rung:
-    """Build the walls around a trivial program that looks at them; the answer is kept for this process."""
+    """Build the walls around a small program that checks them; this process keeps the answer."""
     if level == "none":
         return Rung(level, judge(()), None)
     read_end, write_end = os.pipe()
@@ -83,7 +83,7 @@ def attempt(level: Level) -> Rung:
             ended = guest.wait(20)
             untrusted_text = os.read(read_end, 1 << 16)
             if ended is None or ended.returncode != 0:
-                return Rung(level, judge(()), f"a guest of ours that looks at its walls failed: {guest.log()!r}")
+                return Rung(level, judge(()), f"Forge's own guest that checks its walls failed: {guest.log()!r}")
             return Rung(level, judge(_confirmed(guest.isolation.parts, untrusted_text)), None)
     except EnvironmentUnfit as error:
         return Rung(level, judge(()), str(error))
@@ -94,7 +94,7 @@ def attempt(level: Level) -> Rung:
 
 
 def _confirmed(parts: Iterable[str], report: bytes) -> list[str]:
-    """Drop every part that the guest, which is our own program here, saw to be absent."""
+    """Return the parts without those that Forge's own guest saw to be absent."""
     seen = json.loads(report)
     for name, link in seen.pop("links", {}).items():
         part = "mount_ns" if name == "mnt" else f"{name}_ns"

@@ -1,8 +1,9 @@
-"""A cgroup for each guest, where this user may make one: the kernel bounds memory in total and the number of tasks.
+"""Makes a cgroup for each guest if this user may: the kernel then limits memory in total and the number of tasks.
 
-Found out by reading what is mounted and writable here; joined before the guest's plan is sent, so that everything
-it becomes is in it. Ordinary users in containers have none: `memory` then watches from outside. A group's name
-says who made it; what a killed host left is removed by the next one that starts.
+Reads what is mounted and writable on this machine. A process joins its group before the guest's plan is sent, so that
+all its children are in the group. Ordinary users in containers can't make groups; `memory` then watches from outside.
+A group's name says which host process made it. If that process was killed, the next host that starts removes the
+group.
 """
 
 import contextlib
@@ -21,9 +22,12 @@ from forge.sandbox.limits import Limits
 Controller = Literal["memory", "pids"]
 
 CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
+"""Controllers that Forge uses."""
 PARTS: dict[Controller, str] = {"memory": "cgroup_memory", "pids": "cgroup_pids"}
-OUR_TASKS, OUR_BYTES = 8, 64 << 20
-"""What isn't the guest's: supervisor, bubblewrap, PID 1, and room for one to end while another begins."""
+"""Name of each controller's wall in an isolation."""
+SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
+"""Number of tasks and bytes beyond the guest's limits for Forge's own processes: supervisor, bubblewrap, PID 1, and
+room for one to end while another begins."""
 _NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
 _REMOVAL_S = 2.0
 _serial = itertools.count()
@@ -31,7 +35,7 @@ _serial = itertools.count()
 
 @dataclass(frozen=True)
 class Place:
-    """A directory in which groups with this controller can be made."""
+    """A directory in which groups with one controller can be made."""
 
     directory: Path
     version: Literal[1, 2]
@@ -39,14 +43,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Why there is no such place, and what to do about it."""
+    """The reason why there is no such place, and the next step."""
 
     reason: str
     hint: str
 
 
 class Group:
-    """One guest's group: a directory for each hierarchy that could be had, none where none could."""
+    """One guest's group, with a directory for each available hierarchy."""
 
     def __init__(self, pid: int, limits: Limits) -> None:
         self.parts: tuple[str, ...] = ()
@@ -63,7 +67,7 @@ class Group:
                     self._memory = place.directory / name, place.version
 
     def _join(self, directory: Path, pid: int, settings: dict[str, int]) -> bool:
-        """Make the group, bind it, and move `pid` in; a limit that can't be set is no limit."""
+        """Make the group, set its limits, and move `pid` in; return False if a limit can't be set."""
         try:
             if directory not in self._directories:
                 directory.mkdir()
@@ -73,7 +77,7 @@ class Group:
             _write(directory / "cgroup.procs", pid)
         except OSError:
             return False
-        with contextlib.suppress(OSError):  # the one says swap too, the other that all die together: not everywhere
+        with contextlib.suppress(OSError):  # these limit swap and kill all tasks together; not every kernel has them
             _write(directory / "memory.memsw.limit_in_bytes", settings.get("memory.limit_in_bytes", 0))
         with contextlib.suppress(OSError):
             _write(directory / "memory.oom.group", 1)
@@ -81,11 +85,11 @@ class Group:
 
     @property
     def bounds_memory(self) -> bool:
-        """Whether the kernel keeps the tree's memory within its limit."""
+        """Whether the kernel limits the tree's memory."""
         return self._memory is not None
 
     def excess(self) -> Literal["total"] | None:
-        """Whether the kernel has killed something in the group for the memory it took."""
+        """Return "total" if the kernel has killed a process of the group for too much memory."""
         if self._memory is None:
             return None
         directory, version = self._memory
@@ -97,7 +101,7 @@ class Group:
         return "total" if killed else None
 
     def remove(self) -> None:
-        """Take the group away, once its last process is gone."""
+        """Remove the group once its last process is gone."""
         deadline_s = time.monotonic() + _REMOVAL_S
         while self._directories and time.monotonic() < deadline_s:
             self._directories = [directory for directory in self._directories if not _removed(directory)]
@@ -108,16 +112,16 @@ class Group:
 def _settings(place: Place, controller: Controller, limits: Limits) -> dict[str, int]:
     match controller:
         case "pids":
-            return {"pids.max": limits.processes + OUR_TASKS}
+            return {"pids.max": limits.processes + SUPERVISING_TASKS}
         case "memory" if place.version == 1:
-            return {"memory.limit_in_bytes": limits.total_memory_bytes + OUR_BYTES}
+            return {"memory.limit_in_bytes": limits.total_memory_bytes + SUPERVISING_BYTES}
         case "memory":
-            return {"memory.swap.max": 0, "memory.max": limits.total_memory_bytes + OUR_BYTES}
+            return {"memory.swap.max": 0, "memory.max": limits.total_memory_bytes + SUPERVISING_BYTES}
 
 
 @functools.cache
 def find(controller: Controller) -> Place | Unavailable:
-    """Where groups can be made; the answer is kept, and what dead hosts have left there is removed."""
+    """Return where groups can be made; this process keeps the answer. Groups of dead host processes are removed."""
     answer = _search(controller)
     if isinstance(answer, Place):
         sweep(answer.directory)
@@ -153,7 +157,7 @@ def _search(controller: Controller) -> Place | Unavailable:
 
 
 def _directory(mounts: list[str], path: str, kind: str) -> Path | None:
-    """Where a hierarchy shows the group `path`; None if it isn't mounted, or another part of it is."""
+    """Return where a hierarchy shows the group `path`; None if it isn't mounted, or only another part of it is."""
     for line in mounts:
         before, _, after = line.partition(" - ")
         root, point = before.split()[3:5]
@@ -165,7 +169,7 @@ def _directory(mounts: list[str], path: str, kind: str) -> Path | None:
 
 
 def _unified(directory: Path) -> Path | None:
-    """The one place for all controllers of version 2, where a process is in one group: else memory's is the one."""
+    """Return one place for all controllers of version 2, since a process is in one group; else a place for memory."""
     above = (directory, *directory.parents)
     for wanted in (CONTROLLERS, ("memory",)):
         for place in above:
@@ -175,7 +179,7 @@ def _unified(directory: Path) -> Path | None:
 
 
 def _usable(directory: Path, controller: Controller, version: Literal[1, 2]) -> bool:
-    """Whether groups can be made here and we can be moved in: version 2 passes on only what it was told to."""
+    """Return whether groups can be made here and processes moved in; version 2 passes on only enabled controllers."""
     if not (os.access(directory, os.W_OK) and os.access(directory / "cgroup.procs", os.W_OK)):
         return False
     try:
@@ -185,7 +189,7 @@ def _usable(directory: Path, controller: Controller, version: Literal[1, 2]) -> 
 
 
 def sweep(directory: Path) -> None:
-    """Remove groups whose maker is dead; another PID namespace's are left, we can't see who lives there."""
+    """Remove groups whose maker is dead. Groups of another PID namespace stay, since their maker isn't visible."""
     ours = _namespace()
     for entry in directory.iterdir():
         if (named := _NAME.fullmatch(entry.name)) is None or int(named[1]) != ours:
@@ -203,7 +207,7 @@ def _namespace() -> int:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """When a process started (proc(5): field 22), which tells it from a later one of the same number."""
+    """Return when a process started (proc(5): field 22), to tell it from a later one with the same number."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
@@ -225,7 +229,7 @@ def _write(path: Path, value: int) -> None:
 
 
 def explain() -> Iterator[tuple[str, Unavailable]]:
-    """The parts that can't be had here, and why."""
+    """Yield the walls that aren't available here, with the reason."""
     for controller in CONTROLLERS:
         if isinstance(answer := find(controller), Unavailable):
             yield PARTS[controller], answer

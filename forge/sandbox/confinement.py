@@ -1,4 +1,4 @@
-"""What a guest is given: a program, a view of the disk, descriptors, an environment; nothing by default."""
+"""Defines what a guest is given: a program, a view of the disk, descriptors, an environment; nothing by default."""
 
 import os
 import posixpath
@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.sandbox.enter.plan import Level, Plan
+from forge.sandbox.guest_entry.plan import Level, Plan
 from forge.sandbox.limits import Limits
 
 SCRATCH = "/scratch"
 RESERVED = frozenset({"/", "/dev", "/dev/shm", "/proc", SCRATCH, "/tmp"})  # noqa: S108 - names inside the guest
+"""Paths in a guest that no bind may replace."""
 
 
 @dataclass(frozen=True)
 class Bind:
-    """A file or directory of the host at a path in the guest, read-only unless said otherwise.
+    """A file or directory of the host at a path in the guest, read-only unless `writable`.
 
-    Where the host is root, the guest is uid 65534 on disk: a writable directory must let others write.
-    A source that is itself a symlink into another bind, as /bin often is, becomes the same symlink.
+    If the host is root, the guest has uid 65534 on disk, so a writable directory must let others write. A source that
+    is a symlink into another bind, as /bin often is, becomes the same symlink.
     """
 
     source: Path
@@ -29,15 +30,15 @@ class Bind:
 
 @dataclass(frozen=True, kw_only=True)
 class Confinement:
-    """All that one guest gets."""
+    """Everything that one guest gets."""
 
     argv: tuple[str, ...]
     binds: tuple[Bind, ...]
     masked: tuple[str, ...]
-    """Paths inside bound trees that the guest finds empty."""
+    """Paths inside bound trees that are empty for the guest."""
     environment: Mapping[str, str]
     descriptors: tuple[int, ...]
-    """They become 3, 4, 5, ... in the guest; the caller's own copies stay open."""
+    """Descriptors that become 3, 4, 5, ... in the guest; the caller's own copies stay open."""
     limits: Limits
     devices: tuple[Path, ...] = ()
 
@@ -83,7 +84,7 @@ def _rlimits(limits: Limits, level: Level) -> dict[str, int]:
     }
     if not limits.shadow:
         wanted["DATA"] = limits.memory_bytes
-    if level != "none":  # outside its own user namespace it would count all of the user's processes
+    if level != "none":  # without a user namespace the limit would count all of the user's processes
         wanted["NPROC"] = limits.processes
     return wanted
 

@@ -1,9 +1,9 @@
-"""Reads device code that was made beside hostile code: what a cubin holds, without loading it.
+"""Reads what a cubin holds without loading it; the cubin was made beside hostile code.
 
-Distrusts every byte: offsets, lengths, counts and names are the builder's or the guest's. What it says is what the
-file's sections and symbols say; whoever launches it keeps it in a context of its own all the same.
+Distrusts every byte: the builder or the guest chose offsets, lengths, counts and names. The result repeats what the
+file's sections and symbols say. So the launcher still loads the code in a context of its own.
 
-A cubin is an ELF64 file for machine 190. The layout of `e_flags` is LLVM's (llvm/BinaryFormat/ELF.h, EF_CUDA_*), the
+A cubin is an ELF64 file for machine 190. The layout of `e_flags` is LLVM's (llvm/BinaryFormat/ELF.h, EF_CUDA_*). The
 rest was read off cubins that ptxas 12.9, 13.0 and 13.4 wrote for known sources.
 """
 
@@ -14,43 +14,47 @@ from dataclasses import dataclass
 from forge.sandbox.elf import ALLOCATED, NO_BITS, WRITABLE, File, Section, Symbol, read_file
 
 LIMIT_BYTES = 64 * 2**20
+"""Size of a cubin in bytes, at most."""
 MACHINE = 190
-"""EM_CUDA."""
+"""Machine number of NVIDIA's device code, EM_CUDA."""
 _EXECUTABLE = 2
 _ABIS = {(0x33, 7), (0x41, 8)}
-"""EI_OSABI and EI_ABIVERSION: until CUDA 12.8 or so, and since."""
+"""Pairs of EI_OSABI and EI_ABIVERSION: before and after about CUDA 12.8."""
 _OBJECT, _FUNCTION, _ENTRY = 1, 2, 0x10
-"""STT_OBJECT, STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
+"""Symbol types STT_OBJECT and STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
 _ISA_CLASS, _SPECIFIC, _SIZED = 0x09, 1, 4
-"""In `.nv.compat`: the attribute, and its value for code like sm_90a that runs on one architecture alone; and the
-form of an entry that has a payload of its own."""
+"""Numbers in `.nv.compat`: the attribute, its value for code like sm_90a that runs on one architecture alone, and the
+form of an entry with its own payload."""
 _NAME = re.compile(rb"[\x21-\x7e]+")
 _SUPPLIED = re.compile(r"\.nv\.reservedSmem\.\w+|__U[FD]T(_OFFSET|_CANONICAL|_END)?")
-"""Undefined symbols that stand for places the driver lays out; there is nothing behind them to be called."""
+"""Names of undefined symbols that the driver lays out; they can't be called."""
 _PER_BLOCK = (".nv.shared.", ".nv.local.")
+"""Prefixes of sections that belong to one block of threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cubin:
-    """What a piece of device code is, as its file says."""
+    """The properties of a piece of device code, as its file states them."""
 
     arch: str
-    """`sm_90`, or `sm_90a` for code that runs on that architecture alone."""
+    """Architecture: `sm_90`, or `sm_90a` for code that runs on that architecture alone."""
     kernels: tuple[str, ...]
     """Names that can be launched, sorted, mangled as the compiler left them."""
     global_state_bytes: int
-    """Memory of the module's own that kernels can write: `__device__` and `__managed__` variables, statics, and
-    `__device__ const` ones, which the file doesn't tell apart. What is in it outlives a launch."""
+    """Size in bytes of the module's memory that kernels can write, which keeps its content between launches. It
+    holds `__device__` and `__managed__` variables, statics, and `__device__ const` ones, which the file doesn't
+    tell apart."""
     global_names: tuple[str, ...]
-    """What the file calls that memory's parts; a hint for a message, for names can be left out."""
+    """Names of that memory's parts, as a hint for messages; a file can leave names out."""
     constant_bytes: int
-    """`__constant__` memory, written by the host alone."""
+    """Size in bytes of `__constant__` memory, which only the host writes."""
     externals: tuple[str, ...]
-    """What it calls and doesn't define: the driver's printf and malloc, device-side launches; sorted."""
+    """Functions that the code calls and doesn't define, sorted: the driver's printf and malloc, device-side
+    launches."""
 
 
 def read_cubin(untrusted: bytes) -> Cubin:
-    """Tell what a cubin holds; raise ValueError for anything that isn't a whole, loadable one."""
+    """Return the properties of a cubin; raise ValueError for a file that isn't a complete, loadable cubin."""
     if len(untrusted) > LIMIT_BYTES:
         raise ValueError(f"a cubin has {len(untrusted)} bytes, expected at most {LIMIT_BYTES}")
     file = read_file(untrusted)
@@ -84,7 +88,10 @@ def _sections(file: File) -> Mapping[bytes, Section]:
 
 
 def _outlives_a_launch(section: Section) -> bool:
-    """Whether what kernels write there is still there for the next: all that is writable, but a block's own."""
+    """Return whether kernels' writes to the section last until the next launch.
+
+    They do in every writable section that isn't a block's own.
+    """
     name = section.name.decode("latin-1")
     if name.startswith(_PER_BLOCK) and section.type == NO_BITS:
         return False
@@ -124,7 +131,10 @@ def _arch(file: File, named: Mapping[bytes, Section]) -> str:
 
 
 def _isa_class(untrusted: bytes) -> int | None:
-    """The value of that attribute; entries are a form, an attribute and a value of two bytes, or a sized payload."""
+    """Return the attribute's value.
+
+    Entries have a form, an attribute and a two-byte value, or a payload of that size.
+    """
     at = 0
     while at + 4 <= len(untrusted):
         form, attribute = untrusted[at], untrusted[at + 1]

@@ -1,4 +1,4 @@
-"""Takes an ELF64 file apart: sections and symbols, every offset checked before it is followed.
+"""Parses an ELF64 file: sections and symbols, with every offset checked before it is used.
 
 Distrusts every byte. Raises nothing but ValueError. Layout: System V ABI, chapter 4 (refspecs.linuxbase.org/elf).
 """
@@ -7,9 +7,9 @@ import struct
 from dataclasses import dataclass
 
 WRITABLE, ALLOCATED = 1, 2
-"""SHF_WRITE and SHF_ALLOC."""
+"""Section flags SHF_WRITE and SHF_ALLOC."""
 NO_BITS = 8
-"""SHT_NOBITS: memory without content in the file."""
+"""Section type SHT_NOBITS: memory without content in the file."""
 _SYMBOLS = 2
 _ELF64_LITTLE = b"\x7fELF\x02\x01\x01"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -18,7 +18,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _ADDRESS_SPACE = 2**40
 _MOST_SYMBOLS = 2**16
 _LONGEST_NAME = 4096
-"""Mangled names of templates run to some thousand characters."""
+"""Number of bytes in a name, at most. Mangled names of templates have up to some thousand characters."""
 _RESERVED = 0xFF00
 _ABSOLUTE = 0xFFF1
 
@@ -44,12 +44,12 @@ class Symbol:
     type: int
     other: int
     section: int
-    """Its section's index; 0 where it is undefined."""
+    """Index of the symbol's section; 0 if the symbol is undefined."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """What an ELF file says of itself."""
+    """The content of an ELF file, as the file states it."""
 
     untrusted: bytes
     os_abi: int
@@ -66,7 +66,7 @@ class File:
 
 
 def read_file(untrusted: bytes) -> File:
-    """Read header, sections and symbols; raise ValueError for anything that doesn't lie within the file."""
+    """Read header, sections and symbols; raise ValueError for anything that lies outside the file."""
     if len(untrusted) < _HEADER.size or not untrusted.startswith(_ELF64_LITTLE):
         raise ValueError("not an ELF file of 64 bits, little-endian")
     ident, kind, machine, _, _, _, at, flags, _, _, _, entry, count, names = _HEADER.unpack_from(untrusted)

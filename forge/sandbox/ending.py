@@ -1,4 +1,4 @@
-"""How a guest ended, as our own processes saw it; what the guest says about that isn't asked."""
+"""Describes how a guest ended, as Forge's own processes saw it; the guest's own statement isn't used."""
 
 import os
 import signal
@@ -10,17 +10,17 @@ from forge.sandbox.reports import Ended
 
 @dataclass(frozen=True, kw_only=True)
 class Exit:
-    """How a guest ended. `returncode` is None when a signal ended it; both say nothing about correctness."""
+    """How a guest ended. `returncode` is None if a signal ended it; neither says anything about correctness."""
 
     returncode: int | None
     signal: int | None
     timed_out: bool
     flooded: bool
     cpu_s: float | None
-    """Of the guest and the children it waited for; None when the tree was killed first."""
+    """Processor seconds of the guest and the children it waited for; None if the tree was killed first."""
     max_rss_bytes: int | None
     excess: Excess | None = None
-    """What ran out, where that ended it: the tree's memory, the machine's, or the tree's processor seconds."""
+    """Resource whose lack ended it: the tree's memory, the machine's, or the tree's processor seconds."""
 
     @property
     def by_the_clock(self) -> bool:
@@ -29,7 +29,7 @@ class Exit:
 
 
 def exit_of(ended: Ended | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:
-    """What our own PID 1 said of the end; if it was killed first, so was the guest."""
+    """Return the end that Forge's PID 1 reported; if PID 1 was killed first, so was the guest."""
     if ended is None:
         return Exit(
             returncode=None,

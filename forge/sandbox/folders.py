@@ -1,4 +1,4 @@
-"""Temporary folders that a process holds by a lock: those of a killed one are removed by the next that makes any."""
+"""Makes temporary folders that a process locks; folders of a killed process are removed when the next is made."""
 
 import fcntl
 import os
@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 
 UNHELD_S = 60.0
-"""Seconds between a folder's making and its lock, at the very most."""
+"""Seconds that may pass between the creation of a folder and its lock, with a large margin."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HeldFolder:
-    """A new temporary folder, ours until it is removed or this process ends."""
+    """A new temporary folder, locked until it is removed or this process ends."""
 
     def __init__(self, prefix: str) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=prefix))
@@ -21,7 +21,7 @@ class HeldFolder:
         _sweep(prefix, now_s=os.fstat(self._descriptor).st_ctime)
 
     def remove(self) -> None:
-        """Remove it with all that is in it; a second time does nothing."""
+        """Remove the folder with its content; a second call does nothing."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -29,7 +29,7 @@ class HeldFolder:
 
 
 def _sweep(prefix: str, *, now_s: float) -> None:
-    """Remove this user's folders under the prefix that no process holds any more."""
+    """Remove this user's folders with the prefix that no process locks any more."""
     for entry in os.scandir(tempfile.gettempdir()):
         if entry.name.startswith(prefix):
             try:

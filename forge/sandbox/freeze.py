@@ -1,12 +1,13 @@
-"""Stops everything a guest runs between releases, so that nobody works before the clock starts or after it stops.
+"""Stops everything a guest runs between releases, so that no work is done before the clock starts or after it stops.
 
-Inputs are written and outputs read while the guest stands still: a thread that waits for its inputs sees them only
-once time is being taken, and an answer that isn't there when the clock stops is never there. Distrusts the
-guest's processes: they are found by the kernel's own list of PID 1's descendants, and held by pidfd. A timer of the
-kernel's may still continue them, so what each thread has run is read again before they are let go.
+Inputs are written and outputs read while the guest is stopped. A thread that waits for its inputs sees them only
+after the clock has started. An answer that isn't there when the clock stops never counts.
 
-The kernel calls a thread stopped while it still has to leave its processor, and a busy or a virtual machine may hold
-it there, or take the processor away from it, for milliseconds. It stands still once it is off the run queue.
+Distrusts the guest's processes: they are found in the kernel's own list of PID 1's descendants, and held by pidfd. A
+timer of the kernel may still continue them. So what each thread has run is read again before they are continued.
+
+The kernel calls a thread stopped while it still has to leave its processor. A busy or a virtual machine may hold it
+there, or take the processor away from it, for milliseconds. A thread is still only when it is off the run queue.
 """
 
 import contextlib
@@ -18,28 +19,30 @@ from itertools import pairwise
 
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X", b"x"))
-"""Threads that never come back to their program, though the kernel may have to clear up after them."""
+"""States of threads that never return to their program, though the kernel may still have to clean up after them."""
 _PATIENCE_S = 5.0
-_TELLING_S = 0.25
-"""How long a thread that is off its processor may look as if it waited for one, before we take it that this kernel
-doesn't tell us where threads sleep."""
+"""Seconds after which stopping a guest fails."""
+_QUEUE_INFO_S = 0.25
+"""Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
+show where threads sleep."""
 Ran = dict[str, tuple[int, int]]
+"""Run times by thread: nanoseconds on a processor, and number of turns there."""
 
 
 class Frozen:
-    """The stopped processes of one guest; `thaw` lets them go on."""
+    """The stopped processes of one guest; `thaw` continues them."""
 
     def __init__(self, init_pid: int) -> None:
         self._init_pid = init_pid
         self._held: dict[int, int] = {}
-        """Process id -> pidfd."""
+        """Pidfd of each stopped process, by process id."""
         self._ran: Ran = {}
-        """Thread -> nanoseconds on a processor and turns there, when everything stood still."""
+        """Run times of all threads when everything was still."""
         self._tells = True
-        """Whether the kernel says where a stopped thread sleeps; it may not, of a process that can't be traced."""
+        """Whether the kernel shows where a stopped thread sleeps. It may not for a process that can't be traced."""
 
     def freeze(self) -> bool:
-        """Stop every process but PID 1; False if one of them is still running after seconds."""
+        """Stop every process but PID 1; return False if one still runs after seconds."""
         began_s = time.monotonic()
         pause_s = 0.0
         while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
@@ -52,15 +55,15 @@ class Frozen:
                 self._ran = _run_times(found)
                 if self._all_left(found) and not moved(self._ran, _run_times(found)):
                     return True
-                self._tells = self._tells and elapsed_s < _TELLING_S
-            for pid in moving & self._held.keys():  # continued by another, or by a timer of its own
+                self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
+            for pid in moving & self._held.keys():  # another process or its own timer continued it
                 _signal(self._held[pid], signal.SIGSTOP)
             time.sleep(pause_s)
             pause_s = min(0.01, pause_s * 2 + 0.0001)
         return False
 
     def moved(self) -> str:
-        """What has run since it was stopped; empty if nothing, and where it never was."""
+        """Return which threads have run since they were stopped, as text; empty if none."""
         return moved(self._ran, _run_times(descendants(self._init_pid))) if self._held else ""
 
     def _all_left(self, pids: set[int]) -> bool:
@@ -68,18 +71,18 @@ class Frozen:
 
     @property
     def standing(self) -> bool:
-        """Whether it was stopped and not let go since."""
+        """Whether the guest was stopped and not continued since."""
         return bool(self._held)
 
     def thaw(self) -> None:
-        """Let every stopped process go on."""
+        """Continue every stopped process."""
         for pidfd in self._held.values():
             _signal(pidfd, signal.SIGCONT)
             os.close(pidfd)
         self._held.clear()
 
     def close(self) -> None:
-        """Let go of the processes without waking them."""
+        """Release the processes without continuing them."""
         for pidfd in self._held.values():
             os.close(pidfd)
         self._held.clear()
@@ -89,7 +92,7 @@ class Frozen:
             pidfd = os.pidfd_open(pid)
         except ProcessLookupError:
             return
-        # a number that went to another process meanwhile isn't PID 1's: that one is left alone
+        # if the number now belongs to a process outside the guest, that process is left alone
         if _descends(pid, self._init_pid):
             _signal(pidfd, signal.SIGSTOP)
             self._held[pid] = pidfd
@@ -98,7 +101,7 @@ class Frozen:
 
 
 def descendants(root: int) -> set[int]:
-    """Every process below `root`, by the kernel's own lists."""
+    """Return every process below `root`, by the kernel's own lists."""
     found: set[int] = set()
     waiting = [root]
     while waiting:
@@ -110,7 +113,7 @@ def descendants(root: int) -> set[int]:
 
 
 def children(pid: int) -> Iterator[set[int]]:
-    """What each thread of a process has started; `pathlib` would take longer than the kernel does."""
+    """Yield what each thread of a process has started; `pathlib` would take longer than the kernel does."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
@@ -123,20 +126,21 @@ def _signal(pidfd: int, number: int) -> None:
 
 
 def _stopped(pid: int) -> bool:
-    """Whether every thread of a process stands still or has ended, by the kernel's letters."""
+    """Return whether every thread of a process is stopped or has ended, by the kernel's state letters."""
     return all(fields[0] in _STOPPED | _ENDED for _, fields in _of_threads(pid, "stat", after=b")"))
 
 
 def _off_queue(pid: int) -> bool:
-    """Whether each stopped thread sleeps somewhere: the kernel says 0 of one that has a processor to leave."""
+    """Return whether each stopped thread sleeps; the kernel reports 0 for one that must still leave its processor."""
     asleep = dict(_of_threads(pid, "wchan"))
     return all(asleep.get(thread) not in (None, [], [b"0"]) for thread in _alive(pid))
 
 
 def _off_processor(pid: int) -> bool:
-    """Whether each stopped thread has left as often as it came, where that is counted; anyone may ask that.
+    """Return whether each stopped thread has left its processor as often as it came, if that is counted.
 
-    In this order: one that runs has come once more than it had left, whatever happens between the two readings.
+    Any user may read these counts. The order of the two readings matters: a running thread has come once more than it
+    has left, whatever happens between the readings.
     """
     left = {thread: _times_left(fields) for thread, fields in _of_threads(pid, "status")}
     came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
@@ -144,7 +148,10 @@ def _off_processor(pid: int) -> bool:
 
 
 def _times_left(status: list[bytes]) -> int:
-    """How often a thread gave its processor up, or lost it. Names that a guest gives are too short to be these."""
+    """Return how often a thread gave up or lost its processor.
+
+    A guest's thread names are too short to imitate these fields.
+    """
     named = pairwise(status)
     return sum(int(value) for name, value in named if name.endswith(b"voluntary_ctxt_switches:"))
 
@@ -154,7 +161,7 @@ def _alive(pid: int) -> list[str]:
 
 
 def _run_times(pids: set[int]) -> Ran:
-    """Nanoseconds on a processor and turns there, of each thread that may run again."""
+    """Return nanoseconds on a processor and number of turns there, for each thread that may run again."""
     alive = {thread for pid in pids for thread in _alive(pid)}
     return {
         thread: (int(ran), int(turns))
@@ -165,7 +172,7 @@ def _run_times(pids: set[int]) -> Ran:
 
 
 def moved(before: Ran, now: Ran) -> str:
-    """The threads that came or have run between two readings, for people."""
+    """Return, as text for people, the threads that came or have run between two readings."""
     ran = {thread: (spent, turns, *before.get(thread, (0, 0))) for thread, (spent, turns) in now.items()}
     return ", ".join(
         f"{spent - spent_before} ns in {turns - turns_before} turns"
@@ -175,7 +182,7 @@ def moved(before: Ran, now: Ran) -> str:
 
 
 def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:
-    """The fields of one file of each thread; what comes up to `after`, a name, is the guest's choice."""
+    """Yield the fields of one file for each thread. The guest chooses the text before `after`, which is a name."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/{name}", "rb") as file:
@@ -184,7 +191,10 @@ def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[st
 
 
 def _descends(pid: int, ancestor: int) -> bool:
-    """Whether the chain of parents leads there. Anyone may ask that; a namespace's name takes rights over PID 1."""
+    """Return whether the chain of parents leads to `ancestor`.
+
+    Any user may read this; reading the name of a namespace needs rights over PID 1.
+    """
     while pid > 1 and pid != ancestor:
         try:
             pid = int(_stat(pid)[1])
@@ -194,6 +204,9 @@ def _descends(pid: int, ancestor: int) -> bool:
 
 
 def _stat(pid: int) -> list[str]:
-    """A process's facts from the third on (proc(5)): its state, its parent. The name before is the guest's choice."""
+    """Return a process's fields from the third on (proc(5)): its state, its parent.
+
+    The guest chooses the name before.
+    """
     with open(f"/proc/{pid}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].decode().split()

@@ -1,9 +1,9 @@
-"""Which walls stand around a guest, and what they amount to.
+"""Defines which walls can stand around a guest, and which level of isolation they make.
 
-The level is "namespaces" or "bubblewrap", by who built the mounts, only when every part in `REQUIRED` worked,
-Landlock among them: a kernel without it leaves one wall on files where the evidence would claim two, so the level
-falls to "none" and `missing` says why. A fresh /proc isn't required; a guest without one sees less, not more.
-Neither is a cgroup, which ordinary users in containers lack: a watch bounds the tree's memory instead.
+The level is "namespaces" or "bubblewrap", depending on which program built the mounts, if every part in `REQUIRED`
+worked. Landlock is one of them: without it only one wall protects files, while the evidence would claim two. The
+level is then "none", and `missing` says why. A fresh /proc isn't required: a guest without it sees less, not more. A
+cgroup isn't required either, since ordinary users in containers have none: a watch limits the tree's memory instead.
 """
 
 from collections.abc import Iterable
@@ -13,28 +13,30 @@ from typing import Literal
 Level = Literal["none", "bubblewrap", "namespaces"]
 
 LEVELS: tuple[Level, ...] = ("none", "bubblewrap", "namespaces")
-"""Weakest first."""
+"""Levels of isolation, the weakest first."""
 
 REQUIRED = (
     *("user_ns", "pid_ns", "mount_ns", "net_ns", "ipc_ns", "uts_ns"),
     *("landlock", "seccomp", "no_new_privs", "no_capabilities", "unprivileged_uid", "rlimits"),
 )
+"""Walls that every level but "none" needs."""
 OPTIONAL = ("fresh_proc", "cgroup_memory", "cgroup_pids")
+"""Walls that are built if the machine can."""
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """What stands between a guest and the host."""
+    """The walls between a guest and the host."""
 
     level: Level
     parts: tuple[str, ...]
-    """The walls that stand; Landlock with its version, as `landlock_abi_7`."""
+    """Walls that stand; Landlock with its version, as `landlock_abi_7`."""
     missing: tuple[str, ...]
-    """The walls that don't."""
+    """Walls that don't stand."""
 
 
 def at_least(level: Level, minimum: Level) -> bool:
-    """Say whether `level` is as strong as `minimum`; raises ValueError on a name that isn't in `LEVELS`."""
+    """Return whether `level` is as strong as `minimum`; raise ValueError on a name that isn't in `LEVELS`."""
     for name in (level, minimum):
         if name not in LEVELS:
             raise ValueError(f"isolation level {name!r}: expected one of {', '.join(LEVELS)}")
@@ -42,7 +44,7 @@ def at_least(level: Level, minimum: Level) -> bool:
 
 
 def judge(parts: Iterable[str]) -> Isolation:
-    """Return the isolation that `parts` amount to."""
+    """Return the isolation that `parts` make."""
     standing = tuple(parts)
     families = {"landlock" if part.startswith("landlock_abi_") else part for part in standing}
     lacking = tuple(part for part in REQUIRED if part not in families)

@@ -1,6 +1,6 @@
-"""Every level of isolation tried on this machine, and for what it lacks the reason and the next step.
+"""Tries every level of isolation on this machine, and reports what it lacks with the reason and the next step.
 
-What is said to be missing was missing when it was tried; settings are read only to suggest what to change.
+Only failed attempts count as missing. Settings are read only to suggest what to change.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge.sandbox import cgroups
 from forge.sandbox.capabilities import Rung, attempt
-from forge.sandbox.enter import bubblewrap
+from forge.sandbox.guest_entry import bubblewrap
 from forge.sandbox.isolation import LEVELS, Level
 
 _APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
@@ -20,12 +20,12 @@ _SETTINGS = (
     ("kernel.unprivileged_userns_clone", "0", "1"),
     ("user.max_user_namespaces", "0", "16384"),
 )
-"""Where a kernel refuses user namespaces: name, the value that does, the one that doesn't."""
+"""Settings with which a kernel refuses user namespaces: name, the refusing value, the allowing value."""
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Something that isn't there: a level, or a part of one that stands."""
+    """Something that is missing: a level, or a part of a level that stands."""
 
     what: str
     reason: str
@@ -34,7 +34,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Step:
-    """One level: reached or not, and what it lacks."""
+    """One level, whether it was reached, and what it lacks."""
 
     level: Level
     reached: bool
@@ -42,7 +42,7 @@ class Step:
 
 
 def ladder() -> tuple[Step, ...]:
-    """All levels, the strongest first."""
+    """Return all levels, the strongest first."""
     return tuple(_step(attempt(level)) for level in reversed(LEVELS))
 
 

@@ -1,8 +1,8 @@
-"""Start one hostile process tree, watch it, and end it: the only way from the host into a sandbox.
+"""Starts one hostile process tree, watches it, and ends it: the only way from the host into a sandbox.
 
-Distrusts the guest in everything it can do to a parent: outlive it, flood its log, exhaust its clock, leave
-orphans, keep pipes open. What is learnt about its end comes from our own PID 1, not from the guest. Whether a
-level of isolation is enough is the caller's policy; this file only refuses to pretend.
+Distrusts the guest in everything it can do to a parent: outlive it, flood its log, exhaust its time, leave orphans,
+keep pipes open. Forge's own PID 1 reports the guest's end, not the guest. The caller decides whether a level of
+isolation is enough. This file only never claims more than was built.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ from forge.sandbox import confinement as confinements
 from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
 from forge.sandbox.ending import Exit, exit_of
-from forge.sandbox.enter.plan import Level
 from forge.sandbox.folders import HeldFolder
 from forge.sandbox.freeze import Frozen
+from forge.sandbox.guest_entry.plan import Level
 from forge.sandbox.isolation import Isolation, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
@@ -39,13 +39,14 @@ __all__ = ["Bind", "Confinement", "Exit", "Guest", "Limits", "masked_paths", "ru
 Supervisor = subprocess.Popen[bytes] | Forked
 
 FLOOD_BYTES = 16 * MIB
-_ENTER = str(Path(__file__).resolve().parent / "enter" / "__main__.py")
+"""Size of a log in bytes above which the guest is killed."""
+_ENTER = str(Path(__file__).resolve().parent / "guest_entry" / "__main__.py")
 _START_S = 30.0
 _GRACE_S = 10.0
 
 
 class Guest:
-    """A running tree. Leaving the context kills it; so does the end of this process, however it ends."""
+    """A running process tree. It is killed when the context ends, and when this process ends in any way."""
 
     def __init__(
         self,
@@ -80,20 +81,20 @@ class Guest:
 
     @property
     def flooded(self) -> bool:
-        """Whether it wrote more than 16 MiB to its log and was killed for that."""
+        """Whether the guest wrote more than 16 MiB to its log and was killed for that."""
         return self._flooded
 
     def poll(self) -> Exit | None:
-        """Return how it ended, or None while anything of it is left."""
+        """Return how the guest ended, or None while any of its processes is left."""
         return self._exit if self._gone.is_set() else None
 
     def wait(self, timeout_s: float) -> Exit | None:
-        """Wait for the whole tree to be gone; None if it isn't in time."""
+        """Wait until the whole tree has ended; return None if it hasn't in time."""
         self._gone.wait(timeout_s)
         return self.poll()
 
     def kill(self) -> None:
-        """End the whole tree and return when it is gone and reaped."""
+        """Kill the whole tree; return when it is gone and reaped."""
         self._end_tree()
         if not self._gone.wait(_GRACE_S):
             self._process.kill()
@@ -102,25 +103,28 @@ class Guest:
             self._frozen.close()
 
     def freeze(self) -> bool:
-        """Stop everything it runs; False if it won't stand still. Without a namespace of its own it isn't stopped."""
+        """Stop every process of the guest; return False if one doesn't stop.
+
+        A guest without a namespace of its own isn't stopped.
+        """
         return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
 
     def moved(self) -> str:
-        """What of it has run since it was stopped; empty if nothing."""
+        """Return which threads have run since they were stopped, as text; empty if none."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
 
     @property
     def held_bytes(self) -> int:
-        """Memory of its processes and its scratch; 0 where it has no namespace of its own."""
+        """Memory of the guest's processes and its scratch in bytes; 0 if it has no namespace of its own."""
         return held_bytes(self._init_pid, self._reports.scratch) if self._init_pid is not None else 0
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Continue the guest."""
         if self._frozen is not None:
             self._frozen.thaw()
 
     def log(self) -> str:
-        """Return what it printed so far: escaped, its beginning and end within `limits.log_bytes`."""
+        """Return what the guest has printed so far: escaped, its start and its end within `limits.log_bytes`."""
         return self._log.text()
 
     def __enter__(self) -> Self:
@@ -132,14 +136,14 @@ class Guest:
         self.kill()
 
     def _end_tree(self) -> None:
-        """Kill PID 1 of its namespace, and so everything in it; without one, ask the supervisor."""
+        """Kill PID 1 of the guest's namespace, and so all its processes; without one, ask the supervisor."""
         if self._gone.is_set():
             return
         if not self._reports.kill_init():
             self._process.terminate()
 
     def _watch(self) -> None:
-        """Drain, time and await the tree; runs in a thread of its own until nothing is left."""
+        """Read the log, check the limits and wait for the end, in a separate thread until nothing is left."""
         try:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._log_end, selectors.EVENT_READ)
@@ -148,10 +152,10 @@ class Guest:
                     patience_s = max(0.0, self._deadline_s - time.monotonic())
                     ready = selector.select(min(patience_s, LOOK_S))
                     self._attend(selector, {key.fileobj for key, _ in ready})
-                    self._keep_time()
-                    self._keep_shares()
+                    self._limit_time()
+                    self._limit_shares()
         finally:
-            self._bury()
+            self._clean_up()
 
     def _attend(self, selector: selectors.BaseSelector, ready: set[object]) -> None:
         if self._log_end in ready and not self._drain():
@@ -160,7 +164,7 @@ class Guest:
             self._reports.receive()
 
     def _drain(self) -> bool:
-        """Read one piece of the log; False at its end."""
+        """Read one piece of the log; return False at its end."""
         data = os.read(self._log_end, 1 << 16)
         self._log.add(data)
         if self._log.seen_bytes > FLOOD_BYTES and not self._flooded:
@@ -168,25 +172,25 @@ class Guest:
             self._end_tree()
         return bool(data)
 
-    def _keep_time(self) -> None:
+    def _limit_time(self) -> None:
         if time.monotonic() < self._deadline_s:
             return
-        if self._timed_out:  # it should have been gone by now
+        if self._timed_out:  # the tree should have ended by now
             self._process.kill()
         self._timed_out = True
         self._deadline_s = time.monotonic() + _GRACE_S
         self._end_tree()
 
-    def _keep_shares(self) -> None:
-        """End a tree that takes too much memory or processor time; one that stands still takes nothing."""
+    def _limit_shares(self) -> None:
+        """End a tree that takes too much memory or processor time; a stopped one takes nothing more."""
         if self._excess is None and not (self._frozen is not None and self._frozen.standing):
             self._excess = self._memory.look() or ("processor" if self._budget.spent() else None)
             if self._excess is not None:
                 self._end_tree()
 
-    def _bury(self) -> None:
-        """Wait for the last process, read the last words, close and remove everything."""
-        self._end_tree()  # it has ended, unless what we read made no sense
+    def _clean_up(self) -> None:
+        """Wait for the last process, read the rest of the log, close and remove everything."""
+        self._end_tree()  # it has ended, unless a report was unreadable
         try:
             self._process.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -210,11 +214,13 @@ class Guest:
 
 
 def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None = None) -> Guest:
-    """Start a guest at exactly the level asked for; raises EnvironmentUnfit, with the step, where that fails.
+    """Start a guest at exactly the level asked for.
 
-    With a zygote it is forked from there, if that is still alive; `argv` must then be an interpreter, -I, a script.
-    "none" is the same start without walls, for platforms that have nothing better: the caller decides whether it
-    is acceptable, and the guest's `isolation` says so in the evidence.
+    Raise EnvironmentUnfit, with the failed step, if that is impossible.
+
+    With a zygote that is still alive, the guest is forked from it; `argv` must then be an interpreter, -I and a
+    script. "none" is the same start without walls, for platforms that have nothing better. The caller decides whether
+    it is acceptable, and the guest's `isolation` states it in the evidence.
     """
     scratch = HeldFolder("forge-guest-") if isolation == "none" else None
     process: Supervisor | None = None
@@ -284,11 +290,11 @@ def _await_start(reports: Reports, log_end: int) -> None:
             said = Log(4096)
             with contextlib.suppress(BlockingIOError):
                 said.add(os.read(log_end, 4096))
-            raise EnvironmentUnfit(f"the guest never started, and no step said why: {said.text()!r}")
+            raise EnvironmentUnfit(f"the guest never started, and no step reported a failure: {said.text()!r}")
 
 
 def _abandon(process: Supervisor | None, reports: Reports, scratch: HeldFolder | None) -> None:
-    """Leave nothing behind of a start that failed."""
+    """Clean up after a start that failed."""
     if process is not None:
         if not reports.kill_init():
             process.kill()

@@ -1,4 +1,4 @@
-"""How much of the machine one guest may use; numbers only, bound by `launch` and what it uses."""
+"""Defines how much of the machine one guest may use; `launch` and the modules it uses enforce these numbers."""
 
 from dataclasses import dataclass
 
@@ -8,35 +8,40 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Ceilings for one guest; reaching one is the guest's failure, never the host's."""
+    """Limits of one guest; reaching one is the guest's failure, never the host's."""
 
     wall_s: float = 300.0
     """Seconds from the start until the whole tree is killed."""
     cpu_s: int = 600
-    """Processor seconds of one process (RLIMIT_CPU): a backstop behind `wall_s`."""
+    """Processor seconds of one process (RLIMIT_CPU), in case `wall_s` doesn't end it."""
     total_cpu_s: float | None = None
-    """Processor seconds of the whole tree, those that ended included; None is no limit but `cpu_s`."""
+    """Processor seconds of the whole tree, with the processes that have ended; None if only `cpu_s` limits them."""
     memory_bytes: int = 8 * GIB
-    """Private writable memory of one process (RLIMIT_DATA; not RLIMIT_AS: CUDA reserves address space)."""
+    """Private writable memory of one process in bytes (RLIMIT_DATA; not RLIMIT_AS, since CUDA reserves address
+    space)."""
     processes: int = 256
-    """Processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
+    """Number of processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
     open_files: int = 256
-    """Descriptors of one process."""
+    """Number of descriptors of one process."""
     file_bytes: int = 1 * GIB
-    """The largest file it may write."""
+    """Size of the largest file that the guest may write, in bytes."""
     scratch_bytes: int = 2 * GIB
-    """/scratch, /tmp and /dev/shm together; they're one tmpfs."""
+    """Size of /scratch, /tmp and /dev/shm together in bytes; they are one tmpfs."""
     shadow: bool = False
-    """Whether a sanitizer reserves address space far beyond its memory: only the whole tree's use is bound then."""
+    """Whether a sanitizer reserves much more address space than it has memory; then only the whole tree's use is
+    limited."""
     log_bytes: int = 64 * 1024
-    """What is kept of standard output and error: half from the start, half from the end."""
+    """Size of the kept standard output and error in bytes: half from the start, half from the end."""
 
     @property
     def total_memory_bytes(self) -> int:
-        """Memory of the whole tree: what one process and a full scratch may take. Many processes get no more."""
+        """Memory of the whole tree in bytes: that of one process and of a full scratch.
+
+        Many processes get no more.
+        """
         return self.memory_bytes + self.scratch_bytes
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (isinstance(value, bool) or value is None or value > 0):  # written so that NaN is refused
+            if not (isinstance(value, bool) or value is None or value > 0):  # in this form NaN is refused
                 raise ValueError(f"limit {name} is {value!r}: expected a number above 0")

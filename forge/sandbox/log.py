@@ -1,6 +1,6 @@
-"""What a guest printed: capped, and made harmless to read.
+"""Keeps what a guest printed: limited in size, and made harmless to read.
 
-Distrusts every byte: it is shown to people and language models, stored in evidence, and never parsed. Control
+Distrusts every byte: people and language models read it, evidence stores it, and nothing parses it. Control
 characters, escape sequences and text-direction marks become visible escapes.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 class Log:
-    """Keeps the beginning and the end of a stream within `limit_bytes`, and counts the rest."""
+    """Keeps the start and the end of a stream within `limit_bytes`, and counts the rest."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._head_bytes = (limit_bytes + 1) // 2
@@ -20,7 +20,7 @@ class Log:
         self.seen_bytes = 0
 
     def add(self, untrusted_data: bytes) -> None:
-        """Take the next piece of the stream."""
+        """Add the next piece of the stream."""
         with self._lock:
             self.seen_bytes += len(untrusted_data)
             room = self._head_bytes - len(self._head)
@@ -29,9 +29,9 @@ class Log:
             self._tail = (self._tail + rest)[-self._tail_bytes :] if self._tail_bytes else b""
 
     def text(self) -> str:
-        """Return what was kept, escaped; a cut in the middle is marked with the number of bytes left out.
+        """Return the kept text, escaped; a mark in the middle gives the number of bytes left out.
 
-        Escapes are longer than what they stand for, so each half is cut once more to its share.
+        Escapes are longer than the characters they replace, so each half is cut once more to its share.
         """
         with self._lock:
             head, tail, seen = self._head, self._tail, self.seen_bytes
@@ -44,7 +44,7 @@ class Log:
 
 
 def harmless(untrusted_data: bytes) -> str:
-    """Decode as UTF-8 with replacement, and escape everything that isn't printable but newline and tab."""
+    """Decode as UTF-8 with replacement, and escape everything unprintable except newline and tab."""
     return "".join(_escaped(untrusted_data.decode(errors="replace")))
 
 

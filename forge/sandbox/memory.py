@@ -1,7 +1,7 @@
-"""Watches how much memory a guest's whole tree takes, where no cgroup bounds it; a limit per process bounds no tree.
+"""Watches how much memory a guest's whole tree takes if no cgroup limits it; limits per process don't limit a tree.
 
-Distrusts the guest's bookkeeping: the numbers are the kernel's. What a process hides from them (pages that only
-a pipe or a socket holds) still shows in what the machine has left, and ends the guest before the machine suffers.
+Distrusts the guest's own numbers and uses the kernel's. A process can hide pages from them that only a pipe or a
+socket holds. Those still show in what the machine has left, and end the guest before the machine suffers.
 """
 
 import contextlib
@@ -17,11 +17,14 @@ from forge.sandbox.cgroups import Group
 from forge.sandbox.freeze import descendants
 
 Excess = Literal["total", "machine", "processor"]
-"""More memory than the tree may have; or the machine is about to have none left; or more processor seconds."""
+"""Exceeded limit: the tree's memory, the machine's available memory, or the tree's processor seconds."""
 
 LOOK_S = 0.05
+"""Seconds between two looks, at least."""
 _DEEP_EVERY_S = 1.0
+"""Seconds between two exact counts."""
 _SHARE_OF_A_CORE = 0.1
+"""Share of a processor core that the watch may use."""
 RESERVE = 0.03
 """Share of the machine's memory that must stay available while an unbounded guest runs."""
 _COUNTED = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB", re.MULTILINE)
@@ -31,7 +34,7 @@ _NAMELESS = ("/dev/zero (deleted)", "/memfd:", "/SYSV")
 
 
 class Bounded:
-    """A tree in a cgroup: the kernel holds it to its limit, one process at a time; one kill is the end of all."""
+    """A tree in a cgroup, whose limit the kernel enforces; one killed process ends the tree."""
 
     parts: tuple[str, ...] = ()
 
@@ -39,7 +42,7 @@ class Bounded:
         self._group = group
 
     def look(self) -> Excess | None:
-        """What is exceeded now."""
+        """Return the exceeded limit, if there is one."""
         return self._group.excess()
 
 
@@ -55,14 +58,14 @@ class Watched:
         self._limit_bytes = limit_bytes
         self._reserve = reserve
         self._scratch = scratch
-        """A descriptor of the guest's tmpfs, whose pages belong to no process."""
+        """Descriptor of the guest's tmpfs, whose pages belong to no process."""
         facts = [os.fstat(number) for number in given if stat.S_ISREG(os.fstat(number).st_mode)]
         self._given_inodes = {fact.st_ino for fact in facts}
         self._given_bytes = sum(fact.st_size for fact in facts)
         self._next_look_s = self._next_deep_s = 0.0
 
     def look(self) -> Excess | None:
-        """What is exceeded now; cheap and rare enough to be asked at any rate."""
+        """Return the exceeded limit, if there is one; this is cheap, and may be called at any rate."""
         began_s = time.monotonic()
         if began_s < self._next_look_s:
             return None
@@ -78,7 +81,7 @@ class Watched:
         return excess
 
     def _quick_bytes(self, pids: set[int]) -> int:
-        """Never less than what `_exact_bytes` finds in pages that are mapped."""
+        """Return an estimate that is never below what `_exact_bytes` finds in mapped pages."""
         total = _scratch_bytes(self._scratch)
         for pid in pids:
             status = _text(pid, "status")
@@ -87,7 +90,10 @@ class Watched:
         return total
 
     def _exact_bytes(self, pids: set[int]) -> int:
-        """Private pages, each counted once; page tables; shared memory without a name; the scratch."""
+        """Return the bytes of private pages, page tables, nameless shared memory and the scratch.
+
+        Each page is counted once.
+        """
         nameless: dict[tuple[str, str], int] = {}
         private = 0
         for pid in pids:
@@ -98,7 +104,10 @@ class Watched:
         return private + sum(nameless.values()) + _scratch_bytes(self._scratch)
 
     def _nameless(self, maps: str) -> dict[tuple[str, str], int]:
-        """Inode and offset to bytes of shared mappings that the host didn't give: their pages may be in no table."""
+        """Return the bytes of shared mappings that aren't the host's, by inode and offset.
+
+        Their pages may be in no table.
+        """
         found: dict[tuple[str, str], int] = {}
         for line in maps.splitlines():
             fields = line.split(maxsplit=5)
@@ -111,9 +120,10 @@ class Watched:
 
 
 def held_bytes(root: int, scratch: int | None) -> int:
-    """Memory of the tree's processes, also on GPUs, and its scratch, `root` not counted; 0 where nobody can look.
+    """Return the memory of the tree's processes, also on GPUs, and of its scratch in bytes; `root` isn't counted.
 
-    What is shared counts for each process; what was given to the guest counts too, and stays as much.
+    The result is 0 if the machine doesn't show a guest's memory. Shared memory counts for each process. Memory given
+    to the guest counts too, and stays the same.
     """
     pids = descendants(root)
     statuses = [_text(pid, "status") for pid in pids]
@@ -122,19 +132,19 @@ def held_bytes(root: int, scratch: int | None) -> int:
 
 
 class Unwatched:
-    """A tree that nobody can look into: there is no /proc on this system."""
+    """A tree whose memory isn't visible, since this system has no /proc."""
 
     parts: tuple[str, ...] = ()
 
     def look(self) -> Excess | None:
-        """Nothing is seen."""
+        """Return None: nothing is visible."""
         return None
 
 
 def watch(
     group: Group, root: int, limit_bytes: int, *, scratch: int | None, given: tuple[int, ...]
 ) -> Bounded | Watched | Unwatched:
-    """The best that can be had here; what is `given` to the guest isn't counted as its own."""
+    """Return the best watch that this machine allows; memory `given` to the guest isn't counted as its own."""
     if group.bounds_memory:
         return Bounded(group)
     if not os.path.exists("/proc/meminfo"):
@@ -160,7 +170,7 @@ def _field_bytes(name: str, text: str) -> int:
 
 
 def _text(pid: int, name: str) -> str:
-    """A file of a process; empty for one that is gone or won't be looked into."""
+    """Return a file of a process; empty if the process is gone or doesn't allow it."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
     return ""

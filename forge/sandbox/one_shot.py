@@ -1,4 +1,4 @@
-"""A guest that is asked one thing, from the host's side: a command in, bytes out, in a sandbox of its own."""
+"""Runs a guest for a single command, from the host's side: a command in, bytes out, in a separate sandbox."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from forge.sandbox.session import exit_reason
 from forge.sandbox.stage import Stage
 
 
-def run_errand(
+def run_one_shot(
     stage: Stage,
     script: str,
     body: Mapping[str, object],
@@ -25,15 +25,15 @@ def run_errand(
     limits: Limits,
     threads: int,
 ) -> bytes | Refused:
-    """Start one of the stage's scripts, send it `body`, and take the untrusted bytes that it hands over.
+    """Start one of the stage's scripts, send it `body`, and return the untrusted bytes of its result.
 
-    Raise ValueError where it says that it handed over more than there is room for.
+    Raise ValueError if it says that the result is larger than the arena.
     """
     arena = Arena(most_bytes)
     command_read, commands = os.pipe()
     replies, reply_write = os.pipe()
     try:
-        told = {**body, "arena_bytes": arena.size_bytes, "threads": threads}
+        body_with_sizes = {**body, "arena_bytes": arena.size_bytes, "threads": threads}
         guest = stage.start(
             script,
             descriptors=(command_read, reply_write, arena.descriptor),
@@ -44,7 +44,7 @@ def run_errand(
         os.close(reply_write)
         command_read = reply_write = -1
         with guest:
-            os.write(commands, wire.pack_command(wire.SETUP, json.dumps(told).encode()))
+            os.write(commands, wire.pack_command(wire.SETUP, json.dumps(body_with_sizes).encode()))
             readable = select.select([replies], [], [], limits.wall_s)[0]
             untrusted = os.read(replies, wire.RECORD_BYTES + 1) if readable else b""
             if not untrusted:
@@ -57,7 +57,7 @@ def run_errand(
             if isinstance(answer, Refused):
                 return replace(answer, log=guest.log())
         if answer.completed > arena.size_bytes:
-            raise ValueError(f"{what} says that it handed over more than there is")
+            raise ValueError(f"{what} says that its result is larger than the arena")
         return arena.untrusted_bytes(answer.completed)
     finally:
         for descriptor in (commands, replies, command_read, reply_write):
@@ -67,7 +67,7 @@ def run_errand(
 
 
 def _silent(late: str, *, closed: bool) -> Reason:
-    """Why a guest that still runs has said nothing."""
+    """Return the reason for no reply from a guest that still runs."""
     if closed:
         return Reason(code="TAMPERING", message="the guest closed the reply channel")
     return Reason(code="TIMEOUT", message=late)

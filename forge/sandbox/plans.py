@@ -1,8 +1,9 @@
-"""A captured call as the guest handed it over, made into a launch plan, or into the reason why it is none.
+"""Turns a captured call, as the guest wrote it, into a launch plan, or into the reason why it is none.
 
-Distrusts all of it: every reference must lie within a tensor of the call, the scalars must be the operation's, every
-cubin must be the target's, hold a kernel that is launched and start nothing. What a plan computes is judged later, by
-launching it; what its code remembers between launches is met by loading it anew (forge/guest/clock.py).
+Distrusts all of it. Every reference must lie within a tensor of the call, and the scalars must be the operation's.
+Every cubin must be for the target, hold a kernel that is launched, and start nothing by itself. What a plan computes
+is judged later, by launching it. Its code can't remember anything between launches, since it is loaded anew
+(forge/guest/clock.py).
 """
 
 from collections.abc import Sequence
@@ -16,16 +17,19 @@ from forge.sandbox.cubin import Cubin, read_cubin
 from forge.sandbox.reply import ArtifactFile, parse_artifact
 
 PLAN_FILE = "plan.json"
+"""Name of the file that holds the plan."""
 LIMIT_BYTES = 64 * 2**20
+"""Size of a plan with its cubins in bytes, at most."""
 _ENDINGS = (".cubin", ".json")
 _BLOCK_LIMIT = 1024
+"""Number of threads in a block, at most."""
 _GRID_LIMIT = 65535
-"""Of the second and third extent of a grid."""
+"""Second and third extent of a grid, at most."""
 _DETAIL_CHARACTERS = 500
 
 
 class PlanError(ValueError):
-    """The guest handed over something that is neither a plan nor a reason: nobody's honest mistake."""
+    """The guest wrote something that is neither a plan nor a reason; no honest capture does that."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(_printable(detail[:_DETAIL_CHARACTERS]))
@@ -41,16 +45,16 @@ class Captured:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What a plan may be about: bytes of each input and each output, the scalars, and the architecture."""
+    """Limits of a plan: bytes of each input and each output, the scalars, and the architecture."""
 
     inputs: Sequence[int]
     outputs: Sequence[int]
     scalars: tuple[float, ...]
-    """The operation's own: the call that was captured had these and no others."""
+    """Scalars of the operation; the captured call had exactly these."""
     arch: str
 
     def size_of(self, place: Place, workspaces: Sequence[int]) -> int:
-        """Bytes of the tensor that a place lies in; raise PlanError where there is none."""
+        """Return the bytes of the tensor that a place lies in; raise PlanError if there is none."""
         spans = {"input": self.inputs, "output": self.outputs, "workspace": workspaces}[place.to]
         if place.index >= len(spans):
             raise PlanError(f"a reference to {place.to} {place.index}, of which there are {len(spans)}")
@@ -58,7 +62,7 @@ class Bounds:
 
 
 def parse_plan(untrusted: bytes, bounds: Bounds) -> Captured | NoPlan:
-    """Read what a capture came to; raise PlanError for what no capture of ours writes."""
+    """Read the result of a capture; raise PlanError for anything that Forge's capture never writes."""
     if len(untrusted) > LIMIT_BYTES:
         raise PlanError(f"a plan of {len(untrusted)} bytes, expected at most {LIMIT_BYTES}")
     try:
@@ -76,7 +80,7 @@ def parse_plan(untrusted: bytes, bounds: Bounds) -> Captured | NoPlan:
 
 
 def _typed(body: dict[str, object], files: dict[str, bytes]) -> dict[str, object]:
-    """The guest's short forms as the domain's."""
+    """Return the guest's short forms as the domain's."""
     steps = [_object(step) for step in _list(body["steps"])]
     for step in steps:
         for key in ("to", "source"):

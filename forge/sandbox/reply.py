@@ -1,4 +1,4 @@
-"""What came back through the wall: untrusted bytes become typed values, or a refusal.
+"""Turns the guest's untrusted reply bytes into typed values, or into a refusal.
 
 Distrusts every byte: length, magic, call id, forms and the log were all written beside hostile code.
 """
@@ -12,27 +12,27 @@ from forge.guest import wire
 
 @dataclass(frozen=True)
 class Returned:
-    """The guest says that every call returned; the forms are its claim, the bytes are judged."""
+    """A reply that says that every call returned. The forms are the guest's claim; the judge reads the bytes."""
 
     elapsed_ns: int
-    """By the host's clock, from the release to the reply."""
+    """Nanoseconds by the host's clock from the release to the reply."""
     outputs: tuple[wire.OutputForm, ...]
     device_ns: int = 0
-    """By the device's clock, of a timed window: worth something from a trusted guest alone."""
+    """Nanoseconds of a timed window by the device's clock; only those of a trusted guest count."""
     completed: int = 0
-    """Calls, or bytes handed over."""
+    """Number of calls, or of bytes in the arena."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The guest failed, in a way that is the candidate's."""
+    """A failure of the guest that is the candidate's."""
 
     reason: Reason
     log: str = ""
     signal: int | None = None
-    """What ended the guest's process, where a signal did."""
+    """Signal that ended the guest's process, if one did."""
     by_the_clock: bool = False
-    """Whether it was wall time that ran out, which a busy machine does as well."""
+    """Whether wall time ran out, which a busy machine may also cause."""
 
 
 STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
@@ -48,7 +48,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
     wire.ALIASES_AN_OUTPUT: (
         "STATE_CARRIED",
-        "an output is an earlier call's memory: who changes one changes the other",
+        "an output is an earlier call's memory: a write to one changes the other",
     ),
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
     wire.OTHER_STATE: (
@@ -57,17 +57,17 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     ),
     wire.CHANGED_AN_INPUT: (
         "INPUT_MUTATED",
-        "an input tensor has other sizes, strides, memory or flags than before the call: the caller goes on with it",
+        "an input tensor has other sizes, strides, memory or flags than before the call: the caller goes on using it",
     ),
     wire.CHANGED_A_SETTING: (
         "STATE_CARRIED",
         "the import or a call left a setting of the process changed (of torch, numpy or the processor; the log names "
-        "it): the caller goes on in the same process",
+        "it): the caller continues in the same process",
     ),
     wire.CHANGED_A_GENERATOR: (
         "STATE_CARRIED",
         "the import or a call drew from, or seeded, a generator of random numbers that the whole process shares (the "
-        "log names it): pass `generator=`, or leave chance out of it",
+        "log names it): pass `generator=`, or don't use random numbers",
     ),
     wire.CHANGED_AN_OUTPUT: (
         "STATE_CARRIED",
@@ -79,10 +79,11 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
+"""Reason code and message by the status of a reply."""
 
 
 def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None) -> Returned | Refused:
-    """Read one reply; a malformed one, or one that answers another call, is tampering."""
+    """Read one reply; a malformed reply, or a reply to another call, is tampering."""
     try:
         record = wire.unpack_record(untrusted)
     except ValueError as error:
@@ -107,7 +108,7 @@ def _wrong_form(record: wire.Record) -> Reason:
 
 
 ARTIFACT_ENDINGS = (".so", ".cubin")
-"""What a builder may hand over: code for the host, and code for a GPU."""
+"""Endings of files that a builder may return: code for the host, and code for a GPU."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class ArtifactFile:
 
 
 def parse_artifact(untrusted: bytes, *, endings: tuple[str, ...] = ARTIFACT_ENDINGS) -> tuple[ArtifactFile, ...]:
-    """Unpack what a builder handed over; raise ValueError for names with a path, or lengths that don't add up."""
+    """Unpack the builder's files; raise ValueError for names with a path, or lengths that don't add up."""
     if len(untrusted) < wire.ARTIFACT_COUNT.size:
         raise ValueError("the builder handed over nothing")
     (count,) = wire.ARTIFACT_COUNT.unpack_from(untrusted)

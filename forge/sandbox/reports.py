@@ -1,6 +1,6 @@
-"""What `enter` says about a start and an end; only our own processes hold the other side of this socket.
+"""Receives reports on a guest's start and end; only Forge's own processes hold the other end of this socket.
 
-A line that can't be read is no start and no end: the caller then refuses or kills.
+An unreadable line is no start and no end: the caller then refuses or kills.
 """
 
 import array
@@ -14,12 +14,12 @@ import threading
 import time
 from dataclasses import dataclass
 
-from forge.sandbox.enter.plan import SCRATCH, Plan
+from forge.sandbox.guest_entry.plan import SCRATCH, Plan
 
 
 @dataclass(frozen=True)
 class Started:
-    """The guest's program runs, behind these walls."""
+    """The guest's program runs behind these walls."""
 
     parts: tuple[str, ...]
 
@@ -43,15 +43,15 @@ class Ended:
 
 
 class Reports:
-    """The host's end of the channel, and its hold on PID 1 of the guest's namespace."""
+    """The host's end of the channel, and its pidfd of PID 1 in the guest's namespace."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._pending = b""
-        self._lock = threading.Lock()  # a descriptor closed in one thread may be another guest's in the next
+        self._lock = threading.Lock()  # another thread may get a closed descriptor's number for another guest
         self._init: int | None = None
         self.scratch: int | None = None
-        """A descriptor of the guest's tmpfs, to ask how full it is."""
+        """Descriptor of the guest's tmpfs, from which its fill level is read."""
         self.started = Started(())
         self.failed: Failed | None = None
         self.ended: Ended | None = None
@@ -62,14 +62,14 @@ class Reports:
         return self._channel.fileno()
 
     def send(self, plan: Plan) -> None:
-        """Send the orders; if nobody is there to read them, `await_start` will see that."""
+        """Send the orders. If the receiver is gone, `await_start` finds that out."""
         try:
             self._channel.sendall(plan.line())
         except OSError:
             self.open = False
 
     def await_start(self, timeout_s: float) -> Started | Failed | None:
-        """Wait for word that the guest runs or doesn't; None if there is none."""
+        """Wait for the report that the guest runs or has failed; return None if there is none."""
         deadline = time.monotonic() + timeout_s
         while self.open and not self.started.parts and self.failed is None:
             self._channel.settimeout(max(0.001, deadline - time.monotonic()))
@@ -81,14 +81,14 @@ class Reports:
         return self.failed or (self.started if self.started.parts else None)
 
     def receive(self) -> None:
-        """Read once and take in every whole line."""
+        """Read once and process every whole line."""
         data, ancillary, _, _ = self._channel.recvmsg(
             1 << 16, socket.CMSG_SPACE(4), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
         )
         for _, _, payload in ancillary:
             numbers = array.array("i")
             numbers.frombytes(payload[:4])
-            if data.endswith(SCRATCH):  # a line with a descriptor ends what one call reads
+            if data.endswith(SCRATCH):  # one call reads at most up to a line with a descriptor
                 self.scratch = numbers[0]
             else:
                 self._init = numbers[0]
@@ -107,7 +107,7 @@ class Reports:
                 self.ended = Ended(status, cpu_s, max_rss_bytes)
 
     def init_pid(self) -> int | None:
-        """The host's number for PID 1 of the guest's namespace; None if there is none or it is dead."""
+        """Return the host's process id of the guest's PID 1; None if there is none or it is dead."""
         with self._lock:
             if self._init is None:
                 return None
@@ -119,7 +119,7 @@ class Reports:
         return None
 
     def kill_init(self) -> bool:
-        """Kill PID 1 of the guest's namespace; False if there is none to our knowledge."""
+        """Kill PID 1 of the guest's namespace; return False if none is known."""
         with self._lock:
             if self._init is None:
                 return False
@@ -135,7 +135,7 @@ class Reports:
             watch.poll()
 
     def close(self) -> None:
-        """Close the channel and let go of PID 1."""
+        """Close the channel and the pidfd of PID 1."""
         self._channel.close()
         if self.scratch is not None:
             os.close(self.scratch)

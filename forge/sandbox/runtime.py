@@ -1,8 +1,7 @@
-"""The part of the host's disk that Python needs to run, and what is hidden inside it.
+"""Lists the part of the host's disk that Python needs to run, and the paths that are hidden inside it.
 
-Distrusts the reader: the guest may learn everything in these trees, so they hold interpreters and libraries,
-no accounts, no home directory and, by the masks, nothing of Forge: an attacker who can't read the gates has
-to be right.
+Distrusts the reader: the guest may learn everything in these trees. They hold interpreters and libraries, but no
+accounts and no home directory. Masks hide all of Forge, since an attacker who can't read the gates has to be right.
 """
 
 import os
@@ -23,7 +22,7 @@ _DISTRIBUTION = "tensorpath_forge-*"
 
 
 def runtime_binds() -> tuple[Bind, ...]:
-    """Return read-only binds, each at its own path: interpreter, packages, the system's libraries."""
+    """Return read-only binds of the interpreter, the packages and the system's libraries, each at its own path."""
     binds = [Bind(Path(path), path) for path in (*_SYSTEM, *_LOADER) if os.path.lexists(path)]
     bound = [path for path in _SYSTEM if os.path.isdir(path)]
     for prefix in _prefixes():
@@ -36,20 +35,20 @@ def runtime_binds() -> tuple[Bind, ...]:
 
 
 def masked_paths() -> tuple[str, ...]:
-    """Return every path in those trees that holds Forge's code, or names where it is."""
+    """Return every path in those trees that holds Forge's code, or names its place."""
     found: list[str] = []
     sites = list(_site_directories())
     for directory in sites:
         found += (str(path) for path in directory.glob("forge") if (path / "sandbox").is_dir())
         found += map(str, directory.glob(_DISTRIBUTION))
         found += (str(path) for path in _pointers(directory) if _names_source(path))
-    if _PACKAGE.parent not in sites:  # a checkout: all of it
+    if _PACKAGE.parent not in sites:  # in a checkout everything is hidden
         found.append(str(_PACKAGE.parent))
     return tuple(dict.fromkeys(found))
 
 
 def _prefixes() -> list[str]:
-    """The interpreter's trees, outermost first, under the names it uses and under their real ones."""
+    """Return the interpreter's trees, outermost first, under the names it uses and under their real ones."""
     executable = os.path.realpath(sys.executable)
     named = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
     paths = {os.path.abspath(path) for path in named} | {os.path.realpath(path) for path in named}
@@ -79,7 +78,7 @@ def _site_directories() -> Iterator[Path]:
 
 
 def _pointers(directory: Path) -> Iterator[Path]:
-    """Files by which editable installs lead to a source tree."""
+    """Yield the files through which editable installs lead to a source tree."""
     for pattern in ("*.pth", "*.egg-link", "*editable*", "__pycache__/*editable*"):
         yield from (path for path in directory.glob(pattern) if path.is_file())
 

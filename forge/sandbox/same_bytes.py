@@ -1,4 +1,4 @@
-"""Comparing rows of bytes: by words it takes a sixth of the time that torch takes for single bytes."""
+"""Compares rows of bytes in words, which takes a sixth of the time that torch takes for single bytes."""
 
 from typing import TYPE_CHECKING
 
@@ -6,10 +6,11 @@ if TYPE_CHECKING:
     import torch
 
 WORD_BYTES = 8
+"""Size of a word in bytes."""
 
 
 def same_bytes(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Whether two flat tensors of bytes are the same."""
+    """Return whether two flat tensors of bytes are equal."""
     import torch
 
     if not all(part.data_ptr() % WORD_BYTES == part.storage_offset() % WORD_BYTES == 0 for part in (one, other)):

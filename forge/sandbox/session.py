@@ -1,8 +1,8 @@
-"""One conversation with a guest, from the host's side: set up, release, take the time, read the reply.
+"""Holds one conversation with a guest from the host's side: set up, release, take the time, read the reply.
 
-The host's clock runs from the moment the guest is let go to the moment its reply is there. At all other times the
-guest stands still (see freeze.py): it sees no input early and finishes no output late. Anything on the reply
-channel that wasn't asked for is tampering.
+The host's clock runs from the moment the guest is continued to the moment its reply arrives. At all other times the
+guest is stopped (see freeze.py), so it sees no input early and finishes no output late. Any unexpected bytes on the
+reply channel are tampering.
 """
 
 import json
@@ -25,17 +25,17 @@ from forge.sandbox.stage import SERVE, Stage
 
 next_in_chain = wire.next_in_chain
 IDLE = wire.IDLE
-"""Function index for `Session.chain`: nothing is called."""
+"""Function index for `Session.chain` that calls nothing."""
 LONG_STOP_S = 1.0
-"""Seconds that a guest may take to stop without its being counted: on a machine at four times its load, it takes less
+"""Seconds that a guest may take to stop without being counted. On a machine at four times its load, a stop takes less
 than a tenth of that."""
 MOST_STOPPING_S = 8.0
-"""Seconds in all that a guest may spend in longer stops: a child can hold its parent back for seconds at a time."""
+"""Seconds that all longer stops of a guest may take together. A child can delay its parent for seconds at a time."""
 
 
 @dataclass(frozen=True)
 class GuestFunction:
-    """A function the guest is to load: where it stands and how it is wrapped."""
+    """A function for the guest to load: its file, its name and how it is wrapped."""
 
     file: str
     entry_point: str
@@ -44,15 +44,15 @@ class GuestFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What is timed at once: replays of a graph that holds one call on each set."""
+    """A timed unit: replays of a graph that holds one call on each set."""
 
     repeats: int = 1
     rotation_offset: int
-    """How far the sets' contents have moved on since they were written; see forge/guest/clock.py."""
+    """Number of places by which the sets' contents have moved since they were written; see forge/guest/clock.py."""
     copied: int | None = None
-    """The set whose operands are put into the arena afterwards, if any is."""
+    """Index of the set whose operands are then copied into the arena; None for none."""
     again: bool = False
-    """Whether the last window's graph is replayed as it is, on the operands as they are."""
+    """Whether the last window's graph is replayed unchanged, on unchanged operands."""
 
 
 class Session:
@@ -100,7 +100,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Kill the guest with everything it started, and close the channel."""
+        """Kill the guest with everything it has started, and close the channel."""
         self._guest.kill()
         if self._commands >= 0:
             os.close(self._commands)
@@ -108,20 +108,20 @@ class Session:
 
     @property
     def remaining_s(self) -> float:
-        """What is left of the session's time."""
+        """Seconds left of the session's time."""
         return max(0.0, (self._deadline_ns - self._clock()) / 1e9)
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch; 0 where nobody can look."""
+        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
         return self._guest.held_bytes
 
     def hurry(self, reply_limit_s: float) -> None:
-        """Wait at most so long for each reply from now on."""
+        """Wait at most `reply_limit_s` seconds for each reply from now on."""
         self._reply_limit_s = min(self._reply_limit_s, reply_limit_s)
 
     def load(self, functions: tuple[GuestFunction, ...]) -> Returned | Refused:
-        """Have the guest import and, where asked, wrap the functions, in this order."""
+        """Let the guest import the functions in this order, and wrap them if asked."""
         directory = self._stage.candidate_directory
         listed = [
             {
@@ -158,8 +158,8 @@ class Session:
             for one in sets
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
-        told = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs}
-        return self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **told})
+        settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs}
+        return self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **settings})
 
     def release(
         self,
@@ -181,25 +181,25 @@ class Session:
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
 
     def chain(self, function: int, first: int, count: int, scalars: tuple[float, ...]) -> Returned | Refused:
-        """Run one function on `count` sets, beginning with `first`; each call's outputs lead to the next set."""
+        """Run one function on `count` sets, beginning with `first`; each call's outputs choose the next set."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         body = wire.CHAIN_BODY.pack(call_id, function, first, count, *padded)
         return self._exchange(wire.pack_command(wire.CHAIN, body), call_id=call_id, calls=count)
 
     def capture(self, scalars: tuple[float, ...]) -> bytes | Refused:
-        """Have the guest list one call of its first function as a launch plan; what it hands over is untrusted."""
+        """Let the guest list one call of its first function as a launch plan; the list is untrusted."""
         directory = self._stage.candidate_directory
         answer = self._set_up({"capture": True, "scalars": list(scalars), "candidate_directory": directory})
         return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
 
     def count_operators(self, scalars: tuple[float, ...], calls: int) -> bytes | Refused:
-        """Have torch's profiler count in the guest, over calls on the first set; what it hands over is untrusted."""
+        """Let torch's profiler count in the guest over calls on the first set; the table is untrusted."""
         answer = self._set_up({"count_operators": calls, "scalars": list(scalars)})
         return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
 
     def time(self, function: int, window: Window, scalars: tuple[float, ...]) -> Returned | Refused:
-        """Have a trusted guest time one function over all sets of the layout, by graph replay on its device."""
+        """Let a trusted guest time one function over all sets of the layout, by graph replay on its device."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         copied = wire.NO_SET if window.copied is None else window.copied
@@ -208,7 +208,10 @@ class Session:
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 
     def finish(self, patience_s: float) -> tuple[Exit | None, str]:
-        """Ask for no more, and let the guest end by itself; how it ended, None if it didn't, and its log."""
+        """Send no more commands, and let the guest end by itself.
+
+        Return how it ended, None if it didn't, and its log.
+        """
         self._guest.thaw()
         os.close(self._commands)
         self._commands = -1
@@ -241,11 +244,11 @@ class Session:
         if self._stage.stands_still and not self._stopped():
             return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
-        # the log is rendered for a refusal alone: a guest could make that slow, and use the time after its reply
+        # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
 
     def _stopped(self) -> bool:
-        """Stop the guest. Time that it takes to stand still is limited over the whole session."""
+        """Stop the guest. The time that stopping takes is limited over the whole session."""
         started_ns = self._clock()
         stopped = self._guest.freeze()
         took_s = (self._clock() - started_ns) / 1e9
@@ -275,9 +278,9 @@ class Session:
 
 
 def exit_reason(ended: Exit, limits: Limits) -> Reason:
-    """Why a guest that should still be there is gone."""
+    """Return why a guest has ended that should still run."""
     if ended.flooded:
-        return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than is taken")
+        return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than the log may have")
     if ended.timed_out:
         return Reason(code="TIMEOUT", message=f"the guest ran longer than {limits.wall_s:g} s")
     if ended.excess == "total":

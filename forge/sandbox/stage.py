@@ -1,6 +1,6 @@
-"""The directory a guest sees: a copy of `forge/guest`, the language's side of it, and the candidate's files.
+"""Fills the directory that a guest sees: a copy of `forge/guest`, the language's guest module, the candidate's files.
 
-What runs in there is this listing and nothing else; it is bound read-only, so nothing comes back through it.
+A guest runs only files of this directory. It is bound read-only, so nothing comes back through it.
 """
 
 import copy
@@ -23,7 +23,7 @@ from forge.sandbox.zygote import Preparation, Zygote, prepared
 GUEST_FOLDER = Path(__file__).parent.parent / "guest"
 STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
-"""What a CUDA process opens; a guest for the CPU gets none of them."""
+"""Device files that a CUDA process opens; a guest for the CPU gets none of them."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, DESCRIBE = "serve.py", "build.py", "describe.py"
 OWN_TESTS, OWN_BENCHMARK = "own_tests.py", "own_benchmark.py"
@@ -34,7 +34,7 @@ SCRIPTS = {
     OWN_TESTS: ("guest.own", "run_tests"),
     OWN_BENCHMARK: ("guest.own", "run_benchmark"),
 }
-"""What can be started on a stage: a module of the guest, and its function."""
+"""Scripts that can be started on a stage: a module of the guest, and its function."""
 _ENTRY = """import sys
 sys.path.insert(0, __file__.rpartition("/")[0])
 from {module} import {function}
@@ -44,39 +44,40 @@ from {module} import {function}
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What to put in front of a guest."""
+    """The content of a stage, and how its guests are started."""
 
     language: Language
     files: Mapping[str, bytes]
-    """The candidate's files, and what was built from them, by plain name."""
+    """The candidate's files and the built ones, by plain name."""
     environment: Mapping[str, str] = field(default_factory=dict)
     device: Literal["cpu", "cuda"] = "cpu"
-    """Where the operands of a call lie."""
+    """Device on which the operands of a call lie."""
     gpu: Device | None = None
-    """The only GPU that the guest sees; without one it sees all."""
+    """The only GPU that the guest sees; None if it sees all."""
     wrapper: tuple[str, ...] = ()
-    """A program, with its options, that starts the interpreter and watches it."""
+    """Program with its options that starts the interpreter and watches it."""
     warm: bool = False
-    """Whether guests may be forked from the one process that has imported the language's modules. Their address space
-    layout is the same for all, where those of a fresh one differ: what is timed on a processor has a fresh one for
-    each process pair."""
+    """Whether guests may be forked from one process that has imported the language's modules. Such guests all share
+    one address space layout, while fresh processes have different ones. So guests that are timed on a CPU get a fresh
+    process for each process pair."""
     modules: tuple[str, ...] = ()
-    """What that process imports besides."""
+    """Further modules that this process imports."""
     trusted: bool = False
-    """Whether it times itself, with no host code of a candidate in it: launchers of plans, and a GPU's baselines."""
+    """Whether the guest times itself and holds no candidate's host code: launchers of plans, and a GPU's
+    baselines."""
     binds: tuple[Bind, ...] = ()
-    """Where no candidate is: a place to keep compiled baselines in, or where a tool lies."""
+    """Further binds, only for guests without a candidate: a folder for compiled baselines, or the place of a tool."""
 
 
 def nodes_of(gpu: Device | None) -> tuple[Path, ...]:
-    """The device files that a guest with that GPU opens: its own, and those that all share."""
+    """Return the device files that a guest with this GPU opens: its own, and those that all GPUs share."""
     if gpu is None or Path(gpu.node) not in GPU_NODES:
         return GPU_NODES
     return tuple(node for node in GPU_NODES if str(node) == gpu.node or not _ONE_GPU.fullmatch(node.name))
 
 
 class Stage:
-    """A staged program: make it, start processes on it, remove it."""
+    """A program on disk: create it, start processes on it, remove it."""
 
     def __init__(self, program: Program, isolation: Isolation) -> None:
         self._program = program
@@ -103,7 +104,7 @@ class Stage:
 
     @property
     def device(self) -> str:
-        """Torch's name for where the operands of a call lie."""
+        """Torch's name of the device on which the operands of a call lie."""
         return self._program.device
 
     @property
@@ -113,34 +114,43 @@ class Stage:
 
     @property
     def stands_still(self) -> bool:
-        """Whether guests are stopped between exchanges: not under a tool, which may lose them, nor ours."""
+        """Whether guests are stopped between exchanges.
+
+        Guests under a tool aren't, since it may lose them; trusted guests aren't.
+        """
         return not (self._program.wrapper or self._program.trusted)
 
     @property
     def root(self) -> str:
-        """Where the guest finds the stage."""
+        """Path of the stage for the guest."""
         return STAGE if self.walled else str(self._directory)
 
     @property
     def candidate_directory(self) -> str:
-        """Where the guest finds the candidate's files."""
+        """Path of the candidate's files for the guest."""
         return f"{self.root}/candidate"
 
     @property
     def scratch_directory(self) -> str:
-        """Where the guest may write."""
+        """Path at which the guest may write."""
         return "/scratch" if self.walled else str(self._scratch)
 
     def prepare(self, threads: int) -> Zygote | None:
-        """Have the language's modules imported, once for all guests alike; None where guests start cold."""
+        """Start one process that imports the language's modules for all guests.
+
+        Return None if guests are started without one.
+        """
         return prepared(self._preparation(threads)) if self._program.warm and self._forks else None
 
     def fresh_zygote(self, threads: int) -> Zygote | None:
-        """A new process that imports the language's modules, for whoever closes it; None where guests start cold."""
+        """Start a new process that imports the language's modules; the caller closes it.
+
+        Return None if forks aren't possible.
+        """
         return Zygote(self._preparation(threads)) if self._forks else None
 
     def forked_from(self, zygote: Zygote | None) -> "Stage":
-        """The same stage, its guests forked from that process; it is removed once, by its maker."""
+        """Return this stage with guests forked from that process; only the original stage is removed."""
         forking = copy.copy(self)
         forking._zygote = zygote
         return forking
@@ -169,7 +179,7 @@ class Stage:
     def _environment(self, threads: int) -> dict[str, str]:
         scratch = self.scratch_directory
         return {
-            # the interpreter's own folder comes last: ninja may stand nowhere else
+            # the interpreter's own folder comes last: ninja may be only there
             "PATH": f"/usr/local/bin:/usr/bin:/bin:{Path(sys.executable).parent}",
             "HOME": scratch,
             "TMPDIR": scratch,
@@ -184,13 +194,13 @@ class Stage:
             "MALLOC_MMAP_THRESHOLD_": str(2**30),
             "MALLOC_TRIM_THRESHOLD_": str(2**40),
             "MALLOC_TOP_PAD_": str(2**27),
-            # and lies in large pages, where they are to be had: two processes then differ less
+            # large pages, if the machine has them, make two processes differ less
             "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             **({"CUDA_VISIBLE_DEVICES": self._program.gpu.uuid} if self._program.gpu else {}),
             **self._program.environment,
         }
 
     def remove(self) -> None:
-        """Leave nothing behind."""
+        """Remove all folders of the stage."""
         for folder in self._held:
             folder.remove()

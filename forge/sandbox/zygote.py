@@ -1,7 +1,8 @@
-"""Guests that start with torch imported: one process for each set of modules and variables, forked when asked.
+"""Starts guests with torch already imported: one process for each set of modules and variables forks them on demand.
 
-A fork costs milliseconds where an import costs seconds. The zygote runs no candidate's code, and each fork builds all
-walls around itself before it becomes a guest (`enter/zygote.py`). Where there is none, guests start cold.
+A fork takes milliseconds, an import seconds. The zygote runs no candidate's code, and each fork builds all walls
+around itself before it becomes a guest (`guest_entry/zygote.py`). Without a zygote, guests import everything
+themselves.
 """
 
 import atexit
@@ -19,47 +20,48 @@ from pathlib import Path
 
 _PROGRAM = """import sys
 sys.path.append(sys.argv[1])
-from forge.sandbox.enter import zygote
+from forge.sandbox.guest_entry import zygote
 run = zygote.main(int(sys.argv[2]), sys.argv[3:])
 del zygote
 if run is not None:
     run()
 """
-"""Given as text, so that the one frame below a guest's own has no file name of the host's."""
+"""Program of the zygote. It is passed as text, so that the one frame below a guest's own has no file name of the
+host's."""
 _PACKAGES = str(Path(__file__).resolve().parents[2])
 _IMPORT_S = 120.0
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What guests of one zygote have in common."""
+    """The properties that all guests of one zygote share."""
 
     modules: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, modules: tuple[str, ...], environment: Mapping[str, str]) -> "Preparation":
-        """The preparation for guests with these modules and variables."""
+        """Return the preparation for guests with these modules and variables."""
         return cls(modules, tuple(sorted(environment.items())))
 
 
 class Forked:
-    """A guest's supervisor that isn't our child: signalled and awaited by pidfd."""
+    """A guest's supervisor that isn't a child of this process; it is signalled and awaited by pidfd."""
 
     def __init__(self, pidfd: int) -> None:
         self._pidfd = pidfd
         self.pid = _pid_of(pidfd)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process at once."""
         self._signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Ask it to end its tree."""
+        """Ask the supervisor to end its tree."""
         self._signal(signal.SIGTERM)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Return when it has ended; raise subprocess.TimeoutExpired after `timeout` seconds."""
+        """Return when the process has ended; raise subprocess.TimeoutExpired after `timeout` seconds."""
         if self._pidfd < 0:
             return
         watch = select.poll()
@@ -76,7 +78,7 @@ class Forked:
 
 
 class Zygote:
-    """One such process; it ends with this one, or when the last reference closes its socket."""
+    """A process that forks guests; it ends with this process, or when the last reference closes its socket."""
 
     def __init__(self, preparation: Preparation) -> None:
         self._control, theirs = socket.socketpair()
@@ -96,7 +98,7 @@ class Zygote:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id of the zygote."""
         return self._process.pid
 
     def fork(self, descriptors: tuple[int, ...]) -> Forked | None:
@@ -111,13 +113,13 @@ class Zygote:
         return Forked(received[0]) if received else None
 
     def close(self) -> None:
-        """End it; guests that it forked end with it."""
+        """Kill the zygote; guests that it forked end with it."""
         self._control.close()
         self._process.kill()
         self._process.wait()
 
     def alive(self) -> bool:
-        """Whether it can still be asked."""
+        """Return whether the zygote still runs."""
         return self._process.poll() is None
 
 
@@ -126,9 +128,9 @@ _preparing = threading.Lock()
 
 
 def prepared(preparation: Preparation) -> Zygote:
-    """The zygote for a preparation, started now if there is none; its imports go on while the caller does."""
+    """Return the zygote for a preparation; start it if there is none. Its imports run in the background."""
     with _preparing:
-        key = (os.getpid(), preparation)  # a fork of ours must not share its parent's
+        key = (os.getpid(), preparation)  # a fork of this process must not share its parent's zygote
         zygote = _prepared.get(key)
         if zygote is not None and zygote.alive():
             return zygote
@@ -151,7 +153,7 @@ atexit.register(dismiss)
 
 
 def pids() -> frozenset[int]:
-    """The processes that wait for work: they are nobody's leftovers."""
+    """Return the process ids of the zygotes that wait for work."""
     return frozenset(zygote.pid for (owner, _), zygote in _prepared.items() if owner == os.getpid())
 
 

@@ -119,11 +119,11 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             assert guest.freeze()
 
 
-@pytest.mark.parametrize("telling_s", [0.0, 0.25])
+@pytest.mark.parametrize("queue_info_s", [0.0, 0.25])
 def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
-    walled: Level, monkeypatch: pytest.MonkeyPatch, telling_s: float
+    walled: Level, monkeypatch: pytest.MonkeyPatch, queue_info_s: float
 ) -> None:
-    monkeypatch.setattr(freeze, "_TELLING_S", telling_s)
+    monkeypatch.setattr(freeze, "_QUEUE_INFO_S", queue_info_s)
     confinement = Confinement(
         argv=(sys.executable, "-I", "-S", "-c", CROWD),
         binds=runtime_binds(),

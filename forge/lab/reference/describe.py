@@ -19,7 +19,7 @@ from forge.errors import ReferenceRefused
 from forge.languages import LANGUAGES
 from forge.sandbox.limits import Limits
 from forge.sandbox.log import harmless
-from forge.sandbox.one_shot import run_errand
+from forge.sandbox.one_shot import run_one_shot
 from forge.sandbox.reply import Refused
 from forge.sandbox.stage import DESCRIBE, Program, Stage
 
@@ -144,7 +144,7 @@ def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolat
         "limit_bytes": most_set_bytes(policy),
     }
     try:
-        taken = run_errand(
+        taken = run_one_shot(
             stage,
             DESCRIBE,
             body,

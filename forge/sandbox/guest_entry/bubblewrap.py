@@ -1,8 +1,8 @@
-"""The second rung of the ladder: bubblewrap makes the namespaces and the mounts, all else stays ours.
+"""Builds the second level of isolation: bubblewrap makes the namespaces and the mounts, Forge does everything else.
 
-For kernels that let this program make a user namespace, but not just any program (AppArmor's restriction of
-unprivileged user namespaces names bubblewrap as an exception). Our PID 1 runs inside it, and goes on with the same
-steps as where it built the mounts itself. Distrusts the search path: the program is the one in the system's folders.
+Some kernels let bubblewrap make a user namespace, but not any program (AppArmor's restriction of unprivileged user
+namespaces names it as an exception). Forge's PID 1 runs inside it, and continues with the same steps as after its own
+mounts. Distrusts the search path: only the program in the system's folders is used.
 """
 
 import os
@@ -19,16 +19,16 @@ from forge.sandbox.guest_entry.root import DEVICES, FILES, STANDARD_LINKS, WRITA
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 STORE = "/.store"
 OWN = "/.enter/forge/sandbox/guest_entry"
-"""Where our part finds itself inside. It is mounted, and Landlock lets no guest open it."""
+"""Path of Forge's own part inside. It is mounted, but Landlock lets no guest open it."""
 
 
 def program() -> str | None:
-    """The installed bubblewrap, if there is one."""
+    """Return the installed bubblewrap, if there is one."""
     return next((path for path in PROGRAMS if os.access(path, os.X_OK)), None)
 
 
 def execute(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
-    """Become bubblewrap, and in it `wrapped`; what it has to say against that goes to the log."""
+    """Become bubblewrap, and in it `wrapped`; bubblewrap's error messages go to the log."""
     with kernel.step("bubblewrap"):
         path = program()
         if path is None:
@@ -44,7 +44,7 @@ def execute(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
 
 
 def arguments(plan: Plan) -> Iterator[str]:
-    """The same tree that `root` builds, in bubblewrap's words."""
+    """Yield bubblewrap's arguments for the tree that `root` builds."""
     yield from (
         "--unshare-pid",
         "--unshare-net",
@@ -54,10 +54,10 @@ def arguments(plan: Plan) -> Iterator[str]:
         "--hostname",
         HOSTNAME,
     )
-    if not host_is_root():  # root stays until the mounts stand, then becomes nobody in a namespace of its own
+    if not host_is_root():  # root stays until the mounts stand, then becomes uid 65534 in a namespace of its own
         yield from ("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
     yield from ("--as-pid-1", "--die-with-parent", "--chdir", "/")
-    for folder in _folders(plan):  # made on the way to something else, they'd be their maker's alone
+    for folder in _folders(plan):  # made implicitly, only their maker could read them
         yield from ("--perms", "0755", "--dir", folder)
     yield from ("--size", str(plan.scratch_bytes), "--tmpfs", STORE)
     for target in WRITABLE:
@@ -88,7 +88,7 @@ def _folders(plan: Plan) -> list[str]:
 
 
 def _trees(plan: Plan) -> Iterator[str]:
-    """Binds and masks from the shallowest target down; a mask that covers nothing is left out."""
+    """Yield binds and masks from the shallowest target down; a mask that covers nothing is left out."""
     order: list[tuple[str, str | None, bool]] = [(path, None, False) for path in plan.masked]
     order += [(target, source, writable) for source, target, writable in plan.binds]
     covers: dict[str, str | None] = {}
@@ -109,7 +109,7 @@ def _trees(plan: Plan) -> Iterator[str]:
 
 
 def _on_host(target: str, covers: dict[str, str | None]) -> str | None:
-    """The host's path for what would be seen at `target`; None where nothing would."""
+    """Return the host's path of what would be visible at `target`; None if nothing would."""
     above = target
     while above not in covers and above != "/":
         above = os.path.dirname(above)
@@ -118,7 +118,7 @@ def _on_host(target: str, covers: dict[str, str | None]) -> str | None:
 
 
 def _memory(content: bytes) -> int:
-    """An inheritable descriptor from which `content` can be read once."""
+    """Return an inheritable descriptor from which `content` can be read once."""
     descriptor = os.memfd_create("forge-bubblewrap", 0)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

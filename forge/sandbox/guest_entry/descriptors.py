@@ -1,4 +1,4 @@
-"""Which files are open when the guest starts: /dev/null, the log twice, and what it was given. Nothing else.
+"""Decides which files are open when the guest starts: /dev/null, the log twice, and its own descriptors.
 
 Distrusts inheritance: a forgotten descriptor of the host is a hole in every other wall.
 """
@@ -15,7 +15,7 @@ FIRST = 3
 def place(given: Sequence[int], status: int) -> None:
     """Move `given` to 3, 4, 5, ..., and close all others but `status`, which the guest's `execve` closes.
 
-    `status` must lie above the last of them already.
+    `status` must already have a higher number than the last of them.
     """
     with kernel.step("descriptors"):
         spare = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, status + 1) for number in given]
@@ -36,12 +36,12 @@ def silence(standard: Sequence[int] = (0, 1, 2)) -> None:
 
 
 def close_from(lowest: int) -> None:
-    """Close every descriptor from `lowest` up, also those above a lowered RLIMIT_NOFILE where Linux can."""
+    """Close every descriptor from `lowest` up; on Linux also those above a lowered RLIMIT_NOFILE."""
     os.closerange(lowest, 1 << 20)  # close_range(2) underneath
 
 
 def close_all_but(*kept: int) -> None:
-    """Close what a process that stays behind doesn't need: the guest's pipes then end when the guest does."""
+    """Close what a remaining process doesn't need, so that the guest's pipes end when the guest does."""
     lowest = FIRST
     for number in sorted(kept):
         os.closerange(lowest, number)

@@ -1,6 +1,6 @@
-"""The order of the steps: leave the host, be PID 1 of a new namespace, start the guest there, stay behind.
+"""Runs the steps in order: leave the host, be PID 1 of a new namespace, start the guest there, wait for its end.
 
-How the guest's process becomes its program is the caller's: `__main__` executes it, `zygote` has it already.
+The caller decides how the guest's process becomes its program: `__main__` executes it, `zygote` has it already.
 """
 
 import os
@@ -14,7 +14,7 @@ from forge.sandbox.guest_entry.plan import Plan, send_descriptor, tell
 
 
 def enter(channel: socket.socket, plan: Plan, become: Become) -> None:
-    """Return when the guest's tree is gone; exit with status 1, having told the host the step, where one fails."""
+    """Return when the guest's tree is gone. If a step fails, report it to the host and exit with status 1."""
     try:
         supervisor.follow_host(plan.host_pid)
         os.chdir("/")
@@ -47,7 +47,7 @@ def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, becom
 
 
 def _wrapped(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
-    """Have bubblewrap leave the host; its child, our PID 1, tells the host itself who it is."""
+    """Let bubblewrap leave the host; its child, Forge's PID 1, reports its own process id to the host."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,8 +1,8 @@
-"""PID 1 of the guest's namespace: build the walls, start the guest, reap what it orphans, report its end.
+"""Runs as PID 1 of the guest's namespace: builds the walls, starts the guest, reaps its orphans, reports its end.
 
-Distrusts the guest that shares its PID namespace and its uid: this process can't be looked into (not
-dumpable), its command line is erased, the kernel ignores signals to it from inside, and it has dropped as
-much as the guest has. When it exits, the kernel kills every process that is left.
+Distrusts the guest, which shares its PID namespace and its uid. This process can't be traced (not dumpable), its
+command line is erased, and the kernel ignores signals to it from inside. It has dropped as many rights as the guest
+has. When it exits, the kernel kills every process that is left.
 """
 
 import fcntl
@@ -18,13 +18,17 @@ from forge.sandbox.guest_entry import descriptors, kernel, landlock, namespaces,
 from forge.sandbox.guest_entry.plan import SCRATCH, Plan, send_descriptor, tell
 
 _LOOK_S = 1.0
+"""Seconds between two checks that the supervisor lives."""
 
 Become = Callable[[Plan, int], None]
-"""Makes the prepared process the guest's program, and closes the descriptor that waits for that; never returns."""
+"""Function that makes the prepared process the guest's program and closes its status descriptor; it never returns."""
 
 
 def run(plan: Plan, channel: socket.socket, peer: int, become: Become, *, proc: int | None = None) -> NoReturn:
-    """Be PID 1; `peer` is a pipe that hangs up when the supervisor dies, `proc` the host's /proc if ours isn't it."""
+    """Be PID 1.
+
+    `peer` is a pipe that hangs up when the supervisor dies; `proc` is the host's /proc if it isn't mounted.
+    """
     try:
         _forget_signals()
         parts = _confine(plan, peer, proc)
@@ -41,7 +45,7 @@ def run(plan: Plan, channel: socket.socket, peer: int, become: Become, *, proc: 
 
 
 def _confine(plan: Plan, peer: int, proc: int | None) -> list[str]:
-    """Go through every step in the one order that works; return the walls that stand."""
+    """Take every step in the one order that works; return the walls that stand."""
     privileges.die_with_parent(signal.SIGKILL)
     privileges.require_peer(peer)
     with kernel.step("proc of the host"):
@@ -52,7 +56,7 @@ def _confine(plan: Plan, peer: int, proc: int | None) -> list[str]:
         namespaces.leave_mounts_and_name()
         has_proc = root.build(plan)
     else:
-        has_proc = True  # or bubblewrap would have given up
+        has_proc = True  # otherwise bubblewrap would have failed
         root.give_scratch()
     namespaces.become_nobody(proc)
     os.close(proc)
@@ -88,7 +92,7 @@ def _be_first_to_go(proc: int) -> None:
 
 
 def start_guest(plan: Plan, become: Become) -> int:
-    """Fork, prepare the guest and let it become its program; return its PID once it has, raise if it hasn't."""
+    """Fork, prepare the guest and let it become its program; return its PID, or raise if it failed."""
     read_end, low_end = os.pipe()
     write_end = fcntl.fcntl(low_end, fcntl.F_DUPFD_CLOEXEC, descriptors.FIRST + len(plan.descriptors))
     os.close(low_end)
@@ -107,7 +111,7 @@ def start_guest(plan: Plan, become: Become) -> int:
 
 
 def execute(plan: Plan, status: int) -> None:
-    """Become the program by execve, which closes `status`; exit where that fails."""
+    """Become the program by execve, which closes `status`; exit if that fails."""
     try:
         with kernel.step("execve"):
             os.execve(plan.argv[0], plan.argv, plan.environment)  # noqa: S606 - no shell is the point
@@ -128,12 +132,12 @@ def _prepare_guest(plan: Plan, status: int) -> None:
         rlimits.apply(plan.rlimits)
     except kernel.StepFailed as failure:
         give_up(status, failure)
-    except BaseException as error:  # noqa: BLE001 - a fault of ours must not look like a start
+    except BaseException as error:  # noqa: BLE001 - Forge's own fault must not look like a start
         give_up(status, kernel.StepFailed("start", 0, repr(error)))
 
 
 def give_up(status: int, failure: kernel.StepFailed) -> NoReturn:
-    """Say over `status` which step failed, and end."""
+    """Report the failed step over `status`, and end."""
     os.write(status, f"{failure.step}\0{failure.errno}\0{failure.detail}".encode())
     os._exit(127)
 
@@ -147,10 +151,10 @@ def _forget_signals() -> None:
 
 
 def _reap_until(main: int, channel: socket.socket, peer: int) -> None:
-    """Reap the guest's orphans until the guest itself ends, and say how it ended.
+    """Reap the guest's orphans until the guest itself ends, and report how it ended.
 
-    Look for the supervisor's death as well: its parent death signal doesn't reach us through a bubblewrap that was
-    started by root, which has given up the right to signal another user.
+    Also check that the supervisor lives. Its parent death signal doesn't pass a bubblewrap that root started, since
+    bubblewrap has given up the right to signal another user.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     while True:
@@ -164,7 +168,7 @@ def _reap_until(main: int, channel: socket.socket, peer: int) -> None:
 
 
 def report_end(channel: socket.socket, status: int, usage: resource.struct_rusage) -> None:
-    """Send the guest's wait status and what it used, its reaped children included."""
+    """Send the guest's wait status and its resource use, with that of its reaped children."""
     rss_unit = 1 if sys.platform == "darwin" else 1024
     tell(
         channel,

@@ -1,6 +1,6 @@
-"""System calls by name, through libc, and a failure that names its step.
+"""Makes system calls by name, through libc; a failure names its step.
 
-Distrusts a silent return value: every call here either worked or raised `OSError` with the kernel's errno.
+Distrusts silent return values: every call here either worked or raised `OSError` with the kernel's errno.
 """
 
 import ctypes
@@ -46,7 +46,7 @@ def step(name: str) -> Iterator[None]:
 
 
 def machine() -> str:
-    """Return the architecture whose numbers apply; raises on one we have no table for."""
+    """Return the architecture whose numbers apply; raise OSError for one without a table."""
     name = os.uname().machine
     if name not in _NUMBERS:
         raise OSError(38, f"no system call table for {name!r}: expected one of {', '.join(_NUMBERS)}")

@@ -1,7 +1,7 @@
-"""Landlock: every path is refused but the ones named here, whatever the mounts say.
+"""Applies Landlock: every path is refused except those named here, whatever the mounts allow.
 
-The second wall on files, behind the mount namespace, and the only one the guest can't undo by regaining mount
-rights. Also refuses TCP, and signals and abstract sockets that would leave the sandbox, where the kernel can.
+It is the second wall on files, behind the mount namespace, and the only one that the guest can't undo by regaining
+mount rights. If the kernel can, it also refuses TCP, and signals and abstract sockets that would leave the sandbox.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ class _Ruleset(ctypes.Structure):
 
 
 def abi() -> int:
-    """Return the kernel's Landlock version; raises where there is none."""
+    """Return the kernel's Landlock version; raise OSError if it has none."""
     return kernel.syscall("landlock_create_ruleset", None, 0, _VERSION_FLAG)
 
 

@@ -1,9 +1,9 @@
-"""New namespaces, and an identity that is nobody on the host.
+"""Enters new namespaces, and takes an identity that has no rights on the host.
 
-Distrusts root above all: RLIMIT_NPROC doesn't bind uid 0, and a root that escapes is root. So a privileged
-host builds everything in namespaces that the host's own user namespace keeps owning, then becomes uid 65534
-and enters a user namespace with that one uid in it; whatever the guest regains there is worth nothing
-outside. An ordinary user can't do that, so it enters its user namespace first and maps only itself.
+Distrusts root above all: RLIMIT_NPROC doesn't limit uid 0, and a root process that escapes is root. So a privileged
+host builds everything in namespaces that its own user namespace keeps owning. It then becomes uid 65534 and enters a
+user namespace with that one uid in it. Rights that the guest regains there are worth nothing outside. An ordinary
+user can't do that, so it enters its user namespace first and maps only itself.
 """
 
 import os
@@ -12,6 +12,7 @@ import socket
 from forge.sandbox.guest_entry import kernel, privileges
 
 NOBODY = 65534
+"""Uid and gid of a guest, which own nothing on the host."""
 HOSTNAME = "guest"
 
 # linux/sched.h
@@ -27,12 +28,15 @@ NEW_CGROUP = 0x02000000
 
 
 def host_is_root() -> bool:
-    """Say whether we run as uid 0, and so must become somebody else."""
+    """Return whether this process runs as uid 0, and so must change its uid."""
     return os.geteuid() == 0
 
 
 def leave_host() -> None:
-    """Enter new PID, network, IPC and UTS namespaces (PID: from the next fork on); a user's own first."""
+    """Enter new PID, network, IPC and UTS namespaces (PID: from the next fork on).
+
+    A user enters its own user namespace first.
+    """
     uid, gid = os.geteuid(), os.getegid()
     with kernel.step("namespaces"):
         if host_is_root():
@@ -45,12 +49,15 @@ def leave_host() -> None:
 
 
 def _cgroup() -> int:
-    """A cgroup namespace, where there are cgroups: /proc/self/cgroup then doesn't name the host's groups."""
+    """Return the flag of a cgroup namespace if there are cgroups.
+
+    /proc/self/cgroup then doesn't name the host's groups.
+    """
     return NEW_CGROUP if os.path.exists("/proc/self/ns/cgroup") else 0
 
 
 def leave_mounts_and_name() -> None:
-    """Enter a new mount namespace and take a host name that says nothing."""
+    """Enter a new mount namespace and take a host name that reveals nothing."""
     with kernel.step("mount namespace"):
         kernel.unshare(NEW_MOUNT)
     with kernel.step("host name"):
@@ -58,9 +65,9 @@ def leave_mounts_and_name() -> None:
 
 
 def become_nobody(proc: int) -> None:
-    """Give up root for uid 65534 inside a user namespace of its own; a no-op for an ordinary user.
+    """Exchange root for uid 65534 inside a user namespace of its own; do nothing for an ordinary user.
 
-    `proc` is a directory descriptor of the host's /proc: the guest's own may be read-only or absent.
+    `proc` is a directory descriptor of the host's /proc, since the guest's own may be read-only or absent.
     """
     if not host_is_root():
         return
@@ -70,7 +77,7 @@ def become_nobody(proc: int) -> None:
         privileges.keep_capabilities_over_setuid()
         os.setresuid(NOBODY, NOBODY, NOBODY)
         privileges.raise_permitted()  # where only privileged processes may create user namespaces
-        privileges.set_dumpable(True)  # or /proc/self/uid_map would belong to root
+        privileges.set_dumpable(True)  # otherwise /proc/self/uid_map would belong to root
     with kernel.step("user namespace"):
         kernel.unshare(NEW_USER)
         _map_one(proc, NOBODY, NOBODY)

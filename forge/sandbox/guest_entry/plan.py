@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 Level = Literal["none", "bubblewrap", "namespaces"]
 
 INIT, SCRATCH = b'{"init": true}\n', b'{"scratch": true}\n'
-"""What a descriptor that comes with the line is."""
+"""Lines that a descriptor comes with: a pidfd of PID 1, and the guest's scratch."""
 
 
 class Plan(NamedTuple):

@@ -1,6 +1,6 @@
-"""What a process could still gain or leak: capabilities, set-uid, ptrace by its children, surviving the host.
+"""Removes what a process could gain or leak: capabilities, set-uid, tracing by its children, outliving the host.
 
-Distrusts every later `execve`: after this no program, whatever its file says, has more than the guest now.
+Distrusts every later `execve`: from here on no program has more rights than the guest now, whatever its file says.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ class _CapabilitySets(ctypes.Structure):
 
 
 def die_with_parent(signum: int) -> None:
-    """Ask for `signum` when the parent dies. A change of credentials forgets it, so it is asked for again."""
+    """Ask for `signum` when the parent dies. A change of credentials clears this, so it is asked for again."""
     with kernel.step("parent death signal"):
         kernel.prctl(_SET_PDEATHSIG, signum)
 
@@ -64,7 +64,7 @@ def raise_permitted() -> None:
 def drop_capabilities() -> None:
     """Empty the bounding, ambient, effective, permitted and inheritable sets, and lock the secure bits."""
     with kernel.step("capabilities"):
-        if _empty_bounding_set():  # else bubblewrap was here first, and took the right to lock the bits as well
+        if _empty_bounding_set():  # otherwise bubblewrap has emptied it, and has dropped the right to lock the bits
             kernel.prctl(_SET_SECUREBITS, _ALL_SECUREBITS_LOCKED)
         kernel.prctl(_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
         sets = _CapabilitySets()
@@ -75,7 +75,7 @@ def drop_capabilities() -> None:
 
 
 def _empty_bounding_set() -> bool:
-    """Say whether there was anything in it."""
+    """Empty the set and return whether it held anything."""
     found = False
     for capability in range(64):
         try:
@@ -91,13 +91,16 @@ def _empty_bounding_set() -> bool:
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Say whether others of this uid may look into this process (ptrace, /proc/PID/mem, fd, environ)."""
+    """Set whether other processes of this uid may inspect this one (ptrace, /proc/PID/mem, fd, environ)."""
     with kernel.step("dumpable"):
         kernel.prctl(_SET_DUMPABLE, int(dumpable))
 
 
 def erase_command_line(proc: int) -> None:
-    """Overwrite our arguments: /proc/PID/cmdline is readable for all and would name the host's paths."""
+    """Overwrite this process's arguments.
+
+    Every process may read /proc/PID/cmdline, which would name the host's paths.
+    """
     with kernel.step("command line"):
         descriptor = os.open("self/stat", os.O_RDONLY, dir_fd=proc)
         text = os.read(descriptor, 4096)

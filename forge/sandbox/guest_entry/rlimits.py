@@ -1,6 +1,6 @@
-"""Resource limits of one process, set last: they bind the guest and not the code that builds its walls.
+"""Sets the resource limits of one process, last of all: they limit the guest and not the code that builds its walls.
 
-Distrusts inherited limits only upwards: a host that runs under tighter ones passes them on.
+Inherited limits are kept if they are tighter; looser ones aren't trusted.
 """
 
 import resource

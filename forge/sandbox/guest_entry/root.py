@@ -1,8 +1,8 @@
-"""The file tree that the guest sees: a skeleton in memory, the host's trees bound in read-only, its scratch.
+"""Builds the file tree that the guest sees: a skeleton in memory, the host's trees bound read-only, its scratch.
 
-Distrusts the host's tree: what isn't bound doesn't exist here, and a hole punched in a bound tree (`masked`)
-is an empty directory or file on top of it. We pivot first and mount afterwards, so that no symlink inside a
-bound tree can lead a mount back to the host.
+Distrusts the host's tree. A path that isn't bound doesn't exist here, and a hidden path in a bound tree (`masked`) is
+covered by an empty directory or file. The root is changed first and trees are mounted afterwards, so that no symlink
+inside a bound tree can lead a mount back to the host.
 """
 
 import os
@@ -35,7 +35,7 @@ STANDARD_LINKS = (
 
 
 def build(plan: Plan) -> bool:
-    """Replace the root by the guest's, read-only; return whether it has a /proc (else it goes without)."""
+    """Replace the root by the guest's, read-only; return whether it has a /proc."""
     os.umask(0o022)
     with kernel.step("root skeleton"):
         kernel.mount(None, "/", None, _RECURSIVE | _PRIVATE)
@@ -63,7 +63,7 @@ def build(plan: Plan) -> bool:
 
 
 def rules(plan: Plan, has_proc: bool) -> list[tuple[str, int]]:
-    """Return what Landlock is to allow in this tree; "/" and "/dev" aren't in it, so they can't be listed."""
+    """Return what Landlock allows in this tree; "/" and "/dev" are left out, so they can't be listed."""
     allowed = [
         (target, landlock.READ_WRITE if writable else landlock.READ_ONLY) for _, target, writable in plan.binds
     ]
@@ -77,14 +77,14 @@ def rules(plan: Plan, has_proc: bool) -> list[tuple[str, int]]:
 
 
 def give_scratch() -> None:
-    """Make the writable places the guest's, where somebody else built them as root."""
+    """Make the guest the owner of the writable places, if bubblewrap built them as root."""
     if host_is_root():
         for target in WRITABLE:
             os.chown(target, NOBODY, NOBODY)
 
 
 def _make_scratch(scratch_bytes: int) -> None:
-    """One tmpfs, so that one size bounds all that the guest can write, shown at three places."""
+    """Mount one tmpfs at three places, so that one size limits all that the guest can write."""
     os.mkdir(_STORE)
     inodes = max(1024, scratch_bytes >> 14)
     kernel.mount("tmpfs", _STORE, "tmpfs", _NOSUID | _NODEV, f"size={scratch_bytes},nr_inodes={inodes},mode=755")
@@ -103,8 +103,8 @@ def _make_scratch(scratch_bytes: int) -> None:
 def _mount_proc(*, writable: bool) -> bool:
     """Mount the /proc of the guest's PID namespace, read-only.
 
-    With devices it is writable but for what reaches past the guest's own processes: CUDA refuses to start
-    (error 304) when it can't write the names of its threads to /proc/self/task/*/comm.
+    With devices it is writable except for what reaches past the guest's own processes. CUDA refuses to start (error
+    304) if it can't write the names of its threads to /proc/self/task/*/comm.
     """
     os.mkdir("/proc")
     try:
@@ -140,7 +140,7 @@ def _bind(source: str, target: str, attributes: int) -> None:
 
 
 def _mask(target: str) -> list[str]:
-    """Cover `target` with nothing; return it if it can still take mount points."""
+    """Cover `target` with an empty file or directory; return it if mount points can still be made in it."""
     if os.path.isdir(target):
         kernel.mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, "size=64k,nr_inodes=256,mode=755")
         return [target]

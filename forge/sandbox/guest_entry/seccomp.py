@@ -1,9 +1,9 @@
-"""Seccomp: the system calls that no kernel under test needs and that have opened sandboxes before.
+"""Refuses the system calls that no kernel under test needs and that have opened sandboxes before.
 
-A deny list, not an allow list: CUDA and torch use hundreds of calls that change with every release, and the
-other walls don't depend on this one. Distrusts other calling conventions: a call through i386 or x32 numbers
-would pass a filter of 64-bit ones, so it kills the process. `pidfd_open` stays: a pidfd is only good for
-signals, which the PID namespace confines, and asyncio waits with it; `pidfd_getfd` doesn't.
+This is a deny list, not an allow list: CUDA and torch use hundreds of calls that change with every release, and the
+other walls don't depend on this one. Distrusts other calling conventions: a call through i386 or x32 numbers would
+pass a filter of 64-bit ones, so it kills the process. `pidfd_open` is allowed: a pidfd is only good for signals,
+which the PID namespace confines, and asyncio waits with it. `pidfd_getfd` is refused.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _NEW_NAMESPACE = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 
 _FAMILIES = (1, 2, 10)
 
 Instruction = tuple[int, int, int, int]
-"""Operation, jump if true, jump if false, operand."""
+"""Fields of an instruction: operation, jump if true, jump if false, operand."""
 
 
 class _Program(ctypes.Structure):
@@ -47,7 +47,10 @@ def program(machine: str) -> list[Instruction]:
     ]
     if machine == "x86_64":
         code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
-    code += [(_EQUAL, 0, 1, CLONE3), (_RETURN, 0, 0, _ERRNO | ENOSYS)]  # its flags are out of reach in memory
+    code += [
+        (_EQUAL, 0, 1, CLONE3),
+        (_RETURN, 0, 0, _ERRNO | ENOSYS),
+    ]  # its flags are in memory, which a filter can't read
     for number in REFUSED[machine].values():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | EPERM)]
     code += [
@@ -65,7 +68,7 @@ def program(machine: str) -> list[Instruction]:
 
 
 def filter_calls() -> None:
-    """Bind this process, all its threads and children to the filter; no_new_privs must be set."""
+    """Apply the filter to this process, all its threads and children; no_new_privs must be set."""
     with kernel.step("seccomp"):
         code = program(kernel.machine())
         packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)

@@ -1,10 +1,9 @@
-"""The process between the host and the guest: it stays in the host's PID namespace and dies last.
+"""Runs as the process between the host and the guest: it stays in the host's PID namespace and ends last.
 
-Distrusts its own parent's life: when the host dies, however it dies, the tree dies. Linux sends the parent
-death signal when the *thread* that started us ends, so the signal only makes us look who our parent is.
-
-Without namespaces it is also what ends the guest's tree, by following parent numbers. That's best effort: a
-guest of the same uid may kill this process or hide from it, which is why that level is no wall.
+Distrusts that its parent lives: when the host dies, in any way, the tree dies. Linux sends the parent death signal
+when the *thread* that started this process ends. So the signal only makes this process check who its parent is.
+Without namespaces this process also ends the guest's tree, by following parent numbers. That is best effort: a guest
+of the same uid may kill this process or hide from it, so that level is no wall.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ _ENDING_S = 5.0
 
 
 class Alarm:
-    """Signals as readable bytes, so that waiting for one has no race and costs no polling on Linux."""
+    """Turns signals into readable bytes, so that waiting for one has no race and needs no polling on Linux."""
 
     def __init__(self) -> None:
         self.read_end, write_end = os.pipe()
@@ -35,17 +34,17 @@ class Alarm:
         for number in (signal.SIGCHLD, PARENT_CHANGED, END_NOW):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-        self._pause_s = None if sys.platform == "linux" else 0.2  # elsewhere nothing tells of the parent's death
+        self._pause_s = None if sys.platform == "linux" else 0.2  # other systems don't signal the parent's death
 
     def wait(self) -> set[int]:
-        """Sleep until a signal comes; return those that came."""
+        """Sleep until a signal comes; return the signals that came."""
         if not select.select([self.read_end], [], [], self._pause_s)[0]:
             return set()
         return set(os.read(self.read_end, 4096))
 
 
 def follow_host(host_pid: int) -> None:
-    """Learn of the host's death from here on; exit if it is dead already."""
+    """Watch for the host's death from here on; exit if it is already dead."""
     if sys.platform == "linux":
         privileges.die_with_parent(PARENT_CHANGED)
     if os.getppid() != host_pid:
@@ -64,14 +63,14 @@ def outlive(init: int, alarm: Alarm, host_pid: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of the guest's orphans, where the kernel can."""
+    """Become the parent of the guest's orphans, if the kernel can do that."""
     if sys.platform == "linux":
         with kernel.step("subreaper"):
             kernel.prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def outlive_unconfined(main: int, alarm: Alarm, host_pid: int, channel: socket.socket) -> None:
-    """Wait for a guest without namespaces, then end all that descends from us."""
+    """Wait for a guest without namespaces, then kill all descendants of this process."""
     signals: set[int] = set()
     while True:
         pid, status, usage = os.wait3(os.WNOHANG)
@@ -86,7 +85,7 @@ def outlive_unconfined(main: int, alarm: Alarm, host_pid: int, channel: socket.s
 
 
 def _end_descendants(main: int) -> None:
-    """Kill and reap until there is no child left, or time is up."""
+    """Kill and reap until no child is left, or time is up."""
     deadline = time.monotonic() + _ENDING_S
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):  # the group is empty
@@ -125,7 +124,7 @@ def _descendants(ancestor: int) -> list[int]:
 
 def _parents() -> list[tuple[int, int]]:
     if sys.platform != "linux":
-        import subprocess  # costs more than the rest of the start
+        import subprocess  # importing it takes longer than the rest of the start
 
         # `ps` shows up in its own output as a child of ours, already gone when it is killed
         command = ["/bin/ps", "-axo", "pid=,ppid="]

@@ -1,7 +1,7 @@
-"""The numbers of the system calls that the filter knows, for each architecture it supports.
+"""Lists the numbers of the system calls that the filter knows, for each architecture it supports.
 
-Sources: asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64), Linux 6.x. A call that an architecture
-doesn't have isn't in its table.
+Sources: asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64), Linux 6.x. A call that an architecture doesn't
+have isn't in its table.
 """
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
@@ -33,7 +33,7 @@ _HOARDING: dict[str, dict[str, int]] = {
     "x86_64": {"shmget": 29, "semget": 64, "msgget": 68, "memfd_create": 319},
     "aarch64": {"msgget": 186, "semget": 190, "shmget": 194, "memfd_create": 279},
 }
-"""What takes memory that belongs to no process and no tmpfs: no limit counts it, and no kernel needs it."""
+"""Calls that take memory which belongs to no process and no tmpfs: no limit counts it, and no kernel needs it."""
 
 REFUSED: dict[str, dict[str, int]] = {
     "x86_64": {

@@ -1,7 +1,7 @@
-"""PID 1 inside bubblewrap: `wrapped.py <channel> <peer> <the host's /proc> <orders>`, all descriptors.
+"""Runs as PID 1 inside bubblewrap: `wrapped.py <channel> <peer> <the host's /proc> <orders>`, all descriptors.
 
-The mounts stand; `init` goes on from there. It distrusts what bubblewrap did as little as it distrusts the kernel:
-both are the machine's.
+The mounts already stand; `init` continues from there. It trusts bubblewrap as it trusts the kernel: both are the
+machine's.
 """
 
 import os
@@ -16,7 +16,7 @@ from forge.sandbox.guest_entry.plan import parse, send_descriptor
 
 
 def main() -> None:
-    """Tell the host who PID 1 is, and be it."""
+    """Report PID 1's process id to the host, and continue as PID 1."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
     peer, proc, orders = map(int, sys.argv[2:5])

@@ -1,9 +1,9 @@
-"""A process that has imported what guests need, and forks.
+"""Runs as a process that has imported what guests need, and forks them.
 
-It never sees a candidate. Each fork goes the same way in as `__main__`, behind the same walls, but then
-has its program's modules already, instead of executing an interpreter that takes seconds to import them. It holds
-no secret: what it knows, every guest may read. All guests of one zygote share an address space layout:
-those that are timed have a new one for each process pair.
+It never runs a candidate. Each fork enters in the same way as `__main__`, behind the same walls. It then has its
+program's modules already, while a new interpreter takes seconds to import them. The zygote holds no secret: every
+guest may read what it knows. All guests of one zygote share an address space layout; guests that are timed have a new
+zygote for each process pair.
 """
 
 import array
@@ -24,7 +24,7 @@ MOST_DESCRIPTORS = 16
 
 
 class Become(BaseException):
-    """Unwinds a forked guest's stack, so that no frame of ours lies below its own."""
+    """Unwinds a forked guest's stack, so that no frame of Forge lies below its own."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -32,13 +32,16 @@ class Become(BaseException):
 
 
 def serve(control: socket.socket, modules: list[str]) -> None:
-    """Import, then fork a guest for each message; return when the host is gone, raise Become in a guest."""
+    """Import the modules, then fork a guest for each message.
+
+    Return when the host is gone; raise Become in a guest.
+    """
     for name in modules:
         importlib.import_module(name)
-    for name in list(os.environ):  # read by now; and a guest's C code must find its own variables, not these
+    for name in list(os.environ):  # they have been read, and a guest's C code must find only its own variables
         del os.environ[name]
     gc.collect()
-    gc.freeze()  # a collection in a guest would copy every page that it looks at
+    gc.freeze()  # a collection in a guest would copy every page that it reads
     signal.signal(signal.SIGCHLD, _reap)
     while numbers := _receive(control):
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
@@ -54,7 +57,7 @@ def serve(control: socket.socket, modules: list[str]) -> None:
 
 
 def _receive(control: socket.socket) -> list[int]:
-    """The descriptors of the next guest: its channel, its log, and what it is given; none at the host's end."""
+    """Return the descriptors of the next guest: its channel, its log, and its own; none when the host has ended."""
     numbers = array.array("i")
     space = socket.CMSG_SPACE(MOST_DESCRIPTORS * numbers.itemsize)
     data, ancillary, _, _ = control.recvmsg(1, space, socket.MSG_CMSG_CLOEXEC)
@@ -72,7 +75,7 @@ def _reap(*_: object) -> None:
 
 
 def _enter(numbers: list[int]) -> None:
-    """Be what `__main__` is for one guest; raise Become in the guest's own process."""
+    """Enter as `__main__` does for one guest; raise Become in the guest's own process."""
     os.setsid()
     channel = socket.socket(fileno=numbers[0])
     log, *given = numbers[1:]
@@ -83,7 +86,7 @@ def _enter(numbers: list[int]) -> None:
         plan = receive(channel)._replace(host_pid=os.getppid(), descriptors=given)
         entering.enter(channel, plan, _unwind)
     except Become:
-        channel.detach()  # its number is another file by now
+        channel.detach()  # its number now belongs to another file
         raise
     os._exit(0)
 
@@ -98,7 +101,7 @@ def _unwind(plan: Plan, status: int) -> None:
 
 
 def main(descriptor: int, modules: list[str]) -> Callable[[], None] | None:
-    """Serve until the host is gone; in a guest, return what runs its program."""
+    """Serve until the host is gone; in a guest, return the function that runs its program."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     try:
@@ -110,12 +113,15 @@ def main(descriptor: int, modules: list[str]) -> Callable[[], None] | None:
 
 
 def _as_if_just_started(plan: Plan) -> Callable[[], None]:
-    """Leave what an interpreter would have that was executed with this plan's arguments and variables."""
+    """Restore the state of an interpreter that was executed with this plan's arguments and variables.
+
+    Return the function that runs its program.
+    """
     for name in [name for name in sys.modules if name.partition(".")[0] == "forge"]:
         del sys.modules[name]
     sys.path.pop()
     os.environ.update(plan.environment)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # these three as Python sets them when it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Python sets these three in the same way at its start
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)
     sys.argv = plan.argv[2:]
