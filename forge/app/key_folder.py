@@ -1,4 +1,4 @@
-"""Where private keys lie, and the checkpoints that lie beside a ledger."""
+"""Finds the folder of private keys, and the checkpoints beside a ledger."""
 
 import contextlib
 import os
@@ -6,17 +6,19 @@ from pathlib import Path
 
 from forge.app.user_paths import read_regular, resolved
 from forge.errors import UsageError
-from forge.ledger.audit.report import Kept
+from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 
 KEYS_FOLDER = "keys"
+"""Folder of private keys in a workspace."""
 KEYS_VARIABLE = "FORGE_KEYS"
-"""Environment variable: a folder outside the workspaces, which several workspaces of one user share."""
+"""Environment variable that names a folder outside the workspaces, which several workspaces of one user share."""
 NOTE_LIMIT_BYTES = 1 << 20
+"""Largest checkpoint file that is read, in bytes."""
 
 
 def keys_folder(home: Path) -> Path:
-    """The folder of private keys: the one in FORGE_KEYS, or `keys/` in the workspace."""
+    """Return the folder of private keys: the one in FORGE_KEYS, or `keys/` in the workspace."""
     named = os.environ.get(KEYS_VARIABLE)
     if not named:
         return home / KEYS_FOLDER
@@ -28,8 +30,8 @@ def keys_folder(home: Path) -> Path:
     return folder
 
 
-def kept_beside(home: Path, registry: Path) -> tuple[Kept, ...]:
-    """The published checkpoint and what the keys signed last, as far as this user can read them."""
+def kept_beside(home: Path, registry: Path) -> tuple[KeptCheckpoint, ...]:
+    """Return the published checkpoint and what the keys signed last, as far as this user can read them."""
     keys = keys_folder(home)
     found = [_kept(registry / CHECKPOINT_FILE, f"{registry.name}/{CHECKPOINT_FILE}", of_this=True)]
     with contextlib.suppress(OSError):  # the folder may be another user's
@@ -38,10 +40,10 @@ def kept_beside(home: Path, registry: Path) -> tuple[Kept, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _kept(path: Path, where: str, *, of_this: bool) -> Kept | None:
+def _kept(path: Path, where: str, *, of_this: bool) -> KeptCheckpoint | None:
     try:
-        return Kept(where, read_regular(path, limit_bytes=NOTE_LIMIT_BYTES), of_this)
+        return KeptCheckpoint(where, read_regular(path, limit_bytes=NOTE_LIMIT_BYTES), of_this)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     except (OSError, ValueError) as error:
-        return Kept(where, f"unreadable: {error}".encode(), of_this)
+        return KeptCheckpoint(where, f"unreadable: {error}".encode(), of_this)

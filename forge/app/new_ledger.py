@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from forge import __version__
-from forge.ledger.failures import NO_LEDGER, storage_errors
+from forge.ledger.failures import NO_LEDGER_MADE, storage_errors
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.signatures.signing import SEED_BYTES, log_name
 from forge.ledger.store import Ledger
@@ -16,12 +16,12 @@ from forge.ledger.store import Ledger
 def make_ledger(
     path: Path, keys: Path, *, origin: str, now: Callable[[], datetime], new_id: Callable[[], str]
 ) -> None:
-    """Begin a history at `path` whose first event names a key in `keys`."""
+    """Create a ledger at `path` whose first event names a new key in `keys`."""
     ledger_id = new_id()
     keyring = Keyring(keys, log_name(origin, ledger_id))
     key = keyring.make(os.urandom(SEED_BYTES))
     try:
-        with storage_errors(path, left=NO_LEDGER):
+        with storage_errors(path, left=NO_LEDGER_MADE):
             Ledger.create(
                 path,
                 ledger_id=ledger_id,
@@ -32,6 +32,6 @@ def make_ledger(
                 public_key=base64.b64encode(key.public).decode(),
             ).close()
     except BaseException:
-        if not path.exists():  # where it is in place already, it names the key
+        if not path.exists():  # a ledger that is in place names the key
             keyring.discard(key.public)
         raise

@@ -1,21 +1,19 @@
-"""The append-only history and the bytes it names.
+"""Keeps the append-only history, and the bytes that its events name.
 
-Importing the package imports nothing; take what is needed from its module:
+Importing the package imports nothing. Import what you need from its module:
 
 - `store`: `Ledger`, the only writer of history, and its reader
-- `audit`, `audit_*`: derives everything again from the raw rows; shares no code with the writer
+- `batch`, `writing`, `reading`, `replay`, `chain`, `statements`, `table`: what is appended, how it is hashed and how
+  it is read again
+- `transaction`, `lock`, `connection`, `opening`, `create`, `schema`: the database file, and who may write to it now
 - `tree`, `merkle`: the Merkle tree over the events' hashes, kept in the transaction that appends
-- `checkpoints`, `keyring`, `signing`: signs size and root, and refuses to contradict what was signed before
-- `proving`: writes the proof of one event; `forge.proof` checks it
 - `blobs`: content-addressed bytes, written before the event that names them
-- `runs`, `manifest`: run directories, and what is said about each file when they are sealed
-- `actors`: who may write what
-- `batch`, `writing`, `reading`, `chain`, `table`: what is appended, how it is hashed, where it stands
-- `schema`, `connection`, `opening`, `create`, `lock`: the database file
-- `presence`, `debris`: who is at work, whether somebody was killed, and what the dead left
-- `copies`: the database as it was at one moment, blobs and run folders, for backups
-- `bundle`, `named`, `exporting`: a ledger's events in one file, for another machine
-- `checking`, `importing`: a stranger's bundle, believed only when all of it holds, and kept apart from our own rows
-- `durable`, `failures`: how bytes reach the disk, and what is said when they don't
+- `actors`: which actors may write which events
+- `crash_marker`: which processes are at work, and whether one of them was killed
+- `durable`, `failures`: how bytes reach the disk, and the errors if they don't
 - `ids`: event ids
+- `audit`: derives everything again from the raw rows; shares no code with the writer
+- `signatures`: keys, checkpoints and proofs
+- `transfer`: backups, and bundles of events for another machine
+- `runs`: run directories, their manifests, and the cleanup after a crash
 """

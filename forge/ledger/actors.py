@@ -1,6 +1,6 @@
-"""Who may write what: an author hands in work and claims, and never writes the evidence that judges it.
+"""Decides which actor may write which event: an author hands in work and claims, never the evidence that judges them.
 
-Every event type stands in exactly one group; a type in none can't be written by anyone.
+Every event type is in exactly one group. No actor can write a type that is in no group.
 """
 
 import re
@@ -12,9 +12,11 @@ from forge.events import Event
 from forge.events.candidate import CandidateRejected
 
 ActorClass = Literal["cli", "agent", "ci", "system", "import"]
-"""A person at the command line; a language model; a workflow; Forge itself; another ledger or archive."""
+"""The classes of actors: a person at the command line, a language model, a workflow, Forge itself, another ledger or
+archive."""
 
 Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
+"""Groups of event types that the same actors may write."""
 
 GROUPS: dict[Group, frozenset[str]] = {
     "handed_in": frozenset(
@@ -52,6 +54,7 @@ GROUPS: dict[Group, frozenset[str]] = {
     "signed": frozenset({"CheckpointPublished", "LedgerKeyRotated"}),
     "moved": frozenset({"LedgerImported", "LedgerRestored"}),
 }
+"""Group -> the event types in it."""
 
 MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
     "cli": frozenset({"handed_in", "run", "observed", "decided", "human", "signed", "moved"}),
@@ -60,15 +63,17 @@ MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
     "agent": frozenset({"handed_in"}),
     "import": frozenset({"handed_in"}),
 }
+"""Class of actors -> the groups that it may write."""
 
 _GROUP_OF = {name: group for group, types in GROUPS.items() for name in types}
 _CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
 _ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
+"""Pattern of an actor: class, colon and a name of up to 190 characters."""
 
 
 @lru_cache(maxsize=256)
 def actor_class(actor: str) -> ActorClass:
-    """The class in `<class>:<name>`; raise ActorForbidden for anything else."""
+    """Return the class in `<class>:<name>`; raise ActorForbidden for any other text."""
     match = _ACTOR.fullmatch(actor)
     found = _CLASSES.get(match[1]) if match and actor.isprintable() else None
     if found is None:
@@ -78,7 +83,7 @@ def actor_class(actor: str) -> ActorClass:
 
 
 def group_of(event: Event) -> Group | None:
-    """The event's group; a refusal at the door is part of handing in, any later one is evidence."""
+    """Return the event's group; a refusal at submission is handed in, any later refusal is evidence."""
     if type(event) is CandidateRejected and event.stage == "submit":
         return "handed_in"
     return _GROUP_OF.get(event.TYPE)
@@ -90,6 +95,6 @@ def require_allowed(actor: str, event: Event) -> None:
     if group_of(event) not in allowed:
         writers = ", ".join(f"{name}:" for name, groups in MAY_WRITE.items() if group_of(event) in groups)
         raise ActorForbidden(
-            f"{actor!r} may not write {event.TYPE}: it may be written by {writers or 'nobody'}; "
-            "evidence and decisions come from Forge's own phases, not from who is judged by them"
+            f"{actor!r} may not write {event.TYPE}: it may be written by {writers or 'no actor'}; "
+            "evidence and decisions come from Forge's own phases, not from the author whom they judge"
         )

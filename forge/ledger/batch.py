@@ -1,4 +1,4 @@
-"""What is appended together: validated and serialised before any lock is taken."""
+"""Validates and serialises the events that are appended together, before any lock is taken."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,13 @@ from forge.ledger.actors import require_allowed
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 
 TEXT_LIMIT = 200
+"""Longest text of an actor, an id or a key, in characters."""
 STREAM_LIMIT = 300
+"""Longest name of a stream, in characters."""
 
 
 class Batch(NamedTuple):
-    """One command's events: recorded together or not at all."""
+    """The events of one command: all are recorded, or none."""
 
     events: Sequence[Event]
     actor: str
@@ -27,11 +29,11 @@ class Batch(NamedTuple):
     causation_id: str | None = None
     idempotency_key: str | None = None
     expected: Mapping[str, int] | None = None
-    """Stream -> the version it must be at; 0 means that it must not exist."""
+    """Stream -> the version that it must have; 0 means that it must not exist."""
 
 
 class PreparedEvent(NamedTuple):
-    """An event as it will be stored, but for its place."""
+    """An event as it will be stored, without its place in the ledger."""
 
     stream: str
     type: str
@@ -41,7 +43,7 @@ class PreparedEvent(NamedTuple):
 
 
 class PreparedBatch(NamedTuple):
-    """A batch that can be written as it is."""
+    """A batch that can be written without further checks."""
 
     events: Sequence[PreparedEvent]
     actor: str
@@ -64,7 +66,7 @@ def prepare(batch: Batch, *, opening: bool = False) -> PreparedBatch:
     for event in batch.events:
         require_allowed(batch.actor, event)
         if event.TYPE == LedgerOpened.TYPE and not opening:
-            raise IntegrityError("LedgerOpened stands at the start of a ledger and nowhere else")
+            raise IntegrityError("LedgerOpened stands only at the start of a ledger: expected another event")
     return PreparedBatch(
         events=[_prepare_event(event) for event in batch.events],
         actor=batch.actor,
@@ -86,7 +88,7 @@ def _prepare_event(event: Event) -> PreparedEvent:
 
 
 def _serialise(event: Event) -> bytes:
-    """Canonical bytes, known to read back as the same event: a NaN that slipped past validation doesn't."""
+    """Return canonical bytes that were read back as the same event; a NaN that passed validation isn't read back."""
     if EVENT_TYPES.get(event.TYPE) is not type(event):
         raise IntegrityError(f"{type(event).__name__} isn't a registered event: add it to forge.events")
     try:
@@ -110,7 +112,7 @@ def _serialise(event: Event) -> bytes:
 
 
 def _require_ascii_keys(type_name: str, node: object) -> None:
-    """Order by code point and by UTF-16 unit agree on ASCII keys; other JSON libraries use the latter."""
+    """Refuse keys that aren't ASCII: other JSON libraries sort by UTF-16 unit, which only agrees for ASCII."""
     if isinstance(node, dict):
         for key, value in node.items():
             if not key.isascii():

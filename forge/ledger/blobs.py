@@ -1,6 +1,6 @@
-"""Content-addressed bytes: `cas/<first two digits>/<sha256>`, stored before the event that names them.
+"""Stores content-addressed bytes at `cas/<first two digits>/<sha256>`, before the event that names them.
 
-A crash leaves bytes that nothing names, never a name without its bytes.
+A crash may leave bytes that no event names. It never leaves an event whose bytes are missing.
 """
 
 import hashlib
@@ -17,28 +17,29 @@ from forge.ledger.failures import storage_errors
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 READ_ONLY = 0o444
+"""Mode of a stored blob: its content never changes."""
 
 
 class BlobStore:
-    """The blobs under one folder; safe for many processes, since a name's content is settled by the name."""
+    """The blobs under one folder. Many processes may use it at once, since a name fixes its content."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def path(self, digest: Digest) -> Path:
-        """Where the bytes of `digest` stand, or would."""
+        """Return the path of the blob `digest`, whether it exists or not."""
         if not _DIGEST.fullmatch(digest):
             raise BlobCorrupt(f"{digest!r} names no blob: expected 64 lower-case hex digits")
         return self.root / digest[:2] / digest
 
     def has(self, digest: Digest) -> bool:
-        """Something stands under that name; `get` says whether it is what the name says."""
+        """Return whether a file with this name exists; `get` also checks its content."""
         return os.path.lexists(self.path(digest))
 
     def put(self, content: bytes) -> Digest:
-        """Store `content` and give its name; on disk when this returns, or StorageFailed and nothing is left.
+        """Store `content` and return its digest; it is on disk when this returns, or StorageFailed is raised.
 
-        Bytes that stand there already are read back; if they aren't what their name says, they are replaced.
+        If a file of that name exists, it is read back, and replaced if its content has another digest.
         """
         digest = sha256(content)
         target = self.path(digest)
@@ -52,7 +53,7 @@ class BlobStore:
         return digest
 
     def put_stream(self, digest: Digest, chunks: Iterable[bytes]) -> None:
-        """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if they aren't those of `digest`."""
+        """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if their digest isn't `digest`."""
         target = self.path(digest)
         make_folder(target.parent)
         with written_aside(target, mode=READ_ONLY) as stream:
@@ -66,7 +67,7 @@ class BlobStore:
                 )
 
     def get(self, digest: Digest) -> bytes:
-        """The bytes of `digest`, hashed again; raise BlobCorrupt if they are missing or others."""
+        """Return the bytes of `digest`, hashed again; raise BlobCorrupt if they are missing or different."""
         content = self._stored(self.path(digest))
         if content is None:
             raise BlobCorrupt(
@@ -82,7 +83,7 @@ class BlobStore:
         return content
 
     def _stored(self, target: Path) -> bytes | None:
-        """The bytes at `target`; None if there is no regular file. A symbolic link isn't followed."""
+        """Return the bytes at `target`; None if it is no regular file. A symbolic link isn't followed."""
         with storage_errors(target):
             if not os.path.lexists(target) or not stat.S_ISREG(os.lstat(target).st_mode):
                 return None

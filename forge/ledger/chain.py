@@ -1,9 +1,9 @@
-r"""How rows are chained: each row's hash covers its envelope, which names the hash before it.
+r"""Chains rows: each row's hash covers its envelope, and the envelope contains the hash of the row before.
 
 `event_hash = SHA256(0x00 || envelope)`; the envelope is the canonical JSON of every column but `payload` and
-`event_hash`, under the columns' names, with digests in lower-case hex. The 0x00 makes the same hash the leaf
-of a Merkle tree (RFC 6962, section 2.1). The first row follows `SHA256("forge.ledger.v1\n" || ledger_id)`, so
-that the chains of two ledgers can't be spliced.
+`event_hash`, under the columns' names, with digests in lower-case hex. The 0x00 makes the same hash the leaf of a
+Merkle tree (RFC 6962, section 2.1). The first row follows `SHA256("forge.ledger.v1\n" || ledger_id)`, so that the
+chains of two ledgers can't be joined.
 """
 
 import hashlib
@@ -12,7 +12,9 @@ from typing import NamedTuple
 import orjson
 
 FORMAT = "forge.ledger.v1"
+"""Name of the ledger's format; the genesis hash depends on it."""
 LEAF = b"\x00"
+"""Byte before the content of a Merkle leaf (RFC 6962, section 2.1)."""
 
 
 class StoredRow(NamedTuple):
@@ -36,12 +38,12 @@ class StoredRow(NamedTuple):
 
 
 def genesis_hash(ledger_id: str) -> bytes:
-    """What the first row of a ledger follows."""
+    """Return the hash that the first row of a ledger follows."""
     return hashlib.sha256(f"{FORMAT}\n{ledger_id}".encode()).digest()
 
 
 def envelope(row: StoredRow) -> bytes:
-    """The bytes that a row's hash covers; the payload stands in it by its digest."""
+    """Return the bytes that a row's hash covers; they contain the payload's digest, not the payload."""
     return orjson.dumps(
         {  # in the order of the names, which makes it canonical
             "actor": row.actor,
@@ -62,10 +64,10 @@ def envelope(row: StoredRow) -> bytes:
 
 
 def event_hash(row: StoredRow) -> bytes:
-    """The hash that the next row follows; the row's own `event_hash` isn't read."""
+    """Return the hash of a row, which the next row follows; the row's own `event_hash` isn't read."""
     return hashlib.sha256(LEAF + envelope(row)).digest()
 
 
 def sealed(row: StoredRow) -> StoredRow:
-    """The row with its hash in place."""
+    """Return the row with its hash."""
     return StoredRow._make((*row[:-1], event_hash(row)))

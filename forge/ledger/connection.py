@@ -1,4 +1,4 @@
-"""How the database file is reached: where it may lie, and the settings under which it keeps its promises."""
+"""Opens the database file: checks where it lies, and applies the settings that make it durable."""
 
 import re
 import sqlite3
@@ -10,9 +10,9 @@ from forge.errors import EnvironmentUnfit, LedgerCorrupt, StorageFailed, Workspa
 from forge.ledger.audit.read_only import connect_to_read
 
 BUSY_TIMEOUT_S = 30.0
-"""Backstop only: writers queue on the lock file."""
+"""Seconds that SQLite waits for a lock. Writers queue on the lock file, so this wait is rarely needed."""
 MINIMUM_SQLITE = (3, 37, 0)
-"""STRICT tables."""
+"""Oldest version of SQLite that has STRICT tables."""
 
 _SETTINGS: tuple[tuple[str, str, object], ...] = (
     ("recursive_triggers", "ON", 1),  # REPLACE fires the delete trigger
@@ -20,25 +20,28 @@ _SETTINGS: tuple[tuple[str, str, object], ...] = (
     ("trusted_schema", "OFF", 0),  # a tampered schema can't call functions with side effects
     ("cell_size_check", "ON", 1),
 )
+"""Settings of every connection: name, value to set, value to read back."""
 _WRITE_AHEAD = ("journal_mode", "WAL", "wal")
+"""Setting of write-ahead mode: readers don't wait for the writer."""
 _WRITER_SETTINGS: tuple[tuple[str, str, object], ...] = (
     ("synchronous", "FULL", 2),  # an acknowledged event survives a power cut; NORMAL loses the last ones
     ("journal_size_limit", "67108864", 67108864),
     ("fullfsync", "ON", 1),  # macOS: fsync alone stops at the drive's cache
     ("checkpoint_fullfsync", "ON", 1),
 )
+"""Settings of a writer's connection, in the same form."""
 
 _SHARED_FILE_SYSTEMS = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|vboxsf|prl_fs"
     r"|fuse\.(?!fuse-overlayfs$).+"
 )
-"""Where locks or shared memory don't hold between hosts (sqlite.org/wal.html: "WAL does not work over a
-network filesystem")."""
+"""File systems on which locks or shared memory don't work between hosts (sqlite.org/wal.html: "WAL does not work over
+a network filesystem")."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Connection:
-    """Open a database that exists (or is to be made) and read nothing of it yet."""
+    """Open a database that exists, or that `create` makes; nothing of it is read yet."""
     if sqlite3.sqlite_version_info < MINIMUM_SQLITE:
         raise EnvironmentUnfit(f"SQLite {sqlite3.sqlite_version} is too old: expected 3.37 or newer")
     if read_only:
@@ -54,7 +57,7 @@ def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Con
 
 
 def configure(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
-    """Apply every setting but that of the log, and read it back; raise LedgerCorrupt if one didn't take."""
+    """Apply every setting except write-ahead mode, and read it back; raise LedgerCorrupt if SQLite refused one."""
     for setting in _SETTINGS if read_only else _SETTINGS + _WRITER_SETTINGS:
         _apply(connection, path, setting)
     if sys.version_info >= (3, 12):
@@ -62,7 +65,7 @@ def configure(connection: sqlite3.Connection, path: Path, *, read_only: bool) ->
 
 
 def write_ahead(connection: sqlite3.Connection, path: Path) -> None:
-    """Have the file in write-ahead mode, which changes it: for whoever is about to write, never for a reader."""
+    """Put the file into write-ahead mode, which changes the file: only a writer calls it."""
     _apply(connection, path, _WRITE_AHEAD)
 
 
@@ -78,11 +81,10 @@ def _apply(connection: sqlite3.Connection, path: Path, setting: tuple[str, str, 
 
 
 def resolve_existing(path: Path) -> Path:
-    """The real path of a ledger that exists, fit to be opened; raise if it's absent, odd or on a shared disk.
+    """Return the real path of a ledger; raise if it is absent, no regular file or on a shared disk.
 
-    Symbolic links are followed here, once, so that the lock and the write-ahead log have one name. A second
-    hard link would give the log a second name, and two writers would not see each other
-    (sqlite.org/howtocorrupt.html).
+    Symbolic links are followed here, once, so that the lock and the write-ahead log have one name. A second hard link
+    would give the log a second name, and two writers would not see each other (sqlite.org/howtocorrupt.html).
     """
     try:
         real = path.resolve(strict=True)
@@ -103,7 +105,7 @@ def resolve_existing(path: Path) -> Path:
 
 
 def require_local(path: Path) -> None:
-    """Raise EnvironmentUnfit if `path` lies on a network or shared file system, where the system says so."""
+    """Raise EnvironmentUnfit if `path` is on a network or shared file system, as far as the system tells."""
     try:
         mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
     except OSError:
@@ -117,7 +119,7 @@ def require_local(path: Path) -> None:
 
 
 def file_system_of(path: Path, mountinfo: str) -> str | None:
-    """The file system type of the mount that holds `path`, by the text of proc(5)'s mountinfo."""
+    """Return the file system type of the mount that holds `path`; `mountinfo` is the text of proc(5)'s file."""
     best: tuple[int, str] | None = None
     for line in mountinfo.splitlines():
         before, separator, after = line.partition(" - ")

@@ -1,9 +1,10 @@
-"""Who works in a workspace now, and whether someone was killed in it.
+"""Counts the processes at work in a workspace, and detects that one of them was killed.
 
-Every process that may write holds a shared lock on `<database>.present` for as long as it works; the kernel takes
-it back when the process ends, however it ends. So whoever gets the lock alone knows that nobody is at work, and
-that whatever is half done was left by the dead. The file itself counts: a `+` for each one who came, a `-` for
-each one who left in good order. If the two don't balance while nobody is there, somebody was killed.
+Every process that may write holds a shared lock on `<database>.present` while it works. The operating system releases
+the lock when the process ends, even by a kill. A process that gets the lock exclusively is alone: all unfinished work
+was left by processes that were killed.
+The file counts processes: each adds a `+` when it begins and a `-` when it ends in good order. If the counts differ
+while no other process is at work, a process was killed.
 """
 
 import fcntl
@@ -12,31 +13,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-CAME = b"+"
-LEFT = b"-"
+BEGAN = b"+"
+"""Byte that a process adds when it begins."""
+ENDED = b"-"
+"""Byte that a process adds when it ends in good order."""
 _READ_BYTES = 1 << 16
 
 
 class Presence:
-    """One process at work in a workspace, from `Presence(...)` to `leave()`."""
+    """A process at work in a workspace, from `Presence(...)` to `leave()`."""
 
     def __init__(self, database: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._descriptor = os.open(presence_path(database), flags, 0o644)
         self.after_a_crash = False
-        """Nobody else was here, and somebody hadn't left in good order. Stands until `settle`."""
+        """True if this process was alone at its start and an earlier one was killed. `settle` resets it."""
         if self._lock_alone():
             self.after_a_crash = not self._balanced()
             if not self.after_a_crash:
                 os.truncate(self._descriptor, 0)
-        os.write(self._descriptor, CAME)
+        os.write(self._descriptor, BEGAN)
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether nobody else is here; if so, nobody comes in before the block's end.
+        """Yield True if this is the only process in the workspace, and keep others out until the block ends.
 
-        For the moment of asking this process isn't seen here: ask before anything is begun.
+        The shared lock is given up for a moment to ask: ask before any work is begun.
         """
         alone = self._lock_alone()
         try:
@@ -47,14 +50,14 @@ class Presence:
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def settle(self) -> None:
-        """Forget who was killed; asked for inside `alone`, when all they left is put right."""
+        """Forget the processes that were killed; call it inside `alone`, once their unfinished work is cleaned up."""
         os.truncate(self._descriptor, 0)
-        os.write(self._descriptor, CAME)
+        os.write(self._descriptor, BEGAN)
         self.after_a_crash = False
 
     def leave(self) -> None:
-        """Leave in good order."""
-        os.write(self._descriptor, LEFT)
+        """Record that this process ended in good order."""
+        os.write(self._descriptor, ENDED)
         os.close(self._descriptor)
 
     def _lock_alone(self) -> bool:
@@ -65,10 +68,10 @@ class Presence:
         return True
 
     def _balanced(self) -> bool:
-        came = left = place = 0
+        began = ended = place = 0
         while chunk := os.pread(self._descriptor, _READ_BYTES, place):
-            came, left, place = came + chunk.count(CAME), left + chunk.count(LEFT), place + len(chunk)
-        return came == left
+            began, ended, place = began + chunk.count(BEGAN), ended + chunk.count(ENDED), place + len(chunk)
+        return began == ended
 
 
 def presence_path(database: Path) -> Path:

@@ -1,7 +1,7 @@
-"""How a ledger's file comes to be: whole or not at all.
+"""Creates a ledger's file, whole or not at all.
 
-It is built in a folder of its own beside its place, closed, and renamed. Whoever is killed on the way leaves
-at most that folder, which the next attempt removes.
+The file is built in its own folder beside its final place, closed, and renamed. A process that is killed leaves at
+most that folder, which the next attempt removes.
 """
 
 import os
@@ -18,10 +18,10 @@ from forge.ledger.lock import WriterLock
 
 @contextmanager
 def built_aside(path: Path) -> Iterator[Path]:
-    """Give a path to build at; when the block ends well, the file there takes its place at `path`.
+    """Yield a path to build at; if the block ends without an error, the file there is moved to `path`.
 
-    Raises UsageError if something is there already, a write-ahead log without its database included: SQLite
-    would take a stranger's log for ours.
+    Raises UsageError if a file is there already. A write-ahead log without its database counts too, because SQLite
+    would read that log as the new ledger's.
     """
     path = Path(os.path.abspath(path))
     if not path.parent.is_dir():

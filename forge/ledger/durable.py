@@ -1,4 +1,4 @@
-"""How bytes reach the disk so that a name never stands for half of them: aside, fsync, rename, fsync."""
+"""Writes files so that a name never stands for half of their content: write aside, fsync, rename, fsync."""
 
 import os
 import tempfile
@@ -10,18 +10,18 @@ from typing import BinaryIO
 from forge.errors import StorageFailed
 
 PART_PREFIX = ".part-"
-"""A file that was being written when its writer was killed; never read, safe to delete."""
+"""Prefix of the name of an unfinished file. Such files are never read. After a crash it is safe to delete them."""
 
 
 def write_durably(target: Path, content: bytes, *, mode: int) -> None:
-    """Put `content` at `target` whole, replacing what is there; or raise StorageFailed."""
+    """Write `content` to `target` in one step, replacing what is there; raise StorageFailed if that is refused."""
     with written_aside(target, mode=mode) as stream:
         stream.write(content)
 
 
 @contextmanager
 def written_aside(target: Path, *, mode: int) -> Iterator[BinaryIO]:
-    """A file that takes the place of `target` when the block ends well, on the disk by then; or StorageFailed."""
+    """Yield a file that replaces `target`, on disk, if the block ends without an error; raise StorageFailed."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
     except OSError as error:
@@ -42,7 +42,7 @@ def written_aside(target: Path, *, mode: int) -> Iterator[BinaryIO]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` and its parents, each name on disk before the call returns."""
+    """Make `folder` and its parents; each name is on disk when this returns."""
     missing = [step for step in (folder, *folder.parents) if not step.is_dir()]
     try:
         for step in reversed(missing):

@@ -1,4 +1,4 @@
-"""What SQLite and the operating system report, said in Forge's errors: the disk, the file, or the rules."""
+"""Translates errors of SQLite and the operating system into Forge's: of the disk, the file, or the rules."""
 
 import sqlite3
 from pathlib import Path
@@ -6,7 +6,7 @@ from types import TracebackType
 
 from forge.errors import ForgeError, IntegrityError, LedgerCorrupt, StorageFailed
 
-_STORAGE = frozenset(
+_STORAGE_CODES = frozenset(
     {
         sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_IOERR,
@@ -19,7 +19,8 @@ _STORAGE = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
-_FILE = frozenset(
+"""SQLite's codes for a disk or file system that refuses."""
+_FILE_CODES = frozenset(
     {
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
@@ -28,14 +29,17 @@ _FILE = frozenset(
         sqlite3.SQLITE_MISMATCH,
     }
 )
-_PRIMARY = 0xFF
-"""An extended result code's low byte is its primary code (sqlite.org/rescode.html)."""
+"""SQLite's codes for a damaged file, or one that is no ledger."""
+_PRIMARY_CODE_MASK = 0xFF
+"""Bit mask that gives the primary code of an extended result code: its low byte (sqlite.org/rescode.html)."""
 
 
-NOTHING = "nothing was written, the ledger is as it was"
-NO_LEDGER = "no ledger was made, though folders for it may be there now"
+NOTHING_WRITTEN = "nothing was written, the ledger is as it was"
+"""Consequence named in an error if no event was appended."""
+NO_LEDGER_MADE = "no ledger was made, though folders for it may be there now"
+"""Consequence named in an error if a new ledger couldn't be made."""
 _UNDECODABLE = "Could not decode to UTF-8"
-"""What Python's driver says, without a code, of a text column that holds other bytes."""
+"""Beginning of the message, without a code, of Python's driver for a text column that holds other bytes."""
 
 
 def _not_text(path: Path) -> LedgerCorrupt:
@@ -45,18 +49,18 @@ def _not_text(path: Path) -> LedgerCorrupt:
 
 
 def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError | None:
-    """The Forge error for a driver's, or None for a mistake in our own use of the driver."""
+    """Return the Forge error for a driver's error; None for a mistake in our own use of the driver."""
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
         return _not_text(path) if str(error).startswith(_UNDECODABLE) else None
     name = getattr(error, "sqlite_errorname", "SQLITE")
-    primary = extended & _PRIMARY
-    if primary in _STORAGE:
+    primary = extended & _PRIMARY_CODE_MASK
+    if primary in _STORAGE_CODES:
         return StorageFailed(
             f"{path}: the disk or its file system refused ({name}: {error}); {left}: "
-            f"free space or restore write access, then {_then(left)}"
+            f"free space or restore write access, then {_next_step(left)}"
         )
-    if primary in _FILE:
+    if primary in _FILE_CODES:
         return LedgerCorrupt(
             f"{path}: the database can't be read as a ledger ({name}: {error}): restore it from a backup"
         )
@@ -65,18 +69,18 @@ def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError |
     return None
 
 
-def _then(left: str) -> str:
-    """A command that recorded something isn't run a second time unlooked."""
-    return "run the command again" if left in (NOTHING, NO_LEDGER) else "go on from there"
+def _next_step(left: str) -> str:
+    """Return the next step: a command that recorded events isn't simply run a second time."""
+    return "run the command again" if left in (NOTHING_WRITTEN, NO_LEDGER_MADE) else "go on from there"
 
 
 class StorageErrors:
-    """For a block, turns the driver's and the system's errors about `path` into ours."""
+    """Context manager that translates the driver's and the system's errors about `path` into Forge's."""
 
-    def __init__(self, path: Path, left: str = NOTHING) -> None:
+    def __init__(self, path: Path, left: str = NOTHING_WRITTEN) -> None:
         self._path = path
         self._left = left
-        """What is true of the ledger when the disk refuses inside the block."""
+        """Consequence named in the error: the state of the ledger if the disk refuses inside the block."""
 
     def __enter__(self) -> None:
         pass
@@ -91,15 +95,15 @@ class StorageErrors:
             translated = _as_forge_error(error, self._path, self._left)
             if translated is not None:
                 raise translated from error
-        elif isinstance(error, UnicodeDecodeError):  # a name or a message of SQLite's, out of a damaged page
+        elif isinstance(error, UnicodeDecodeError):  # a damaged page gave SQLite a name or a message in other bytes
             raise _not_text(self._path) from error
         elif isinstance(error, OSError):
             raise StorageFailed(
                 f"{self._path}: the system refused ({error.strerror or error}); {self._left}: "
-                f"free space or restore access, then {_then(self._left)}"
+                f"free space or restore access, then {_next_step(self._left)}"
             ) from error
 
 
-def storage_errors(path: Path, *, left: str = NOTHING) -> StorageErrors:
-    """Turn the driver's and the system's errors about `path` into ours; `left` says what is true afterwards."""
+def storage_errors(path: Path, *, left: str = NOTHING_WRITTEN) -> StorageErrors:
+    """Translate the driver's and the system's errors about `path`; `left` is the ledger's state afterwards."""
     return StorageErrors(path, left)

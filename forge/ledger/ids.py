@@ -1,11 +1,11 @@
-"""Event ids: UUIDv7 (RFC 9562, section 5.7), which sort by the time they were made."""
+"""Makes event ids: UUIDv7 (RFC 9562, section 5.7), which sort by the time at which they were made."""
 
 RANDOM_BYTES = 10
-"""74 bits are used; the clock and the randomness come from the caller."""
+"""Number of random bytes that an id takes; 74 of their bits are used."""
 
 
 def uuid7(now_ms: int, random_bytes: bytes) -> str:
-    """Make a UUIDv7 of Unix time in milliseconds and ten random bytes."""
+    """Make a UUIDv7 from a Unix time in milliseconds and ten random bytes."""
     if not 0 <= now_ms < 1 << 48:
         raise ValueError(f"time {now_ms!r} ms doesn't fit a UUIDv7: expected 0 to 2^48 - 1")
     if len(random_bytes) != RANDOM_BYTES:

@@ -1,7 +1,7 @@
-"""The writer's place in the queue: a file lock beside the database.
+"""Queues writers on a file lock beside the database.
 
-SQLite's own waiting sleeps in growing steps and can starve one of many writers for seconds; a queue in the
-kernel doesn't. Correctness never rests on this lock: `BEGIN IMMEDIATE` stands behind it.
+SQLite's own waiting sleeps in growing steps, and one of many writers can wait for seconds. A queue in the operating
+system doesn't have this problem. Correctness never depends on this lock: `BEGIN IMMEDIATE` protects the file.
 """
 
 import fcntl
@@ -23,12 +23,12 @@ class WriterLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock to the next writer."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Wait for the lock, hold it for the block."""
+        """Wait for the lock and hold it for the block."""
         self.take()
         try:
             yield
@@ -36,7 +36,7 @@ class WriterLock:
             self.release()
 
     def close(self) -> None:
-        """Give up the file; the lock file itself stays, for others may wait on it."""
+        """Close the lock's file; the file itself stays, because other writers may wait on it."""
         os.close(self._descriptor)
 
 

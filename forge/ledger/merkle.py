@@ -1,25 +1,26 @@
-"""The Merkle tree of RFC 6962, section 2.1, over leaf hashes: its root, and proofs about it, at any size.
+"""Computes roots and proofs of the Merkle tree of RFC 6962, section 2.1, over leaf hashes, at any size.
 
-Everything asks a `SubtreeHash` for the hash of a complete subtree, so that it's the same whether the hashes are
-computed or stored. `level` is the subtree's height, `place` its number from the left: it covers the leaves
-`place << level` up to `(place + 1) << level`.
+Each function asks a `SubtreeHash` for the hash of a complete subtree. So it doesn't matter whether hashes are
+computed or stored. `level` is the subtree's height, `place` its number from the left: it covers the leaves `place <<
+level` up to `(place + 1) << level`.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
 
 NODE = b"\x01"
+"""Byte before the content of an inner node (RFC 6962, section 2.1)."""
 SubtreeHash = Callable[[int, int], bytes]
-"""(level, place) -> hash of that complete subtree."""
+"""Function from (level, place) to the hash of that complete subtree."""
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """The hash of an inner node."""
+    """Return the hash of an inner node."""
     return hashlib.sha256(NODE + left + right).digest()
 
 
 def complete_root(hashes: Sequence[bytes]) -> bytes:
-    """The root over a power of two of neighbouring hashes."""
+    """Return the root over neighbouring hashes; their number is a power of two."""
     row = list(hashes)
     while len(row) > 1:
         row = [node_hash(row[place], row[place + 1]) for place in range(0, len(row), 2)]
@@ -27,12 +28,12 @@ def complete_root(hashes: Sequence[bytes]) -> bytes:
 
 
 def tree_root(size: int, subtree: SubtreeHash) -> bytes:
-    """The root of the tree over the first `size` leaves."""
+    """Return the root of the tree over the first `size` leaves."""
     return _range_root(0, size, subtree) if size else hashlib.sha256().digest()
 
 
 def inclusion_proof(index: int, size: int, subtree: SubtreeHash) -> list[bytes]:
-    """The audit path of the leaf `index` (from 0) in the tree of `size` leaves, the leaf's sibling first."""
+    """Return the audit path of the leaf `index` (from 0) in the tree of `size` leaves, the leaf's sibling first."""
     if not 0 <= index < size:
         raise ValueError(f"leaf {index} isn't in a tree of {size}")
     path: list[bytes] = []
@@ -49,7 +50,7 @@ def inclusion_proof(index: int, size: int, subtree: SubtreeHash) -> list[bytes]:
 
 
 def consistency_proof(old_size: int, size: int, subtree: SubtreeHash) -> list[bytes]:
-    """What shows that the tree of `old_size` leaves is the beginning of that of `size` (section 2.1.2)."""
+    """Return the proof that the tree of `old_size` leaves is the beginning of that of `size` (section 2.1.2)."""
     if not 0 < old_size <= size:
         raise ValueError(f"a tree of {old_size} can't be the beginning of one of {size}")
     path: list[bytes] = []
@@ -68,7 +69,7 @@ def consistency_proof(old_size: int, size: int, subtree: SubtreeHash) -> list[by
 
 
 def roots_of_consistency(old_size: int, size: int, path: Sequence[bytes], old_root: bytes) -> tuple[bytes, bytes]:
-    """The two roots that a consistency proof leads to; the old one must then be the one that was given."""
+    """Return the old and the new root that a consistency proof gives; the caller compares the old one."""
     steps = iter(path)
 
     def climb(old: int, new: int, known: bool) -> tuple[bytes, bytes]:
@@ -87,7 +88,7 @@ def roots_of_consistency(old_size: int, size: int, path: Sequence[bytes], old_ro
 
 
 def _range_root(begin: int, end: int, subtree: SubtreeHash) -> bytes:
-    """The root over the leaves `begin` to `end`, where `begin` is a multiple of the widest part."""
+    """Return the root over the leaves `begin` to `end`; `begin` is a multiple of the widest part."""
     width = end - begin
     left = _left_width(width)
     if left * 2 == width or width == 1:
@@ -97,5 +98,5 @@ def _range_root(begin: int, end: int, subtree: SubtreeHash) -> bytes:
 
 
 def _left_width(width: int) -> int:
-    """The largest power of two below `width`."""
+    """Return the largest power of two below `width`."""
     return 1 << ((width - 1).bit_length() - 1) if width > 1 else 0

@@ -1,6 +1,6 @@
-"""What is checked before a ledger may be used: identity, schema, its own row, and the end of its chain.
+"""Checks a ledger before it is used: identity, schema, the row about itself, and the end of its chain.
 
-The whole chain is the business of `audit`; here it's the last rows, on which the next append would build.
+`audit` checks the whole chain. This module checks only the last rows, on which the next append builds.
 """
 
 import sqlite3
@@ -15,12 +15,14 @@ from forge.ledger.statements import SELECT_HEAD, SELECT_META, SELECT_TAIL
 from forge.ledger.tree import grow
 
 TAIL_ROWS = 100
+"""Number of rows at the end whose hashes are derived again at each open."""
 
 
 def open_checked(path: Path, *, lock: WriterLock | None) -> tuple[sqlite3.Connection, str]:
-    """Connect to a finished ledger, to write if there is a `lock`; give the connection and the ledger's id.
+    """Connect to an existing ledger, for writing if there is a `lock`; return the connection and the ledger's id.
 
-    A ledger of an older format is brought up to date, or refused for reading. Raises LedgerCorrupt.
+    A ledger of an older format is brought up to date if it is opened for writing. For reading it is refused. Raises
+    LedgerCorrupt.
     """
     connection, ledger_id, version = _checked(path, read_only=lock is None)
     if version == USER_VERSION:
@@ -52,7 +54,7 @@ def _checked(path: Path, *, read_only: bool) -> tuple[sqlite3.Connection, str, i
 
 
 def _bring_up_to_date(path: Path, lock: WriterLock) -> None:
-    """Run what migrations are missing, in one transaction; another process may have done so first."""
+    """Run the missing migrations in one transaction; another process may have run them first."""
     with lock.held():
         connection, _, version = _checked(path, read_only=False)
         connection.close()
@@ -66,7 +68,7 @@ def _fill_tree(connection: sqlite3.Connection) -> None:
 
 
 def check_meta(connection: sqlite3.Connection, path: Path) -> str:
-    """The ledger's id, from the one row of `ledger_meta`."""
+    """Return the ledger's id, from the one row of `ledger_meta`."""
     rows = connection.execute(SELECT_META).fetchall()
     if len(rows) != 1:
         raise LedgerCorrupt(f"{path}: ledger_meta has {len(rows)} rows, expected 1: restore a backup")
@@ -80,7 +82,7 @@ def check_meta(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def check_tail(connection: sqlite3.Connection, path: Path, genesis: bytes) -> None:
-    """Derive the hashes of the last rows again; raise LedgerCorrupt naming the first that differs."""
+    """Derive the hashes of the last rows again; raise LedgerCorrupt that names the first difference."""
     found = connection.execute(SELECT_TAIL, (TAIL_ROWS + 1,)).fetchall()
     rows = [StoredRow._make(row) for row in reversed(found)]
     if not rows:
@@ -96,7 +98,7 @@ def check_tail(connection: sqlite3.Connection, path: Path, genesis: bytes) -> No
 def _require_link(path: Path, row: StoredRow, seq: int, prev_hash: bytes) -> None:
     try:
         derived = event_hash(row)
-    except (TypeError, AttributeError):  # a value of another kind, out of a damaged page: no hash can be right
+    except (TypeError, AttributeError):  # a damaged page holds a value of another type: no hash can be right
         derived = b""
     if row.seq != seq or row.prev_hash != prev_hash or row.event_hash != derived:
         raise LedgerCorrupt(

@@ -1,4 +1,4 @@
-"""How stored rows become events again: page by page, in order, nothing missing, nothing unsound."""
+"""Reads stored rows as events: page by page, in order, without gaps, each one checked."""
 
 import hashlib
 import sqlite3
@@ -15,11 +15,11 @@ from forge.ledger.statements import PAGE_ROWS, select_page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which rows are asked for."""
+    """A choice of rows."""
 
     after_seq: int = 0
     until_seq: int
-    """The head when the question was asked: what is appended later isn't part of the answer."""
+    """The last event at the time of the call; later events aren't part of the answer."""
     stream: str | None = None
     types: tuple[str, ...] = ()
     correlation_id: str | None = None
@@ -27,12 +27,12 @@ class Selection:
 
     @property
     def whole(self) -> bool:
-        """Nothing is filtered out, so a missing number is a missing event."""
+        """Return whether nothing is filtered out, so that a missing number is a missing event."""
         return self.stream is None and not self.types and self.correlation_id is None
 
 
 def known_types(types: Collection[str] | None) -> tuple[str, ...]:
-    """The event types to filter by; raise UnknownName for one that doesn't exist, or for an empty choice."""
+    """Return the event types to filter by; raise UnknownName for an unknown type or an empty choice."""
     if types is None:
         return ()
     if isinstance(types, str):
@@ -80,8 +80,8 @@ def _gap(path: Path, expected: int, found: int) -> LedgerCorrupt:
 
 
 def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
-    """The event in a row; raise LedgerCorrupt if its payload isn't what was hashed, or names another."""
-    payload = row.payload.encode() if isinstance(row.payload, str) else b""  # a damaged page may hold another kind
+    """Return the event in a row; raise LedgerCorrupt if its payload has another digest or names another stream."""
+    payload = row.payload.encode() if isinstance(row.payload, str) else b""  # a damaged page may hold another type
     if hashlib.sha256(payload).digest() != row.payload_sha256:
         raise LedgerCorrupt(
             f"{path}: the payload of event {row.seq} ({row.type}) isn't the one that was recorded",

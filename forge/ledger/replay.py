@@ -1,7 +1,7 @@
-"""Events as projections fold them: narrow rows in order, decoded where somebody asks for that type.
+"""Reads events for projections: narrow rows in order, with the payload decoded only for the types that are needed.
 
-A payload was validated when it was recorded; here it is held against its digest and decoded, no more, for a fold
-over a long history must not cost more than reading it.
+A payload was validated when it was recorded. Here only its digest is checked and it is decoded, because a fold over a
+long history must not cost more than reading it.
 """
 
 import hashlib
@@ -19,12 +19,13 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.statements import select_lines
 
 PAGE_ROWS = 250
-"""Rows fetched at a time: no transaction stays open between pages."""
+"""Number of rows fetched at a time; no transaction stays open between pages."""
 SCHEMA_VERSIONS = {name: kind.SCHEMA_VERSION for name, kind in EVENT_TYPES.items()}
+"""Event type -> its current schema version."""
 
 
 class Line(NamedTuple):
-    """One event, as far as a fold needs it."""
+    """One event, with the columns that a fold needs."""
 
     seq: int
     type: str
@@ -33,7 +34,7 @@ class Line(NamedTuple):
     event_hash: bytes
     # Any: a JSON document, validated when it was recorded
     event: dict[str, Any]
-    """The payload in today's form; empty for a type that nobody asked for."""
+    """The payload in its current schema version; empty for types that weren't asked for."""
 
 
 _Row = tuple[int, str, int, str, str, bytes, str | None, bytes | None]
@@ -72,7 +73,7 @@ def _line(row: _Row, path: Path) -> Line:
         )
     if payload is None:
         return Line(seq, kind, recorded_at, actor, event_hash, {})
-    content = payload.encode() if isinstance(payload, str) else b""  # a damaged page may hold another kind
+    content = payload.encode() if isinstance(payload, str) else b""  # a damaged page may hold another type
     if hashlib.sha256(content).digest() != digest:
         raise LedgerCorrupt(
             f"{path}: the payload of event {seq} ({kind}) isn't the one that was recorded", hint="forge ledger verify"

@@ -1,7 +1,7 @@
-"""What the database must look like, and how a new one gets that way.
+"""Defines what the database must look like, and makes a new one.
 
-`sqlite_master` is compared by its digest at every open: a trigger that is gone, or a table that was rebuilt,
-stops the ledger before a row is read or written.
+`sqlite_master` is compared by its digest at every open. If a trigger is missing or a table was rebuilt, the ledger
+isn't opened, and no row is read or written.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ from pathlib import Path
 from forge.errors import EnvironmentUnfit, LedgerCorrupt
 
 APPLICATION_ID = 0x464F5247
-"""`FORG`, in the file's header: what `file` and SQLite itself show."""
+"""Id in the file's header: `FORG`, as `file` and SQLite itself show it."""
 USER_VERSION = 3
-"""The format's number; a newer Forge raises it. Format 1 had no stored Merkle tree, format 2 no foreign events."""
+"""Number of the format; a newer Forge raises it. Format 1 had no stored Merkle tree, format 2 no foreign events."""
 
 SCHEMA_OBJECTS = frozenset(
     {
@@ -44,20 +44,21 @@ SCHEMA_OBJECTS = frozenset(
         "foreign_event_accepts_only_the_next",
     }
 )
+"""Names of all tables, indexes and triggers of a ledger."""
 SCHEMA_SHA256 = "c568aa206b45223470e61b82a15491176b961c7ea48395c5be1226c49dc593d7"
-"""The fingerprint after the last migration."""
+"""Fingerprint of the schema after the last migration."""
 OLDER_SCHEMAS = {
     1: "713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45",
     2: "7acf4860416768494445484b5fb826bf5ce8f59472951d678d483c7e6cb2e96c",
 }
-"""Format -> its fingerprint: what is checked before such a ledger is brought up to date."""
+"""Format -> the fingerprint of its schema, which is checked before such a ledger is brought up to date."""
 
-_FOREIGN_TABLES = ("alembic_version", "sqlite_stat", "_litestream_")
-"""Tables that tools keep in the file; they and their indexes say nothing about history."""
+_TOOL_TABLES = ("alembic_version", "sqlite_stat", "_litestream_")
+"""Names of the tables that tools keep in the file. These tables and their indexes say nothing about history."""
 
 
 def check_identity(connection: sqlite3.Connection, path: Path) -> int:
-    """The format's number; raise LedgerCorrupt unless the file's header says that this Forge knows it."""
+    """Return the format's number; raise LedgerCorrupt unless the file's header names a known format."""
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     if application_id != APPLICATION_ID:
         raise LedgerCorrupt(
@@ -89,7 +90,7 @@ SchemaRow = tuple[str, str, str, str]
 
 
 def schema_rows(connection: sqlite3.Connection) -> list[SchemaRow]:
-    """type, name, table and SQL of all that is ours in `sqlite_master`, in a fixed order."""
+    """Return type, name, table and SQL of each object of Forge's in `sqlite_master`, in a fixed order."""
     rows = connection.execute(
         # a name that isn't text comes from a damaged page: the row then counts as missing
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
@@ -99,12 +100,12 @@ def schema_rows(connection: sqlite3.Connection) -> list[SchemaRow]:
     return [
         (kind, name, table, sql)
         for kind, name, table, sql in rows
-        if not (kind in ("table", "index") and table.startswith(_FOREIGN_TABLES))
+        if not (kind in ("table", "index") and table.startswith(_TOOL_TABLES))
     ]
 
 
 def fingerprint(rows: list[SchemaRow]) -> str:
-    """SHA-256 over the rows, each field ended by a zero byte."""
+    """Return the SHA-256 over the rows; a zero byte ends each field."""
     digest = hashlib.sha256()
     for row in rows:
         for field in row:
@@ -113,7 +114,7 @@ def fingerprint(rows: list[SchemaRow]) -> str:
 
 
 def migrations_folder() -> Path:
-    """Beside the package in a source checkout, inside it when installed."""
+    """Return the folder of migrations: beside the package in a source checkout, inside it when installed."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():
@@ -122,9 +123,9 @@ def migrations_folder() -> Path:
 
 
 def migrate(path: Path, *, then: Callable[[sqlite3.Connection], None] | None = None) -> None:
-    """Bring the database at `path` to the last migration, and do `then`: in one transaction, or not at all.
+    """Bring the database at `path` to the last migration and call `then`, in one transaction.
 
-    The caller holds the ledger's lock, or is alone with a new file.
+    The caller holds the ledger's lock, or is the only process that knows a new file.
     """
     from alembic import command
     from alembic.config import Config
@@ -156,7 +157,7 @@ def migrate(path: Path, *, then: Callable[[sqlite3.Connection], None] | None = N
 
 @contextmanager
 def _driver_errors() -> Iterator[None]:
-    """What alembic's engine wraps, as the driver said it: a full disk is a full disk."""
+    """Raise the driver's own error instead of alembic's, so that a full disk is reported as a full disk."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -1,35 +1,37 @@
-"""The ledger's statements, as SQLite takes them.
+"""Holds the ledger's SQL statements.
 
-They are written out, not compiled when a process starts: building them from the declarations in `table.py` would cost
-every command half a second. A test prepares each of them on a migrated file.
+They are written out here. Building them from the declarations in `table.py` would cost every command half a second. A
+test prepares each of them on a migrated file.
 """
 
-# ruff: noqa: S608 (names of our own and marks are put together, never values)
+# ruff: noqa: S608 (only names of our own and placeholders are joined, never values)
 
 from collections.abc import Iterable
 
 from forge.ledger.chain import StoredRow
 
 PAYLOAD_LIMIT_BYTES = 16 * 1024
+"""Largest payload in bytes. Larger data belongs into the blob store."""
 NAMES_AT_ONCE = 100
-"""Keys or streams asked for in one query."""
+"""Number of keys or streams in one query."""
 PAGE_ROWS = 500
-"""Rows fetched at a time: a reader holds no transaction open between pages."""
+"""Number of rows fetched at a time; a reader holds no transaction open between pages."""
 
 
 def _insert(table: str, columns: Iterable[str]) -> str:
-    """The statement that adds one row; it takes the columns in order."""
+    """Return the statement that adds one row; it takes the columns in order."""
     names = tuple(columns)
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
 COLUMNS = ", ".join(StoredRow._fields)
+"""Columns of `event`, in their order."""
 INSERT_EVENT = _insert("event", StoredRow._fields)
-"""Takes a `StoredRow` as it is."""
+"""Statement that adds one event. Takes a `StoredRow`."""
 INSERT_META = _insert("ledger_meta", ("one", "ledger_id", "origin", "format", "genesis_hash"))
 INSERT_NODE = _insert("tree_node", ("level", "place", "hash"))
 INSERT_FOREIGN = _insert("foreign_event", ("ledger_id", *StoredRow._fields))
-"""Takes the other ledger's id, and a `StoredRow` of it."""
+"""Statement that adds one event of another ledger. Takes that ledger's id and a `StoredRow`."""
 SELECT_META = "SELECT one, ledger_id, origin, format, genesis_hash FROM ledger_meta"
 _AT_THE_HEAD = "seq = (SELECT max(seq) FROM event)"
 SELECT_HEAD = f"SELECT seq, event_hash FROM event WHERE {_AT_THE_HEAD}"
@@ -37,24 +39,24 @@ SELECT_STREAM_VERSION = "SELECT coalesce(max(stream_version), 0) FROM event WHER
 SELECT_STREAM_VERSIONS = f"""
 SELECT stream, max(stream_version) FROM event WHERE stream IN ({", ".join("?" * NAMES_AT_ONCE)}) GROUP BY stream
 """
-"""Takes NAMES_AT_ONCE streams: the versions of those that exist."""
+"""Query for the versions of the streams that exist. Takes NAMES_AT_ONCE streams."""
 SELECT_NEXT = f"""
 SELECT seq, event_hash, ({SELECT_STREAM_VERSION}), (SELECT seq FROM event WHERE idempotency_key = ?)
 FROM event WHERE {_AT_THE_HEAD}
 """
-"""The head, with the version of a stream and the place of a key: all that one more event needs to know."""
+"""Query for all that one more event needs: the head, a stream's version, and the place of a key."""
 SELECT_BY_KEY = "SELECT seq, type, schema_version, payload_sha256, event_hash FROM event WHERE idempotency_key = ?"
 SELECT_USED_KEYS = f"SELECT idempotency_key FROM event WHERE idempotency_key IN ({', '.join('?' * NAMES_AT_ONCE)})"
-"""Takes NAMES_AT_ONCE keys: those of them under which an event stands."""
+"""Query for the keys that an event has already used. Takes NAMES_AT_ONCE keys."""
 SELECT_STREAMS = "SELECT stream FROM event WHERE stream >= ? AND stream < ? AND stream_version = 1 ORDER BY stream"
-"""Takes where the names begin and where they end; answered from the index alone."""
+"""Query for the streams between two names, answered from the index alone. Takes both names."""
 SELECT_NEWEST = f"SELECT {COLUMNS} FROM event WHERE seq = (SELECT max(seq) FROM event WHERE type = ?)"
-"""Takes a type: the last row of it."""
+"""Query for the last row of a type. Takes the type."""
 SELECT_ALL = f"SELECT {COLUMNS} FROM event ORDER BY seq"
 SELECT_TAIL = f"SELECT {COLUMNS} FROM event ORDER BY seq DESC LIMIT ?"
 SELECT_PLACE = "SELECT event_hash FROM event WHERE seq = ?"
 SELECT_LEAVES = "SELECT event_hash FROM event WHERE seq > ? AND seq <= ? ORDER BY seq"
-"""Takes how many leaves come before, and the last one's seq."""
+"""Query for leaves. Takes the number of leaves before, and the last one's seq."""
 SELECT_NODES = "SELECT hash FROM tree_node WHERE level = ? AND place >= ? AND place < ? ORDER BY place"
 SELECT_NODE_COUNT = "SELECT coalesce(max(place), -1) + 1 FROM tree_node WHERE level = ?"
 SELECT_FOREIGN = f"SELECT {COLUMNS} FROM foreign_event WHERE ledger_id = ? ORDER BY seq"
@@ -66,9 +68,10 @@ SELECT seq, recorded_at, payload FROM foreign_event WHERE ledger_id = ? AND type
 
 
 def select_page(*, stream: bool, types: int, correlation: bool) -> str:
-    """Rows in order, by what is asked for.
+    """Return the query for rows in order, with the chosen filters.
 
-    Takes `after < seq <= until`, then the stream, the types and the correlation id where asked for, then how many.
+    It takes `after < seq <= until`, then the stream, the types and the correlation id if chosen, then the number of
+    rows.
     """
     asked = [
         "seq > ?",
@@ -81,9 +84,9 @@ def select_page(*, stream: bool, types: int, correlation: bool) -> str:
 
 
 def select_lines(types: int) -> str:
-    """What a fold needs of each event; payloads of some types alone.
+    """Return the query for the columns that a fold needs, with the payloads of some types only.
 
-    Takes those types, `after < seq <= until`, and how many rows.
+    It takes those types, `after < seq <= until`, and the number of rows.
     """
     numbered = ", ".join(f"?{place}" for place in range(1, types + 1)) or "NULL"
     payloads = (f"CASE WHEN type IN ({numbered}) THEN {column} END" for column in ("payload", "payload_sha256"))

@@ -1,7 +1,7 @@
-"""The only writer of history, and its reader.
+"""Writes and reads history; it is the only writer.
 
-One append is one transaction: file lock, `BEGIN IMMEDIATE`, read the head, chain the rows to it, commit with
-an fsync. What comes back was stored; what raises left the ledger as it was.
+One append is one transaction: file lock, `BEGIN IMMEDIATE`, read the head, chain the rows to it, commit with an
+fsync. If a call returns, its events are stored. If it raises, the ledger is as it was.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ from forge.ledger.batch import Batch, PreparedBatch, prepare
 from forge.ledger.chain import FORMAT, StoredRow, genesis_hash
 from forge.ledger.connection import configure, connect, resolve_existing
 from forge.ledger.create import built_aside
-from forge.ledger.failures import NO_LEDGER, NOTHING, StorageErrors, storage_errors
+from forge.ledger.failures import NO_LEDGER_MADE, NOTHING_WRITTEN, StorageErrors, storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
@@ -31,12 +31,13 @@ from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
 
 OPENING_ACTOR = "system:forge"
+"""Actor of the first event of a ledger."""
 LAST_CHARACTER = "\U0010ffff"
-"""Sorts after every printable character: what begins with a text lies between it and it with this one."""
+"""Character that sorts after every printable one. Texts that begin with t lie between t and t followed by it."""
 
 
 class Ledger:
-    """An open ledger. Belongs to the process and the thread that opened it."""
+    """An open ledger. Only the process and the thread that opened it may use it."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Ledger:
         self._lock = lock
         self._writing = WriteTransaction(path, connection, lock) if lock else None
         self.recorded_seq = 0
-        """The last event that was appended through this object; 0 before the first."""
+        """The last event that was appended through this object; 0 before the first append."""
         self._now = now
         self._new_id = new_id
         self._genesis = genesis_hash(ledger_id)
@@ -72,11 +73,11 @@ class Ledger:
         new_id: Callable[[], str],
         public_key: str | None = None,
     ) -> Self:
-        """Begin a new history at `path`, LedgerOpened its first event; raise UsageError if one exists."""
+        """Create a new ledger at `path`, with LedgerOpened as its first event; raise UsageError if one exists."""
         opened = LedgerOpened(ledger_id=ledger_id, origin=origin, forge_version=forge_version, public_key=public_key)
         first = Batch(events=[opened], actor=OPENING_ACTOR, correlation_id=opened.stream())
         prepared = prepare(first, opening=True)
-        with storage_errors(path, left=NO_LEDGER), built_aside(path) as aside:
+        with storage_errors(path, left=NO_LEDGER_MADE), built_aside(path) as aside:
             migrate(aside)
             connection = connect(aside, read_only=False)
             configure(connection, aside, read_only=False)
@@ -96,7 +97,7 @@ class Ledger:
         new_id: Callable[[], str],
         read_only: bool = False,
     ) -> Self:
-        """Open a ledger; raise WorkspaceNotFound if there is none, LedgerCorrupt if it was damaged."""
+        """Open a ledger; raise WorkspaceNotFound if there is none, LedgerCorrupt if it is damaged."""
         path = resolve_existing(path)
         with storage_errors(path):
             lock = None if read_only else WriterLock(path)
@@ -120,7 +121,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the file, once; a writer merges its log under the lock, where no one else can be writing."""
+        """Close the file, once; a writer merges its log under the lock, while no other process can write."""
         if self._closed:
             return
         self._closed = True
@@ -134,26 +135,26 @@ class Ledger:
 
     @property
     def head(self) -> Head:
-        """The end of history, now."""
+        """Return the place and hash of the last event at this moment."""
         with storage_errors(self.path):
             seq, last_hash = read_head(self._connection, self._genesis)
         return Head(seq, last_hash.hex())
 
     def stream_version(self, stream: str) -> int:
-        """How many events a stream has; 0 if it doesn't exist."""
+        """Return how many events a stream has; 0 if it doesn't exist."""
         with storage_errors(self.path):
             return int(self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()[0])
 
     def streams(self, beginning: str) -> list[str]:
-        """The streams whose names begin so, in order: `run:2026` gives the runs of a year."""
-        if not beginning.isprintable():  # no stream's name has such a character, and SQLite takes no lone surrogate
+        """Return the streams whose names begin so, in order: `run:2026` gives the runs of a year."""
+        if not beginning.isprintable():  # no stream's name has other characters, and SQLite refuses a lone surrogate
             return []
         with storage_errors(self.path):
             found = self._connection.execute(SELECT_STREAMS, (beginning, beginning + LAST_CHARACTER)).fetchall()
         return [stream for (stream,) in found]
 
     def newest(self, type_name: str) -> Recorded[Event] | None:
-        """The last event of a type, by the index; None if there is none."""
+        """Return the last event of a type, by the index; None if there is none."""
         (wanted,) = known_types((type_name,))
         with storage_errors(self.path):
             row = self._connection.execute(SELECT_NEWEST, (wanted,)).fetchone()
@@ -161,14 +162,14 @@ class Ledger:
 
     @contextmanager
     def tree(self) -> Iterator[StoredTree]:
-        """The Merkle tree over all events there are now, for the block: what is appended meanwhile isn't seen."""
+        """Yield the Merkle tree over all events of this moment; later appends aren't seen inside the block."""
         with self.snapshot() as connection:
             seq, _ = read_head(connection, self._genesis)
             yield StoredTree(connection, seq)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside one read transaction: the file as it is now, whatever is appended meanwhile."""
+        """Yield the connection inside one read transaction; later appends aren't seen inside the block."""
         with storage_errors(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -186,7 +187,7 @@ class Ledger:
         correlation_id: str | None = None,
         limit: int | None = None,
     ) -> Iterator[StoredRow]:
-        """Rows as they are stored, up to today's head, without parsing payloads."""
+        """Return the rows as they are stored, up to the current head, without parsing payloads."""
         wanted = Selection(
             after_seq=after_seq,
             until_seq=self.head.seq,
@@ -206,12 +207,12 @@ class Ledger:
         correlation_id: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Recorded[Event]]:
-        """Events in order, up to today's head; raise LedgerCorrupt at the first that can't be relied on."""
+        """Return the events in order, up to the current head; raise LedgerCorrupt at the first damaged one."""
         rows = self.rows(after_seq=after_seq, stream=stream, types=types, correlation_id=correlation_id, limit=limit)
         return (recorded(row, self.path) for row in rows)
 
     def replay(self, *, after_seq: int, until_seq: int, types: Collection[str]) -> Iterator[Line]:
-        """Every event in between for a fold, with the payloads of `types` alone; raise LedgerCorrupt."""
+        """Return every event in this range for a fold, with the payloads of `types` only; raise LedgerCorrupt."""
         return replay(self._connection, self.path, after_seq=after_seq, until_seq=until_seq, types=types)
 
     def append(
@@ -224,10 +225,10 @@ class Ledger:
         idempotency_key: str | None = None,
         expected: Mapping[str, int] | None = None,
     ) -> Appended:
-        """Record one command's events together.
+        """Record the events of one command together.
 
-        Raises ActorForbidden, ConcurrencyConflict, IdempotencyConflict, StorageFailed, or IntegrityError for
-        an event that can't be stored; in each case nothing was written.
+        Raises ActorForbidden, ConcurrencyConflict, IdempotencyConflict, StorageFailed, or IntegrityError for an event
+        that can't be stored. In each case nothing is written.
         """
         batch = Batch(
             events=events,
@@ -240,11 +241,11 @@ class Ledger:
         return self.append_many([batch])[0]
 
     def append_many(self, batches: Sequence[Batch]) -> list[Appended]:
-        """Record many commands in one transaction: all or none, several times the rate of single appends."""
+        """Record many commands in one transaction: all or none. This is several times as fast as single appends."""
         return self._write([prepare(batch) for batch in batches])
 
     def take_in(self, ledger_id: str, rows: Iterator[StoredRow], batch: Batch) -> Appended:
-        """Keep another ledger's rows as they stand, and record `batch`, which says so: in one transaction."""
+        """Store another ledger's rows unchanged and record `batch`, which describes them, in one transaction."""
         prepared = prepare(batch)
         with self._errors(), self._transaction():
             self._connection.executemany(INSERT_FOREIGN, ((ledger_id, *row) for row in rows))
@@ -262,8 +263,8 @@ class Ledger:
         self.recorded_seq = max([self.recorded_seq, *(one.last_seq for one in made if not one.replayed)])
 
     def _errors(self) -> StorageErrors:
-        """What a refused append leaves: nothing, or what was appended before it."""
-        left = f"nothing was written after event {self.recorded_seq}" if self.recorded_seq else NOTHING
+        """Return a translator of errors that says what is stored if the disk refuses."""
+        left = f"nothing was written after event {self.recorded_seq}" if self.recorded_seq else NOTHING_WRITTEN
         return storage_errors(self.path, left=left)
 
     def _transaction(self) -> WriteTransaction:

@@ -1,7 +1,7 @@
-"""The ledger's tables as SQLModel declares them: what a row is, for readers and for the tests.
+"""Declares the ledger's tables in SQLModel, for readers and for the tests.
 
-The migration creates the tables, and `statements.py` is what runs; tests hold both against these declarations. No
-session ever touches the ledger, and nothing that runs imports this module.
+The migration creates the tables, and `statements.py` holds the statements that run. Tests compare both with these
+declarations. No session uses the ledger, and no running code imports this module.
 """
 
 from sqlalchemy import CheckConstraint, Index, Integer, LargeBinary, Text, UniqueConstraint
@@ -10,11 +10,11 @@ from sqlmodel import Field, SQLModel
 
 
 class LedgerTables(SQLModel, registry=registry()):
-    """Base of the ledger's tables; their metadata is kept apart from that of any projection."""
+    """Base of the ledger's tables; it keeps their metadata apart from that of the projections."""
 
 
 class LedgerMetaRow(LedgerTables, table=True):
-    """The one row that says which ledger this is."""
+    """The one row that identifies this ledger."""
 
     __tablename__ = "ledger_meta"
 
@@ -26,7 +26,7 @@ class LedgerMetaRow(LedgerTables, table=True):
 
 
 class EventRow(LedgerTables, table=True):
-    """One event; docs of each column stand in the design of the ledger."""
+    """One event; docs/ledger.md explains each column."""
 
     __tablename__ = "event"
     __table_args__ = (
@@ -40,21 +40,21 @@ class EventRow(LedgerTables, table=True):
     )
 
     seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
-    """The order of history: gapless from 1, given by the writer under the lock."""
+    """Place in history: without gaps from 1, assigned by the writer under the lock."""
     event_id: str = Field(sa_type=Text)
     """UUIDv7."""
     stream: str = Field(sa_type=Text)
     """`<category>:<id>`."""
     stream_version: int = Field(sa_type=Integer)
-    """Gapless from 1 within its stream."""
+    """Number within its stream, without gaps from 1."""
     type: str = Field(sa_type=Text)
     schema_version: int = Field(sa_type=Integer)
     recorded_at: str = Field(sa_type=Text)
-    """UTC with microseconds; informative, the order is `seq`."""
+    """UTC with microseconds, for information only; the order of events is `seq`."""
     actor: str = Field(sa_type=Text)
     correlation_id: str = Field(sa_type=Text)
     causation_id: str | None = Field(default=None, sa_type=Text)
-    """The `event_id` of what caused this."""
+    """The `event_id` of the event that caused this one."""
     idempotency_key: str | None = Field(default=None, sa_type=Text)
     """`<key of the command>#<place in its batch>`."""
     payload: str = Field(sa_type=Text)
@@ -72,18 +72,18 @@ class TreeNodeRow(LedgerTables, table=True):
     level: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
     """Its height: a multiple of 4."""
     place: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
-    """Its number from the left, gapless from 0 within its level."""
+    """Its number from the left, without gaps from 0 within its level."""
     hash: bytes = Field(sa_type=LargeBinary)
 
 
 class ForeignEventRow(LedgerTables, table=True):
-    """One event of another ledger, as it stands there; its columns are those of `event`."""
+    """One event of another ledger, unchanged; its columns are those of `event`."""
 
     __tablename__ = "foreign_event"
     __table_args__ = (Index("ix_foreign_event_ledger_id_type_seq", "ledger_id", "type", "seq"),)
 
     ledger_id: str = Field(primary_key=True, sa_type=Text)
-    """The ledger that it stands in."""
+    """Id of the ledger that it belongs to."""
     seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
     event_id: str = Field(sa_type=Text)
     stream: str = Field(sa_type=Text)

@@ -1,4 +1,4 @@
-"""One writer's turn at the file: the lock, a transaction, and the way out of both whatever happens."""
+"""Runs one write: takes the lock, begins a transaction, and releases both whatever happens."""
 
 import os
 import sqlite3
@@ -12,10 +12,10 @@ from forge.ledger.lock import WriterLock
 
 
 class WriteTransaction:
-    """Hold the lock and a write transaction for a block; commit at its end, roll back on anything else.
+    """Hold the lock and a write transaction for a block; commit at its end, roll back on any error.
 
-    It can be entered again and again, and is written out rather than made of generators: every append goes
-    through here.
+    It can be entered many times. It is a class and no generator, because every append uses it and a generator is
+    slower.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock) -> None:
@@ -35,7 +35,7 @@ class WriteTransaction:
         self._lock.take()
         try:
             if _file_identity(self._name) != self._file:
-                raise LedgerCorrupt(f"{self._name}: another file took its place; open it again")
+                raise LedgerCorrupt(f"{self._name}: another file has replaced it; open it again")
             if not self._ahead:
                 write_ahead(self._connection, Path(self._name))
                 self._ahead = True

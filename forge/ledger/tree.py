@@ -1,8 +1,8 @@
-"""The Merkle tree of one ledger, kept beside its events.
+"""Keeps the Merkle tree of one ledger beside its events.
 
-The leaves are the events' own hashes. Of the inner nodes every fourth level is stored, each in the transaction
-that completes its subtree: one row for 16 events, one more for 256, and so on. A row is never changed, so the
-table is append-only like `event`; the right edge of the tree is derived from it and at most 15 leaves.
+The leaves are the events' own hashes. Every fourth level of inner nodes is stored: one row for 16 events, one more
+for 256, and so on. The transaction that completes a subtree stores its node. A row is never changed, so the table is
+append-only like `event`. The right edge of the tree is derived from it and at most 15 leaves.
 """
 
 import sqlite3
@@ -11,14 +11,15 @@ from forge.ledger.merkle import complete_root, consistency_proof, inclusion_proo
 from forge.ledger.statements import INSERT_NODE, SELECT_LEAVES, SELECT_NODE_COUNT, SELECT_NODES
 
 STRIDE = 4
-"""Levels between two stored ones."""
+"""Distance between two stored levels."""
 WIDTH = 1 << STRIDE
-_AT_ONCE = 1024
-"""Subtrees derived before what was read for them is forgotten."""
+"""Number of nodes of one stored level under a node of the next."""
+_SUBTREES_AT_ONCE = 1024
+"""Number of subtrees that are derived before the nodes that were read for them are forgotten."""
 
 
 class StoredTree:
-    """The tree over the first `size` events, read inside one transaction; what was read is remembered."""
+    """The tree over the first `size` events, read inside one transaction; nodes that were read are kept."""
 
     def __init__(self, connection: sqlite3.Connection, size: int) -> None:
         self.size = size
@@ -26,19 +27,19 @@ class StoredTree:
         self._blocks: dict[tuple[int, int], list[bytes]] = {}
 
     def root(self, size: int | None = None) -> bytes:
-        """The root at `size`, by default at the tree's own."""
+        """Return the root at `size`, by default that of the whole tree."""
         return tree_root(self.size if size is None else size, self.subtree)
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        """The audit path of event `index + 1` in the tree of the first `size` events."""
+        """Return the audit path of event `index + 1` in the tree of the first `size` events."""
         return inclusion_proof(index, size, self.subtree)
 
     def consistency(self, old_size: int, size: int) -> list[bytes]:
-        """What shows that the first `old_size` events are the beginning of the first `size`."""
+        """Return the proof that the first `old_size` events are the beginning of the first `size`."""
         return consistency_proof(old_size, size, self.subtree)
 
     def subtree(self, level: int, place: int) -> bytes:
-        """The hash of a complete subtree, from the nearest stored level at or below it."""
+        """Return the hash of a complete subtree, from the nearest stored level at or below it."""
         stored = level - level % STRIDE
         first = place << (level - stored)
         block = self._block(stored, first // WIDTH)
@@ -46,7 +47,7 @@ class StoredTree:
         return complete_root(block[start : start + (1 << (level - stored))])
 
     def _block(self, level: int, number: int) -> list[bytes]:
-        """The hashes `16 * number` and on of a stored level; those that a stranger's insert left out are derived."""
+        """Return up to 16 hashes of a stored level, from `16 * number` on; nodes that aren't stored are derived."""
         known = self._blocks.get((level, number))
         if known is not None:
             return known
@@ -67,8 +68,8 @@ def grow(connection: sqlite3.Connection, size: int) -> None:
     level = STRIDE
     while size >> level:
         (stored,) = connection.execute(SELECT_NODE_COUNT, (level,)).fetchone()
-        for first in range(stored, size >> level, _AT_ONCE):
+        for first in range(stored, size >> level, _SUBTREES_AT_ONCE):
             tree = StoredTree(connection, size)
-            places = range(first, min(first + _AT_ONCE, size >> level))
+            places = range(first, min(first + _SUBTREES_AT_ONCE, size >> level))
             connection.executemany(INSERT_NODE, [(level, place, tree.subtree(level, place)) for place in places])
         level += STRIDE

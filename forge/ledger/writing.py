@@ -1,6 +1,6 @@
-"""One write transaction's work: find the head, refuse what doesn't fit, chain the rows, insert them.
+"""Does the work of one write transaction: finds the head, checks the batches, chains the rows, inserts them.
 
-Called under the lock, inside a transaction; whatever it raises, the caller rolls back.
+The caller holds the lock inside a transaction, and rolls back if anything here raises.
 """
 
 import sqlite3
@@ -27,49 +27,49 @@ from forge.ledger.statements import (
 )
 from forge.ledger.tree import WIDTH, grow
 
-_FEW = 10
-"""Events whose streams are asked for one by one."""
+_FEW_EVENTS = 10
+"""Number of events of one batch below which their streams are queried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last event's place and hash; 0 and the genesis hash while there is none."""
+    """Place and hash of the last event; 0 and the genesis hash if there is none."""
 
     seq: int
     event_hash: Digest
 
 
 class Appended(NamedTuple):
-    """Where a batch stands, and the hash of its last event."""
+    """The place of a batch, and the hash of its last event."""
 
     first_seq: int
     last_seq: int
     head_hash: Digest
     replayed: bool
-    """It stood there before: this call wrote nothing."""
+    """True if the batch was recorded before, so that this call wrote nothing."""
 
 
 class _Streams:
-    """Versions of the streams seen in this transaction: read once, then counted."""
+    """Versions of the streams in this transaction: read once, then counted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._versions: dict[str, int] = {}
 
     def version(self, stream: str) -> int:
-        """How many events the stream has."""
+        """Return how many events the stream has."""
         if stream not in self._versions:
             row = self._connection.execute(SELECT_STREAM_VERSION, (stream,)).fetchone()
             self._versions[stream] = row[0]
         return self._versions[stream]
 
     def note(self, stream: str, version: int) -> None:
-        """Take a version that was read with something else."""
+        """Store a version that another query read."""
         self._versions[stream] = version
 
     def read(self, batches: Sequence[PreparedBatch]) -> None:
-        """Read the versions of all streams of many events, many at a time."""
-        if len(batches) == 1 and len(batches[0].events) < _FEW:
+        """Read the versions of the streams of all batches, many in each query."""
+        if len(batches) == 1 and len(batches[0].events) < _FEW_EVENTS:
             return
         streams = dict.fromkeys(event.stream for batch in batches for event in batch.events)
         self._versions = dict.fromkeys(streams, 0)
@@ -77,13 +77,13 @@ class _Streams:
             self._versions.update(self._connection.execute(SELECT_STREAM_VERSIONS, some))
 
     def advance(self, stream: str) -> int:
-        """Take the stream's next version."""
+        """Return the stream's next version, and count it."""
         self._versions[stream] = self.version(stream) + 1
         return self._versions[stream]
 
 
 def read_head(connection: sqlite3.Connection, genesis: bytes) -> tuple[int, bytes]:
-    """The last event's seq and hash; 0 and the genesis hash while there is none."""
+    """Return the last event's seq and hash; 0 and the genesis hash if there is none."""
     row = connection.execute(SELECT_HEAD).fetchone()
     return (row[0], row[1]) if row else (0, genesis)
 
@@ -96,7 +96,7 @@ def write(
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> list[Appended]:
-    """Insert every batch that doesn't stand there already, and the subtrees that this completes."""
+    """Insert every batch that isn't recorded yet, and the subtrees that it completes."""
     written: list[Appended] = []
     if not batches:
         return written
@@ -108,7 +108,7 @@ def write(
     chained: list[StoredRow] = []
     for batch in batches:
         key = batch.idempotency_key
-        if key in used:  # it may stand among the rows that aren't inserted yet
+        if key in used:  # the earlier batch may be among the rows that aren't inserted yet
             connection.executemany(INSERT_EVENT, chained)
             chained = []
             earlier = _replay(connection, batch)
@@ -131,7 +131,7 @@ def write(
 def _begin(
     connection: sqlite3.Connection, first: PreparedBatch, streams: _Streams, *, genesis: bytes
 ) -> tuple[int, bytes, bool]:
-    """The head, whether the first batch's key is new, and, noted in `streams`, its first stream: in one query."""
+    """Return the head and whether the first batch's key is new, and store its first stream's version; one query."""
     stream = first.events[0].stream
     row = connection.execute(SELECT_NEXT, (stream, _key_at(first, 0))).fetchone()
     if row is None:
@@ -141,7 +141,7 @@ def _begin(
 
 
 def _used_keys(connection: sqlite3.Connection, batches: Sequence[PreparedBatch]) -> set[str]:
-    """The commands' keys under which something stands already, asked for many at a time."""
+    """Return the commands' keys that are used already; one query asks for many."""
     first = {f"{key}#0": key for batch in batches if (key := batch.idempotency_key) is not None}
     used = set[str]()
     for some in _names(list(first)):
@@ -150,7 +150,7 @@ def _used_keys(connection: sqlite3.Connection, batches: Sequence[PreparedBatch])
 
 
 def _names(asked: Sequence[str]) -> Iterator[list[str]]:
-    """NAMES_AT_ONCE at a time; the last are filled up with one of them: one statement, whatever their number."""
+    """Yield NAMES_AT_ONCE names at a time; the last list is filled up, so that the statement is always the same."""
     for start in range(0, len(asked), NAMES_AT_ONCE):
         some = list(asked[start : start + NAMES_AT_ONCE])
         yield some + some[:1] * (NAMES_AT_ONCE - len(some))
@@ -165,7 +165,7 @@ def _chain(
     recorded_at: str,
     new_id: Callable[[], str],
 ) -> list[StoredRow]:
-    """The batch's rows, following the event `seq` with the hash `last_hash`."""
+    """Return the batch's rows, chained to the event `seq` with the hash `last_hash`."""
     rows: list[StoredRow] = []
     for place, event in enumerate(batch.events):
         row = sealed(
@@ -200,7 +200,7 @@ def _require_expected(expected: Mapping[str, int], streams: _Streams) -> None:
 
 
 def _replay(connection: sqlite3.Connection, batch: PreparedBatch) -> Appended | None:
-    """Where the same command stands already; raise IdempotencyConflict if its key stands for another."""
+    """Return the place of the same command's events; raise IdempotencyConflict if its key was used for others."""
     if batch.idempotency_key is None:
         return None
     first = _row_of_key(connection, batch, 0)
@@ -213,7 +213,7 @@ def _replay(connection: sqlite3.Connection, batch: PreparedBatch) -> Appended | 
     if last is None or stored != [*given, None]:
         raise IdempotencyConflict(
             f"the command key {batch.idempotency_key!r} was used at event {first[0]} with other content: "
-            "a command that decides anew needs a key of its own"
+            "a command that makes a new decision needs its own key"
         )
     return Appended(first[0], last[0], last[4].hex(), replayed=True)
 
@@ -232,7 +232,7 @@ def _key_at(batch: PreparedBatch, place: int) -> str | None:
 
 
 def _utc(moment: datetime) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.ffffffZ`; raise IntegrityError for a time that names no zone."""
+    """Return `YYYY-MM-DDTHH:MM:SS.ffffffZ`; raise IntegrityError for a time without a zone."""
     if moment.tzinfo is None:
         raise IntegrityError(f"the clock gave {moment!r}: expected a time with its zone")
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)

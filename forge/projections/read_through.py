@@ -1,7 +1,7 @@
-"""Reads a whole ledger as its readers do, and says what any of them would refuse.
+"""Reads a whole ledger as its readers do, and reports what any of them would refuse.
 
-The auditor derives rows again and knows no event types. This is the other half of a verification: each payload is
-parsed as its event, held against what the writer would have written, and taken by every fold.
+The auditor derives rows again and knows no event types. This module is the other half of a verification. It parses
+each payload as its event, compares it with what the writer would have written, and gives it to every fold.
 """
 
 import re
@@ -24,7 +24,7 @@ from forge.events.create import TaskCreated
 from forge.events.environment import EnvironmentCaptured
 from forge.ledger.actors import require_allowed
 from forge.ledger.audit.read_only import connect_to_read
-from forge.ledger.audit.report import PROBLEM_LIMIT, AuditReport, Problem
+from forge.ledger.audit.report import PROBLEM_LIMIT, AuditProblem, AuditReport
 from forge.ledger.batch import Batch, prepare
 from forge.ledger.chain import StoredRow
 from forge.ledger.reading import recorded
@@ -36,25 +36,25 @@ from forge.projections.sqlite_file import create
 from forge.projections.state import State
 
 _SHOWN = 300
-"""Characters of a refusal that are shown: a validator quotes what it was given."""
+"""Number of characters of a refusal that are shown, because a validator quotes its input."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-_KEPT_EVENTS = 64
-"""Events asked for by place that are kept: the evidence of a promotion stands close before it."""
+_CACHED_EVENTS = 64
+"""Number of events that are cached by place: the evidence of a promotion is shortly before it."""
 _UNREADABLE = ("application id", "format", "database", "events")
-"""What an audit calls a file whose rows can't be read at all."""
-_BESIDE_ROWS = ("blob ", "run ")
-"""How an audit names what isn't in the rows."""
-_STUMBLES = (ForgeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, sqlite3.Error)
-"""What a fold raises that can't take an event."""
+"""Names in an audit's problems that mean that rows can't be read at all."""
+_OUTSIDE_ROWS = ("blob ", "run ")
+"""Beginnings of an audit's problems about what isn't in the rows."""
+_FOLD_ERRORS = (ForgeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, sqlite3.Error)
+"""Exceptions of a fold that can't take an event."""
 
 
-def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Problem]:
-    """What the readers of a ledger would refuse, in the order of the rows: at most a thousand, unless `full`.
+def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[AuditProblem]:
+    """Return what the readers of a ledger would refuse, in the order of the rows: up to a thousand, unless `full`.
 
-    None where rows don't follow from each other, as the audit before said. Raises EnvironmentUnfit if the ledger
-    can't be read here.
+    The list is empty if the audit `after` found rows that don't follow from each other. Raises EnvironmentUnfit if
+    the ledger can't be read here.
     """
-    found: list[Problem] = []
+    found: list[AuditProblem] = []
     if not _are_sound(after):
         return found
     try:
@@ -65,25 +65,25 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Prob
                 if len(found) >= PROBLEM_LIMIT and not full:
                     break
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        found.append(Problem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
+        found.append(AuditProblem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
     return found
 
 
 def _are_sound(report: AuditReport) -> bool:
-    """Whether the rows follow from each other, whatever is wrong beside them: then readers have more to say."""
+    """Return whether the rows follow from each other, so that reading them as events can find more."""
     return report.root is not None and all(
-        problem.what.startswith(_BESIDE_ROWS) or (problem.seq is None and problem.what not in _UNREADABLE)
+        problem.what.startswith(_OUTSIDE_ROWS) or (problem.seq is None and problem.what not in _UNREADABLE)
         for problem in report.problems
     )
 
 
-def _refusals(rows: "_Rows", state: State) -> Iterator[Problem]:
+def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
     all_runs, whole = runs.EMPTY.copied(), True
     for row in rows.stored():
         try:
             event = rows.recorded(row)
         except LedgerCorrupt as error:
-            whole = False  # the folds can't go on without it: what they refused from here on would mislead
+            whole = False  # without this event the folds would refuse later ones that are sound
             yield _problem(row.seq, "event", error.message)
             continue
         for what, complaint in _unlike_the_writers(row, event.event):
@@ -93,24 +93,24 @@ def _refusals(rows: "_Rows", state: State) -> Iterator[Problem]:
                 yield _problem(row.seq, "what the event stands on", complaint)
 
 
-def _problem(seq: int, what: str, complaint: str) -> Problem:
-    return Problem(seq, what, "what readers accept", " ".join(complaint.split())[:_SHOWN])
+def _problem(seq: int, what: str, complaint: str) -> AuditProblem:
+    return AuditProblem(seq, what, "what readers accept", " ".join(complaint.split())[:_SHOWN])
 
 
 def _fold(
     event: Recorded[Event], row: StoredRow, rows: "_Rows", state: State, all_runs: runs.RunsState
 ) -> Iterator[str]:
-    """Have every fold take an event; what those say that can't."""
+    """Give an event to every fold; yield the messages of those that refuse it."""
     line = Line(row.seq, row.type, row.recorded_at, row.actor, row.event_hash, orjson.loads(canonical(event.event)))
     for take in TAKERS.get(row.type, ()):
         try:
             take(state, line, rows)
-        except _STUMBLES as error:
+        except _FOLD_ERRORS as error:
             yield _said(error)
     state.settle()
     try:
         runs.take(all_runs, event)
-    except _STUMBLES as error:
+    except _FOLD_ERRORS as error:
         yield _said(error)
 
 
@@ -119,7 +119,7 @@ def _said(error: Exception) -> str:
 
 
 def _unlike_the_writers(row: StoredRow, event: Event) -> Iterator[tuple[str, str]]:
-    """How a row that can be read differs from any that the writer writes: what, and why."""
+    """Yield how a readable row differs from any that the writer writes: the column, and why."""
     try:
         if row.schema_version == EVENT_TYPES[row.type].SCHEMA_VERSION:
             batch = Batch(
@@ -148,7 +148,7 @@ def _unlike_the_writers(row: StoredRow, event: Event) -> Iterator[tuple[str, str
 
 
 def _as_written_then(payload: str, event: Event) -> str:
-    """The canonical text of an older payload: its own fields, each as it is written today."""
+    """Return the canonical text of an older payload: its own fields, each in its current form."""
     return canonical(_only(orjson.loads(payload), event.model_dump(mode="json"))).decode()
 
 
@@ -162,7 +162,7 @@ def _only(old: Any, new: Any) -> Any:
 
 
 def _difference(found: str, expected: str) -> str:
-    """Where two texts begin to differ."""
+    """Return the place where two texts begin to differ."""
     place = next((at for at, (one, other) in enumerate(zip(found, expected, strict=False)) if one != other), 0)
     return f"{found[max(0, place - 30) : place + 30]!r}, expected {expected[max(0, place - 30) : place + 30]!r}"
 
@@ -183,7 +183,7 @@ def _is_event_id(text: str) -> bool:
 
 
 def _derived_names(event: Event) -> Iterator[tuple[str, str, str]]:
-    """Field, value and what its content gives, for each name that is the digest of what stands beside it."""
+    """Yield field, value and expected value for each name that is the digest of other fields."""
     match event:
         case EnvironmentCaptured():
             for name in ("env_sha256", "perf_key", "abi_key"):
@@ -197,12 +197,12 @@ def _derived_names(event: Event) -> Iterator[tuple[str, str, str]]:
 
 
 class _Rows:
-    """A ledger as the folds see it, read by a connection of its own."""
+    """A ledger as the folds see it, read through a connection of its own."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._name = Path(path.name)
-        """Stands in messages."""
+        """Path that messages name."""
         self._asked = OrderedDict[int, Recorded[Event]]()
         meta: tuple[int, str] = connection.execute(SELECT_META).fetchone()[:2]
         self.ledger_id = meta[1]
@@ -210,27 +210,27 @@ class _Rows:
         self.head = Head(seq, event_hash.hex())
 
     def stored(self) -> Iterator[StoredRow]:
-        """Every row in order."""
+        """Yield every row in order."""
         return map(StoredRow._make, self._connection.execute(SELECT_ALL))
 
     def recorded(self, row: StoredRow) -> Recorded[Event]:
-        """The event in a row; raise LedgerCorrupt."""
+        """Return the event in a row; raise LedgerCorrupt."""
         event = self._asked[row.seq] = recorded(row, self._name)
-        if len(self._asked) > _KEPT_EVENTS:
+        if len(self._asked) > _CACHED_EVENTS:
             self._asked.popitem(last=False)
         return event
 
     def hash_at(self, seq: int) -> Digest | None:
-        """The hash of the event at a place; None beyond the head."""
+        """Return the hash of the event at a place; None beyond the head."""
         row = self._row(seq)
         return None if row is None else row.event_hash.hex()
 
     def lines(self, after_seq: int) -> Iterator[Line]:
-        """No fold asks for the events that follow: it is given them."""
+        """Refuse: no fold asks for later events, because it is given them."""
         raise NotImplementedError(f"events after {after_seq}: a fold takes one at a time")
 
     def event_at(self, seq: int) -> Recorded[Event] | None:
-        """The event at a place; None if there is none."""
+        """Return the event at a place; None if there is none."""
         if seq in self._asked:
             return self._asked[seq]
         row = self._row(seq)

@@ -11,7 +11,7 @@ from forge.ledger.blobs import BlobStore
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.signatures.signing import log_name
 from forge.ledger.store import Ledger
-from forge.ledger.transfer.check_bundle import Checked
+from forge.ledger.transfer.check_bundle import CheckedBundle
 from forge.ledger.transfer.export import Exported, export
 from forge.ledger.transfer.import_bundle import take_in
 from forge.proof.note import VerifierKey
@@ -23,7 +23,7 @@ ADA = "cli:ada@lab"
 
 
 def quiet(_: str) -> None:
-    """Nobody listens."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,6 @@ class Machine:
         with open_ledger(self.path) as ledger:
             return export(ledger, self.keyring, self.blobs, target, since=since, actor=ADA, progress=quiet)
 
-    def take_in(self, source: Path, *, trusted: VerifierKey | None = None) -> Checked:
+    def take_in(self, source: Path, *, trusted: VerifierKey | None = None) -> CheckedBundle:
         with open_ledger(self.path) as ledger:
             return take_in(ledger, self.blobs, source, trusted=trusted, actor=ADA, progress=quiet)

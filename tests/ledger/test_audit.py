@@ -220,10 +220,10 @@ DIGESTS = st.sampled_from(["a" * 64, "b" * 64, "no digest"])
     )
 )
 def test_a_payload_that_names_a_digest_is_always_read(document: dict[str, object]) -> None:
-    from forge.ledger.audit.evidence import Evidence, _digest_fields
+    from forge.ledger.audit.evidence import EvidenceCheck, _digest_fields
 
     if list(_digest_fields(document)):
-        assert Evidence(Path("nowhere")).asks(b"Other", canonical(document))
+        assert EvidenceCheck(Path("nowhere")).asks(b"Other", canonical(document))
 
 
 def test_a_full_audit_of_a_sound_ledger_says_the_same(filled: Path) -> None:

@@ -48,7 +48,7 @@ def test_what_fits_an_outline_is_canonical_when_it_is_read(
     document: dict[str, object], edits: list[tuple[int, int, str]]
 ) -> None:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    outlines = Outlines(often=2)
+    outlines = Outlines(pattern_after=2)
     for _ in range(3):  # unseen, seen, and by its pattern
         if fits(outlines, text):
             assert read(text.encode())
@@ -78,7 +78,7 @@ ORDINARY = '{"a":{"b":"x","c":1},"d":[1,"y"],"e":null}'
     ],
 )
 def test_a_payload_that_differs_in_values_alone_fits(text: str, often: int) -> None:
-    outlines = Outlines(often=often)
+    outlines = Outlines(pattern_after=often)
     assert all(fits(outlines, ORDINARY) for _ in range(3))
     assert read(text.encode())
     assert fits(outlines, text)
@@ -107,7 +107,7 @@ def test_a_payload_that_differs_in_values_alone_fits(text: str, often: int) -> N
     ],
 )
 def test_a_payload_in_another_form_fits_no_outline(text: str, often: int) -> None:
-    outlines = Outlines(often=often)
+    outlines = Outlines(pattern_after=often)
     assert all(fits(outlines, ORDINARY) for _ in range(3))
     assert not read(text.encode(errors="surrogatepass"))
     assert not fits(outlines, text)
@@ -124,7 +124,7 @@ def test_a_payload_in_another_form_fits_no_outline(text: str, often: int) -> Non
     ],
 )
 def test_keys_and_strings_with_signs_in_them_hide_no_other_form(sound: str, forged: str) -> None:
-    outlines = Outlines(often=2)
+    outlines = Outlines(pattern_after=2)
     for _ in range(4):
         fits(outlines, sound)
     assert read(sound.encode())

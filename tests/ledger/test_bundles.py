@@ -219,7 +219,7 @@ FORGED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "an event left out": (lambda body: b"\n".join((lines := body.split(b"\n"))[:3] + lines[4:]), "is event 3"),
     "an event too many": (with_header(size=2), "checkpoint of 3 events is truncated; expected one of 2"),
     "an unknown column": (replaced(b'{"actor"', b'{"aaaa":1,"actor"'), "expected exactly the columns"),
-    "not canonical": (replaced(b'{"actor":', b'{"actor": '), "one form"),
+    "not canonical": (replaced(b'{"actor":', b'{"actor": '), "canonical JSON"),
     "not JSON": (replaced(b'{"actor":', b'{"actor"='), "can't be read"),
     "a number as text": (replaced(b'"schema_version":1', b'"schema_version":"1"'), "schema_version"),
     "true as a number": (replaced(b'"schema_version":1', b'"schema_version":true'), "schema_version"),
@@ -441,10 +441,10 @@ def test_the_database_itself_keeps_imported_rows_append_only(
     here.take_in(bundle)
     before = rows(here.path, "foreign_event")
     with (
-        closing(sqlite3.connect(here.path, isolation_level=None)) as stranger,
+        closing(sqlite3.connect(here.path, isolation_level=None)) as other_connection,
         pytest.raises(sqlite3.IntegrityError, match=says),
     ):
-        stranger.execute(sql)
+        other_connection.execute(sql)
     assert rows(here.path, "foreign_event") == before
 
 

@@ -30,7 +30,7 @@ ROWS = st.builds(
 
 
 def test_a_known_row_has_its_known_envelope_and_hash() -> None:
-    """Pinned: whoever reads this ledger in ten years derives the same bytes from the documentation alone."""
+    """Pinned: a reader derives the same bytes from the documentation alone, now and in ten years."""
     row = StoredRow(
         seq=2,
         event_id="019554d0-9c00-7abc-8def-0123456789ab",

@@ -172,7 +172,7 @@ def test_a_ledger_without_a_key_says_how_to_get_one(tmp_path: Path, keyring: Key
     assert audit(plain).ok
 
 
-def test_a_lost_key_is_said_and_can_be_followed_by_one_that_nobody_vouches_for(path: Path, keyring: Keyring) -> None:
+def test_a_lost_key_is_said_and_can_be_followed_by_one_that_no_key_vouches_for(path: Path, keyring: Keyring) -> None:
     shutil.rmtree(keyring.folder)
     with open_ledger(path) as ledger:
         with pytest.raises(UsageError, match="isn't in") as lost:

@@ -41,7 +41,7 @@ def test_the_key_signs_on_where_it_was_taken_to_and_no_more_where_it_was(
         issue(ledger, keyring, actor=ADA)
     content = handed_over(path, keyring)
     assert b"PRIVATE" not in content
-    with open_ledger(path) as ledger, pytest.raises(UsageError, match="get it from who holds it"):
+    with open_ledger(path) as ledger, pytest.raises(UsageError, match="get it from its holder"):
         issue(ledger, keyring, actor=ADA)
     copy = Path(shutil.copy(path, tmp_path / "copy.db"))
     with open_ledger(copy) as ledger:
@@ -102,6 +102,7 @@ def test_what_the_ledger_records_counts_where_the_file_is_older(path: Path, keyr
     assert there.last.size == newest.size
 
 
+@pytest.mark.slow
 def test_a_file_that_was_altered_or_another_passphrase_gives_no_key(path: Path, keyring: Keyring) -> None:
     with open_ledger(path) as ledger:
         fill(ledger, 3)

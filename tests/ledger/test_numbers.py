@@ -14,7 +14,7 @@ from forge.domain.digest import canonical
 from forge.ledger.audit.differences import differences
 from forge.ledger.audit.history import audit
 from forge.ledger.audit.report import AuditReport
-from forge.ledger.audit.samples import Ratio, Taken, workload
+from forge.ledger.audit.samples import Ratio, SampledTimes, workload
 from forge.ledger.audit.student_t import t_975
 from forge.pipeline.samples import parse_samples
 from tests.ledger.forging import forge
@@ -50,7 +50,7 @@ def edited(home: Path, seq: int, old: str, new: str) -> tuple[int | None, str, s
 
     forge(home / "kernel_registry.db", edit)
     report = verified(home)
-    assert not report.ok, "nobody noticed"
+    assert not report.ok, "the audit found nothing"
     first = report.problems[0]
     return first.seq, first.what, first.expected, first.found
 
@@ -176,7 +176,7 @@ def test_samples_of_the_slope_clock_are_read(protocol: str) -> None:
     rounds = [{"eager": [100, 500], "control": [100, 500], "candidate": [100, 300], "harness": [100, 110]}] * 3
     pairs = [rounds, [{side: [7, many + 7 - few] for side, (few, many) in one.items()} for one in rounds]]
     document = {"protocol": protocol, "attempts": [{"few_calls": 2, "many_calls": 12, "pairs": pairs}]}
-    assert Taken(protocol, document["attempts"]).times("eager") == [[40.0] * 3] * 2  # type: ignore[arg-type]  # JSON
+    assert SampledTimes(protocol, document["attempts"]).times("eager") == [[40.0] * 3] * 2  # type: ignore[arg-type]  # JSON
     derived = workload(document, {"floor_ns": 10.0})
     assert derived["candidate"]["method"] == "host_slope"
     assert derived["candidate"]["median_ns"] == 20.0
@@ -191,7 +191,7 @@ def test_samples_beside_an_empty_guest_are_read() -> None:
     rounds = [{"eager": 500, "control": 500, "candidate": 300, "harness": path} for path in (100, 90, 1000)]
     slower = [{side: ns + 50 for side, ns in one.items()} for one in rounds]
     document = {"protocol": "host_slope.v3", "attempts": [{"calls": 10, "pairs": [rounds, slower]}]}
-    taken = Taken("host_slope.v3", document["attempts"])  # type: ignore[arg-type]  # JSON
+    taken = SampledTimes("host_slope.v3", document["attempts"])  # type: ignore[arg-type]  # JSON
     assert taken.times("eager") == [[40.0] * 3] * 2
     assert taken.times("harness") == [[10.0, 9.0, 100.0], [15.0, 14.0, 105.0]]
     derived = workload(document, {"floor_ns": 10.0})
@@ -203,7 +203,7 @@ def test_samples_beside_an_empty_guest_are_read() -> None:
     assert derived["replay"] is None
     samples = parse_samples(canonical(document)).samples
     assert all(samples.per_call_ns(side) == taken.times(side) for side in taken.sides)
-    without = Taken("host_slope.v3", [{"calls": 10, "pairs": [[{"candidate": 300}]]}])
+    without = SampledTimes("host_slope.v3", [{"calls": 10, "pairs": [[{"candidate": 300}]]}])
     assert without.times("candidate") == [[30.0]]
 
 

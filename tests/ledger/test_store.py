@@ -265,9 +265,9 @@ def test_an_event_class_that_is_not_registered_is_refused(ledger: Ledger) -> Non
     class MyClaim(ClaimRecorded):
         pass
 
-    stranger = MyClaim.model_validate(examples()["ClaimRecorded"].model_dump())
+    unregistered = MyClaim.model_validate(examples()["ClaimRecorded"].model_dump())
     with pytest.raises(IntegrityError, match="registered"):
-        ledger.append([stranger], actor=ADA, correlation_id="c")
+        ledger.append([unregistered], actor=ADA, correlation_id="c")
 
 
 def test_keys_of_a_payload_are_ascii(ledger: Ledger) -> None:
@@ -480,7 +480,7 @@ def test_the_newest_of_a_type_and_streams_by_their_beginning_are_found(ledger: L
     ],
 )
 def test_a_fold_stops_at_a_damaged_row(damage: str, ledger: Ledger, path: Path) -> None:
-    """A STRICT table takes no value of another kind; a damaged page asks nobody, so here is a table that isn't."""
+    """A STRICT table takes no value of another type, but a damaged page may hold one; so this table isn't STRICT."""
     ledger.append([duplicated(1), duplicated(2)], actor=ADA, correlation_id="c")
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("ATTACH ? AS stored", (str(path),))

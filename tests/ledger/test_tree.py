@@ -100,10 +100,10 @@ def test_the_database_itself_keeps_the_tree_append_only(sql: str, says: str, pat
         fill(ledger, 40)
     before = nodes(path)
     with (
-        closing(sqlite3.connect(path, isolation_level=None)) as stranger,
+        closing(sqlite3.connect(path, isolation_level=None)) as other_connection,
         pytest.raises(sqlite3.IntegrityError, match=says),
     ):
-        stranger.execute(sql)
+        other_connection.execute(sql)
     assert nodes(path) == before
     assert audit(path).ok
 

@@ -1,4 +1,4 @@
-"""Append-only is the database's own rule: what a stranger's connection with default settings is refused."""
+"""Append-only is the database's own rule: what it refuses any connection with default settings."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from .making import duplicated, fill, new_id, open_ledger
 
 
 @pytest.fixture
-def stranger(path: Path) -> Iterator[sqlite3.Connection]:
+def other_connection(path: Path) -> Iterator[sqlite3.Connection]:
     """Another program's connection: no settings of ours, autocommit."""
     with open_ledger(path) as ledger:
         fill(ledger, 4)
@@ -48,15 +48,15 @@ def insert(connection: sqlite3.Connection, row: StoredRow, verb: str = "INSERT")
 
 
 @pytest.mark.parametrize("column", StoredRow._fields)
-def test_no_column_can_be_updated(column: str, stranger: sqlite3.Connection) -> None:
+def test_no_column_can_be_updated(column: str, other_connection: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="no UPDATE of event"):
-        stranger.execute(f"UPDATE event SET {column} = {column} WHERE seq = 2")
+        other_connection.execute(f"UPDATE event SET {column} = {column} WHERE seq = 2")
 
 
 @pytest.mark.parametrize("where", ["", " WHERE seq = 6", " WHERE seq = 3"])
-def test_no_row_can_be_deleted(where: str, stranger: sqlite3.Connection) -> None:
+def test_no_row_can_be_deleted(where: str, other_connection: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="no DELETE from event"):
-        stranger.execute(f"DELETE FROM event{where}")
+        other_connection.execute(f"DELETE FROM event{where}")
 
 
 @pytest.mark.parametrize("verb", ["INSERT", "INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT OR FAIL"])
@@ -75,28 +75,28 @@ def test_no_row_can_be_deleted(where: str, stranger: sqlite3.Connection) -> None
     ids=str,
 )
 def test_only_the_next_row_can_be_inserted_by_any_verb(
-    verb: str, route: dict[str, object], says: str, stranger: sqlite3.Connection
+    verb: str, route: dict[str, object], says: str, other_connection: sqlite3.Connection
 ) -> None:
-    before = rows(stranger)
+    before = rows(other_connection)
     old = before[2]
     wanted = {name: getattr(old, name) if value == "old" else value for name, value in route.items()}
     row = following(before[-1])._replace(**wanted)
     with pytest.raises(sqlite3.IntegrityError, match=says):
-        insert(stranger, row, verb)
-    assert rows(stranger) == before
+        insert(other_connection, row, verb)
+    assert rows(other_connection) == before
 
 
-def test_an_upsert_is_no_way_around(stranger: sqlite3.Connection) -> None:
-    before = rows(stranger)
+def test_an_upsert_is_no_way_around(other_connection: sqlite3.Connection) -> None:
+    before = rows(other_connection)
     sql = f"INSERT INTO event VALUES ({', '.join('?' * 15)}) ON CONFLICT (seq) DO UPDATE SET actor = 'x:y'"
     with pytest.raises(sqlite3.IntegrityError, match="seq must be head"):
-        stranger.execute(sql, before[2])
-    assert rows(stranger) == before
+        other_connection.execute(sql, before[2])
+    assert rows(other_connection) == before
 
 
-def test_the_next_row_is_accepted_from_anyone(stranger: sqlite3.Connection) -> None:
-    insert(stranger, following(rows(stranger)[-1]))
-    assert len(rows(stranger)) == 7
+def test_the_next_row_is_accepted_from_anyone(other_connection: sqlite3.Connection) -> None:
+    insert(other_connection, following(rows(other_connection)[-1]))
+    assert len(rows(other_connection)) == 7
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_the_next_row_is_accepted_from_anyone(stranger: sqlite3.Connection) -> N
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_every_column_has_its_form(fault: dict[str, object], says: str, stranger: sqlite3.Connection) -> None:
-    row = following(rows(stranger)[-1])._replace(**fault)
+def test_every_column_has_its_form(fault: dict[str, object], says: str, other_connection: sqlite3.Connection) -> None:
+    row = following(rows(other_connection)[-1])._replace(**fault)
     with pytest.raises(sqlite3.IntegrityError, match=says):
-        insert(stranger, row)
+        insert(other_connection, row)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_every_column_has_its_form(fault: dict[str, object], says: str, stranger
         ),
     ],
 )
-def test_the_ledgers_own_row_stands(sql: str, says: str, stranger: sqlite3.Connection) -> None:
+def test_the_ledgers_own_row_stands(sql: str, says: str, other_connection: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.IntegrityError, match=says):
-        stranger.execute(sql)
+        other_connection.execute(sql)

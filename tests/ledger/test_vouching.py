@@ -9,7 +9,7 @@ import pytest
 from forge.errors import ActorForbidden
 from forge.events.ledger import LedgerKeyAdopted
 from forge.ledger.audit.history import audit
-from forge.ledger.audit.report import Kept
+from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.audit.signatures import DECISIVE as AUDITED
 from forge.ledger.signatures.checkpoints import DECISIVE, adopt, issue, rotate, signing_state
 from forge.ledger.signatures.keyring import Keyring
@@ -64,7 +64,7 @@ def test_an_end_that_another_key_signed_is_not_what_the_trusted_key_vouches_for(
         assert [one.what for one in report.problems] == ["vouched for"]
 
 
-def test_decisions_that_nobody_signed_are_not_vouched_for(path: Path, kept: bytes, tmp_path: Path) -> None:
+def test_decisions_that_no_key_signed_are_not_vouched_for(path: Path, kept: bytes, tmp_path: Path) -> None:
     cut_and_go_on(path, tmp_path, sign=False)
     report = audit(path, key=OWNER, checkpoint=kept)
     assert (report.ok, report.vouching and report.vouching.verdict) == (False, "unvouched")
@@ -158,7 +158,7 @@ def test_what_lies_beside_the_ledger_is_held_against_it(
 ) -> None:
     rewrite(path, lambda rows: [row for row in rows if row.type != "CheckpointPublished"][:11])
     rewrite(path, change)
-    beside = (Kept("kernel_registry/checkpoint", kept, of_this=True),)
+    beside = (KeptCheckpoint("kernel_registry/checkpoint", kept, of_this=True),)
     assert [(one.what, one.found) for one in audit(path, kept=beside).problems] == (
         [("kernel_registry/checkpoint", found)] if found else []
     )
@@ -166,10 +166,10 @@ def test_what_lies_beside_the_ledger_is_held_against_it(
 
 def test_a_note_of_another_log_beside_the_ledger_counts_only_where_it_was_published(path: Path, kept: bytes) -> None:
     other = kept.replace(NAME.encode(), b"other/log")
-    assert audit(path, kept=(Kept("keys/x", other, of_this=False),)).ok
-    (problem,) = audit(path, kept=(Kept("kernel_registry/checkpoint", other, of_this=True),)).problems
+    assert audit(path, kept=(KeptCheckpoint("keys/x", other, of_this=False),)).ok
+    (problem,) = audit(path, kept=(KeptCheckpoint("kernel_registry/checkpoint", other, of_this=True),)).problems
     assert problem.found == "other_ledger"
-    (problem,) = audit(path, kept=(Kept("keys/x", b"garbage", of_this=False),)).problems
+    (problem,) = audit(path, kept=(KeptCheckpoint("keys/x", b"garbage", of_this=False),)).problems
     assert problem.expected == "a signed checkpoint"
 
 

@@ -1,1 +1,1 @@
-"""Derives a ledger again from its bytes and doubts the writer: shares no code with it."""
+"""Derives a ledger again from its bytes and compares. It shares no code with the writer."""

@@ -1,4 +1,4 @@
-"""Where a recorded document differs from what was derived, field by field, each named by its path."""
+"""Compares a recorded document with the derived one, field by field; each field is named by its path."""
 
 import math
 from collections.abc import Iterator
@@ -7,19 +7,20 @@ from typing import Any
 from forge.ledger.audit.samples import Ratio
 
 Difference = tuple[str, str, str]
-"""A field's path, what was derived, what was found."""
+"""A field's path, the derived value, the value that was found."""
 
 _ROUNDING = 1e-9
-"""Relative difference that the order of additions may cause; the largest seen is 1e-15."""
-_T_DIGITS = 2e-4
-"""Relative difference of an interval's width: the first events took t from a table of three decimals."""
+"""Largest accepted relative difference: the order of additions may cause it. The largest seen is 1e-15."""
+_OLD_T_ROUNDING = 2e-4
+"""Largest accepted relative difference of an interval's width. The first events used a table of t with three
+decimals."""
 
 
 def differences(expected: Any, found: Any, path: str) -> Iterator[Difference]:  # Any: JSON on both sides
-    """What `found` has otherwise than `expected`, which may leave fields out but not values."""
+    """Yield the fields in which `found` differs from `expected`; `expected` may lack fields of `found`."""
     match expected:
         case Ratio():
-            yield from _of_ratio(expected, found, path)
+            yield from _ratio_differences(expected, found, path)
         case dict():
             for name, value in expected.items():
                 given = found.get(name) if isinstance(found, dict) else found
@@ -35,18 +36,18 @@ def differences(expected: Any, found: Any, path: str) -> Iterator[Difference]:  
                 yield path, repr(expected), repr(found)
 
 
-def _of_ratio(expected: Ratio, found: Any, path: str) -> Iterator[Difference]:  # Any: JSON
+def _ratio_differences(expected: Ratio, found: Any, path: str) -> Iterator[Difference]:  # Any: JSON
     ends = [_positive(found, name) for name in ("ratio", "low", "high")]
     mean, width = expected.mean, math.log(ends[2] / ends[1])
     half = min(expected.halves, key=lambda one: abs(one - width / 2))
     for name, log, value in zip(("ratio", "low", "high"), (mean, mean - half, mean + half), ends, strict=True):
-        allowed = _ROUNDING + (0 if name == "ratio" else _T_DIGITS * half)
+        allowed = _ROUNDING + (0 if name == "ratio" else _OLD_T_ROUNDING * half)
         if abs(math.log(value) - log) > allowed:
             yield f"{path}.{name}", repr(math.exp(log)), repr(value)
 
 
 def _positive(found: Any, name: str) -> float:  # Any: JSON
-    """A ratio's field; raise ValueError if it isn't a ratio."""
+    """Return a ratio's field; raise ValueError if it isn't a positive number."""
     value = found[name]
     if not _is_number(value) or value <= 0:
         raise ValueError(f"{name} is {value!r}, expected a ratio above 0")

@@ -1,11 +1,12 @@
-"""The audit's view of the file itself: header, tables, triggers, pages."""
+"""Checks the database file itself: header, tables, triggers, pages."""
 
 import hashlib
 import sqlite3
 
-from forge.ledger.audit.report import Problem
+from forge.ledger.audit.report import AuditProblem
 
 _APPLICATION_ID = 0x464F5247
+"""`FORG`: the id in the header of each ledger file."""
 _TRIGGERS = (
     "event_accepts_only_the_next",
     "event_refuses_delete",
@@ -14,29 +15,33 @@ _TRIGGERS = (
     "ledger_meta_refuses_delete",
     "ledger_meta_refuses_update",
 )
+"""Names of the triggers of format 1."""
 _TREE_TRIGGERS = (
     "tree_node_accepts_only_the_next",
     "tree_node_refuses_delete",
     "tree_node_refuses_update",
 )
+"""Names of the triggers that format 2 added."""
 _FOREIGN_TRIGGERS = (
     "foreign_event_accepts_only_the_next",
     "foreign_event_refuses_delete",
     "foreign_event_refuses_update",
 )
-_MIGRATIONS = b"alembic_version"
-_OTHERS_TABLES = (_MIGRATIONS, b"sqlite_stat", b"_litestream_")
-"""Tables that tools keep in the file; they and their indexes say nothing about history."""
-_OTHERS_SCHEMA = {
+"""Names of the triggers that format 3 added."""
+_MIGRATIONS_TABLE = b"alembic_version"
+_TOOL_TABLES = (_MIGRATIONS_TABLE, b"sqlite_stat", b"_litestream_")
+"""Names of the tables that tools keep in the file. These tables and their indexes say nothing about history."""
+_TOOL_SCHEMA = {
     b"sqlite_autoindex_alembic_version_1": b"",
-    _MIGRATIONS: b"CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n"
+    _MIGRATIONS_TABLE: b"CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n"
     b"\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)",
     b"sqlite_stat1": b"CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     b"sqlite_stat4": b"CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
     b"_litestream_seq": b"CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
     b"_litestream_lock": b"CREATE TABLE _litestream_lock (id INTEGER)",
 }
-"""Name -> how the tool makes it. Anything else under these names is an edit of the file."""
+"""Name -> the statement with which the tool makes it. Any other definition under these names is an edit of the file.
+"""
 FORMATS = {
     1: ("713cbd4a254d368fd95c17765ceb98c430ffd2642a7586182801be61bf271c45", _TRIGGERS),
     2: ("7acf4860416768494445484b5fb826bf5ce8f59472951d678d483c7e6cb2e96c", _TRIGGERS + _TREE_TRIGGERS),
@@ -45,18 +50,18 @@ FORMATS = {
         _TRIGGERS + _TREE_TRIGGERS + _FOREIGN_TRIGGERS,
     ),
 }
-"""Format -> the digest of its schema, and its triggers. An older ledger is audited as it stands."""
+"""Format -> the digest of its schema, and its triggers. A ledger of an older format is audited in that format."""
 
 
-def file_problems(connection: sqlite3.Connection) -> list[Problem]:
-    """The file's header, and the tables and triggers that guard the rows."""
-    found: list[Problem] = []
+def file_problems(connection: sqlite3.Connection) -> list[AuditProblem]:
+    """Return the problems of the file's header, and of the tables and triggers that protect the rows."""
+    found: list[AuditProblem] = []
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     if application_id != _APPLICATION_ID:
-        found.append(Problem(None, "application id", hex(_APPLICATION_ID), hex(application_id)))
+        found.append(AuditProblem(None, "application id", hex(_APPLICATION_ID), hex(application_id)))
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in FORMATS:
-        return [*found, Problem(None, "format", f"1 to {max(FORMATS)}", str(version))]
+        return [*found, AuditProblem(None, "format", f"1 to {max(FORMATS)}", str(version))]
     schema_sha256, expected = FORMATS[version]
     digest = hashlib.sha256()
     triggers, others = set(), dict[bytes, bytes]()
@@ -68,35 +73,41 @@ def file_problems(connection: sqlite3.Connection) -> list[Problem]:
     for kind, name, table, sql in connection.execute(query):
         if kind == b"trigger":
             triggers.add(name.decode())
-        elif kind in (b"table", b"index") and table.startswith(_OTHERS_TABLES):
+        elif kind in (b"table", b"index") and table.startswith(_TOOL_TABLES):
             others[name] = sql
             continue
         digest.update(b"".join(field + b"\x00" for field in (kind, name, table, sql)))
-    found += [Problem(None, f"trigger {name}", "present", "missing") for name in expected if name not in triggers]
+    found += [
+        AuditProblem(None, f"trigger {name}", "present", "missing") for name in expected if name not in triggers
+    ]
     if digest.hexdigest() != schema_sha256 and not found:
-        found.append(Problem(None, "schema", schema_sha256, digest.hexdigest()))
-    return found + _problems_of_others(connection, others, version)
+        found.append(AuditProblem(None, "schema", schema_sha256, digest.hexdigest()))
+    return found + _tool_table_problems(connection, others, version)
 
 
-def _problems_of_others(connection: sqlite3.Connection, others: dict[bytes, bytes], version: int) -> list[Problem]:
-    """Tables that no tool makes so, and a record of migrations that isn't that of the file's format."""
+def _tool_table_problems(
+    connection: sqlite3.Connection, others: dict[bytes, bytes], version: int
+) -> list[AuditProblem]:
+    """Return a problem for each table that no tool makes, and for a migration that isn't the format's."""
     found = [
-        Problem(None, f"schema of {name.decode()}", repr(_OTHERS_SCHEMA.get(name, "no such table")), repr(sql)[:200])
+        AuditProblem(
+            None, f"schema of {name.decode()}", repr(_TOOL_SCHEMA.get(name, "no such table")), repr(sql)[:200]
+        )
         for name, sql in others.items()
-        if _OTHERS_SCHEMA.get(name) != sql
+        if _TOOL_SCHEMA.get(name) != sql
     ]
     if found:
         return found
     wanted = [(b"%04d" % version,)]
-    known = _MIGRATIONS in others
+    known = _MIGRATIONS_TABLE in others
     rows = (
         connection.execute("SELECT version_num FROM alembic_version LIMIT 2").fetchall() if known else "no such table"
     )
-    return [] if rows == wanted else [Problem(None, "alembic_version", repr(wanted), repr(rows)[:200])]
+    return [] if rows == wanted else [AuditProblem(None, "alembic_version", repr(wanted), repr(rows)[:200])]
 
 
-def page_problems(connection: sqlite3.Connection) -> list[Problem]:
-    """What SQLite itself finds: damaged pages, indexes that disagree with rows, CHECK and UNIQUE."""
+def page_problems(connection: sqlite3.Connection) -> list[AuditProblem]:
+    """Return what SQLite itself finds: damaged pages, indexes that disagree with rows, violated CHECK and UNIQUE."""
     rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     texts = [row[0].decode() for row in rows]
-    return [] if texts == ["ok"] else [Problem(None, "integrity_check", "ok", text) for text in texts]
+    return [] if texts == ["ok"] else [AuditProblem(None, "integrity_check", "ok", text) for text in texts]

@@ -1,8 +1,7 @@
-"""Derives a ledger again from its raw rows and says where they differ; it doubts the writer.
+"""Derives a ledger again from its raw rows and reports each difference.
 
-Nothing here is shared with the code that writes: the standard library reads the rows, hashes them and renders
-their envelopes. Stored payload bytes are hashed as they stand; their form is held against the standard library's
-own rendering (see `audit_payload`).
+No code of the writer is used. The standard library reads the rows, hashes them and renders their envelopes. Stored
+payload bytes are hashed as they are; `payload` compares their form with the standard library's own rendering.
 """
 
 import sqlite3
@@ -11,13 +10,20 @@ from contextlib import closing
 from pathlib import Path
 
 from forge.errors import LedgerCorrupt, UsageError, WorkspaceNotFound
-from forge.ledger.audit.evidence import Evidence
+from forge.ledger.audit.evidence import EvidenceCheck
 from forge.ledger.audit.file import file_problems, page_problems
-from forge.ledger.audit.imported import Imported
+from forge.ledger.audit.imported import ForeignLedgers
 from forge.ledger.audit.numbers import number_problems
 from forge.ledger.audit.published import Published
 from forge.ledger.audit.read_only import connect_to_read
-from forge.ledger.audit.report import PROBLEM_LIMIT, AuditReport, CheckpointVerdict, Kept, Problem, Vouching
+from forge.ledger.audit.report import (
+    PROBLEM_LIMIT,
+    AuditProblem,
+    AuditReport,
+    CheckpointVerdict,
+    KeptCheckpoint,
+    Vouching,
+)
 from forge.ledger.audit.rows import Reading
 from forge.ledger.audit.signatures import DECISIVE, GivenCheckpoint
 from forge.proof.note import VerifierKey
@@ -30,93 +36,102 @@ def audit(
     checkpoint: bytes | None = None,
     key: VerifierKey | None = None,
     full: bool = False,
-    kept: Sequence[Kept] = (),
+    kept: Sequence[KeptCheckpoint] = (),
 ) -> AuditReport:
-    """Check every row, the schema, the file, and, given `runs`, all evidence named.
+    """Check every row, the schema, the file and, if `runs` is given, all stored evidence that events name.
 
-    `checkpoint` is one that was kept elsewhere, `key` the one that is trusted instead of those the ledger names.
-    `kept` are checkpoints that lie beside the ledger: they were read before this call, so the ledger reaches them.
-    `full` goes on after the first thousand problems, hashes stored blobs that no event names too, works every number
-    out again from its samples, and holds what is published beside the ledger against its events.
+    `checkpoint` is a checkpoint that was kept elsewhere. `key` is the key to trust, instead of those that the ledger
+    names. `kept` are the checkpoints beside the ledger. They were read before this call, so the ledger must reach
+    them.
+    With `full`, the audit doesn't stop after the first thousand problems. It hashes stored blobs that no event names,
+    computes every number again from its samples, and compares the published files with the events.
 
-    Raises WorkspaceNotFound if there is no file, UsageError if the checkpoint isn't one, EnvironmentUnfit if events
-    are in a log that can't be read here. Problems come in the order of the rows, then those of the file.
+    Raises WorkspaceNotFound if there is no file, UsageError if the checkpoint can't be parsed, EnvironmentUnfit if
+    events are in a log that can't be read here. The problems of the rows come first, in their order, then those of
+    the file.
     """
     if not path.is_file():
         raise WorkspaceNotFound(f"no ledger at {str(path)!r}", hint="forge init")
     given = None if checkpoint is None else GivenCheckpoint(checkpoint)
-    notes, unparsed = _parsed(kept)
-    imported, reading = Imported(runs), Reading(evidence := Evidence(runs) if runs is not None else None)
-    published = Published.beside(path) if full and runs is not None else None  # read first: it is behind the ledger
-    of_rows, of_file, whole, decided = list[Problem](), list[Problem](), False, 0
+    notes, unparsed = _parse_kept(kept)
+    imported, reading = ForeignLedgers(runs), Reading(evidence := EvidenceCheck(runs) if runs is not None else None)
+    published = (
+        Published.beside(path) if full and runs is not None else None
+    )  # read before the ledger: it may then only be behind it
+    row_problems, file_found, whole, decided = list[AuditProblem](), list[AuditProblem](), False, 0
     try:
         with closing(_connect(path)) as connection:
-            of_file += file_problems(connection)
+            file_found += file_problems(connection)
             reading.begin(connection, asked={note.size for note in (given, *notes.values()) if note is not None})
-            if whole := _read_rows(reading, connection, of_rows, full=full):
-                of_file += [*reading.left_over(), *imported.problems(connection, reading.imports)]
-                of_file += _figures(connection, runs, published) if published else []
+            if whole := _read_rows(reading, connection, row_problems, full=full):
+                file_found += [*reading.left_over(), *imported.problems(connection, reading.imports)]
+                file_found += _published_number_problems(connection, runs, published) if published else []
             decided = _last_decision(connection)
-            of_file += page_problems(connection)
+            file_found += page_problems(connection)
     except (sqlite3.Error, LedgerCorrupt, UnicodeDecodeError) as error:  # the last: SQLite's message quotes damage
-        of_file.append(_unreadable(error))
-    of_file += _none_read(reading) if not of_file else []
-    of_file += evidence.unnamed() if full and evidence else []
-    verdict, vouching, of_notes = _held_against(reading, given, notes, key, whole=whole, decided=decided)
+        file_found.append(_unreadable(error))
+    file_found += _empty_ledger_problem(reading) if not file_found else []
+    file_found += evidence.unnamed() if full and evidence else []
+    verdict, vouching, checkpoint_problems = _compare_with_checkpoints(
+        reading, given, notes, key, whole=whole, decided=decided
+    )
     return reading.report(
-        (*of_rows, *of_file, *unparsed, *of_notes), verdict, imported=imported.events, vouching=vouching
+        (*row_problems, *file_found, *unparsed, *checkpoint_problems),
+        verdict,
+        imported=imported.events,
+        vouching=vouching,
     )
 
 
-def _none_read(reading: Reading) -> list[Problem]:
+def _empty_ledger_problem(reading: Reading) -> list[AuditProblem]:
     if reading.events:
         return []
-    return [Problem(None, "events", "LedgerOpened as the first event", "no event")]
+    return [AuditProblem(None, "events", "LedgerOpened as the first event", "no event")]
 
 
-def _held_against(
+def _compare_with_checkpoints(
     reading: Reading,
     given: GivenCheckpoint | None,
-    notes: Mapping[Kept, GivenCheckpoint],
+    notes: Mapping[KeptCheckpoint, GivenCheckpoint],
     key: VerifierKey | None,
     *,
     whole: bool,
     decided: int,
-) -> tuple[CheckpointVerdict | None, Vouching | None, list[Problem]]:
-    """What the given checkpoint, those beside the ledger and the trusted key say of what was read."""
+) -> tuple[CheckpointVerdict | None, Vouching | None, list[AuditProblem]]:
+    """Compare the ledger that was read with the given checkpoint, the checkpoints beside it and the trusted key."""
     verdict = reading.verdict(given, key, whole=whole) if given else None
-    sound, problems = _judged(reading, notes, whole=whole)
+    sound, problems = _compare_kept(reading, notes, whole=whole)
     sound += [given] if given and verdict and verdict.verdict == "consistent" else []
     vouching = None if key is None else _vouching(reading, key, sound, decided)
-    problems += _against("checkpoint", verdict) if verdict else []
+    problems += _contradiction("checkpoint", verdict) if verdict else []
     return verdict, vouching, [*problems, *_key_problems(reading, key, vouching)]
 
 
-def _judged(
-    reading: Reading, notes: Mapping[Kept, GivenCheckpoint], *, whole: bool
-) -> tuple[list[GivenCheckpoint], list[Problem]]:
-    """Of the checkpoints beside the ledger, those that it is consistent with, and what contradicts the others."""
-    sound, problems = list[GivenCheckpoint](), list[Problem]()
+def _compare_kept(
+    reading: Reading, notes: Mapping[KeptCheckpoint, GivenCheckpoint], *, whole: bool
+) -> tuple[list[GivenCheckpoint], list[AuditProblem]]:
+    """Return the checkpoints beside the ledger that it is consistent with, and a problem for each other one."""
+    sound, problems = list[GivenCheckpoint](), list[AuditProblem]()
     for one, note in notes.items():
         found = reading.verdict(note, None, whole=whole)
         sound += [note] if found.verdict == "consistent" else []
-        problems += _against(one.where, found) if one.of_this or found.verdict != "other_ledger" else []
+        problems += _contradiction(one.where, found) if one.of_this or found.verdict != "other_ledger" else []
     return sound, problems
 
 
-def _parsed(kept: Sequence[Kept]) -> tuple[dict[Kept, GivenCheckpoint], list[Problem]]:
-    """What lies beside the ledger, and what of it is no checkpoint."""
-    found, problems = dict[Kept, GivenCheckpoint](), list[Problem]()
+def _parse_kept(kept: Sequence[KeptCheckpoint]) -> tuple[dict[KeptCheckpoint, GivenCheckpoint], list[AuditProblem]]:
+    """Parse the checkpoints beside the ledger; a problem for each that can't be parsed."""
+    found, problems = dict[KeptCheckpoint, GivenCheckpoint](), list[AuditProblem]()
     for one in kept:
         try:
             found[one] = GivenCheckpoint(one.note)
         except UsageError as error:
-            problems.append(Problem(None, one.where, "a signed checkpoint", error.message))
+            problems.append(AuditProblem(None, one.where, "a signed checkpoint", error.message))
     return found, problems
 
 
 def _vouching(reading: Reading, key: VerifierKey, sound: Iterable[GivenCheckpoint], decided: int) -> Vouching:
-    """What the key stands for; `decided` is the last event for which a checkpoint should have been issued."""
+    """Return how many events the key vouches for; `decided` is the last event that must be under a checkpoint."""
     signatures = reading.signatures
     vouched_for = min(signatures.vouched_for(key, also=sound), reading.events)
     beyond = max(signatures.signed, decided) > vouched_for
@@ -125,17 +140,17 @@ def _vouching(reading: Reading, key: VerifierKey, sound: Iterable[GivenCheckpoin
     )
 
 
-def _key_problems(reading: Reading, key: VerifierKey | None, vouching: Vouching | None) -> list[Problem]:
-    """Whether the ledger names the key that is trusted, and whether that key vouches for what was signed."""
+def _key_problems(reading: Reading, key: VerifierKey | None, vouching: Vouching | None) -> list[AuditProblem]:
+    """Return a problem if the ledger doesn't name the trusted key, or if that key doesn't vouch for all decisions."""
     if key is None or vouching is None:
         return []
     keys = reading.signatures.keys
     if key not in keys:
-        return [Problem(None, "key", str(key), ", ".join(map(str, keys)) or "none")]
+        return [AuditProblem(None, "key", str(key), ", ".join(map(str, keys)) or "none")]
     if vouching.verdict == "vouched":
         return []
     expected = f"checkpoints by {key}, or by a key that it names, over every decision"
-    return [Problem(None, "vouched for", expected, f"{vouching.vouched_for} of {reading.events} events")]
+    return [AuditProblem(None, "vouched for", expected, f"{vouching.vouched_for} of {reading.events} events")]
 
 
 def _last_decision(connection: sqlite3.Connection) -> int:
@@ -144,13 +159,15 @@ def _last_decision(connection: sqlite3.Connection) -> int:
     return last if isinstance(last, int) else 0
 
 
-def _figures(connection: sqlite3.Connection, runs: Path | None, published: Published) -> list[Problem]:
-    """Numbers that aren't what their samples give, and published ones that aren't what the events say."""
+def _published_number_problems(
+    connection: sqlite3.Connection, runs: Path | None, published: Published
+) -> list[AuditProblem]:
+    """Return a problem for each number that samples don't give, and for each published one that events don't."""
     return (number_problems(connection, runs) if runs is not None else []) + published.problems(connection)
 
 
-def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[Problem], *, full: bool) -> bool:
-    """Add the rows' problems, which stay where the file ends reading; whether all rows were read."""
+def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[AuditProblem], *, full: bool) -> bool:
+    """Append the rows' problems to `problems`, which keeps them if reading fails; return whether all were read."""
     for found in reading.rows(connection):
         problems += found
         if len(problems) >= PROBLEM_LIMIT and not full:
@@ -158,15 +175,15 @@ def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[
     return True
 
 
-def _unreadable(error: Exception) -> Problem:
+def _unreadable(error: Exception) -> AuditProblem:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_ROLLBACK:
         undo = "a crash left a journal beside it, which only a writer may play back: forge ledger recover"
-        return Problem(None, "database", "a ledger at rest", undo)
-    return Problem(None, "database", "a readable ledger", str(error))
+        return AuditProblem(None, "database", "a ledger at rest", undo)
+    return AuditProblem(None, "database", "a readable ledger", str(error))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Read-only, text as bytes, and one view of the file from here on."""
+    """Open the file read-only, with text as bytes, in one transaction that sees one state of the file."""
     connection = connect_to_read(path, timeout_s=30)
     connection.text_factory = bytes
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -174,8 +191,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _against(where: str, verdict: CheckpointVerdict) -> list[Problem]:
+def _contradiction(where: str, verdict: CheckpointVerdict) -> list[AuditProblem]:
     if verdict.verdict == "consistent":
         return []
     expected = f"{verdict.size} events of {verdict.origin} with root {verdict.root}"
-    return [Problem(None, where, expected, verdict.verdict)]
+    return [AuditProblem(None, where, expected, verdict.verdict)]

@@ -1,7 +1,7 @@
-"""The audit's third part: every number that events state is worked out again from the raw samples they name.
+"""Computes every number that events state again, from the raw samples that they name.
 
-What a missing or damaged blob means is `audit_evidence`'s to say; here an event whose samples aren't there is passed
-over. A floor is taken as recorded: it follows from no sample.
+An event whose samples are missing or damaged is skipped here: `evidence` reports the blob. A floor is taken as
+recorded, because no sample gives it.
 """
 
 import hashlib
@@ -11,29 +11,36 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.report import Problem
-from forge.ledger.audit.rule import baseline_used, denied, gate_texts, over, reason_against, shown
+from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.rule import (
+    baseline_used,
+    counted_measurement,
+    gate_texts,
+    reason_against,
+    speedup_over,
+    unmet_rules,
+)
 from forge.ledger.audit.samples import Document, first_and_confirmation, summary, workload
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
-_NAMED = (*_BENCHMARKS, "CandidateVerified")
-"""Types of events that later ones name by their place."""
-_STATING = (
+_REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified")
+"""Types of events that later events name by their place."""
+_NUMERIC_TYPES = (
     *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", *_BENCHMARKS, "BenchmarkInvalidated"),
     *("CandidateVerified", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "ClaimRecorded", "ClaimAssessed"),
     *("ExperimentClosed", "RunSealed"),
 )
-"""Types of events that state a number, or that one is read with."""
-_MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a document of another form ends in."""
+"""Types of events that state a number, or that are needed to check one."""
+_MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions that reading a document of another form raises."""
 
 Row = tuple[int, bytes, bytes]
-"""Place, type and payload."""
+"""An event's place, type and payload."""
 
 
-def number_problems(connection: sqlite3.Connection, runs: Path) -> list[Problem]:
-    """What this ledger's events, and those of ledgers imported into it, state otherwise than their samples."""
-    wanted = f"type IN ({', '.join(repr(name) for name in _STATING)})"
+def number_problems(connection: sqlite3.Connection, runs: Path) -> list[AuditProblem]:
+    """Return a problem for each number, of this ledger and of imported ones, that differs from its samples."""
+    wanted = f"type IN ({', '.join(repr(name) for name in _NUMERIC_TYPES)})"
     own = connection.execute(f"SELECT seq, type, payload FROM event WHERE {wanted} ORDER BY seq")  # noqa: S608
     found = list(Numbers(runs).problems(own))
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'foreign_event'").fetchone():
@@ -42,12 +49,12 @@ def number_problems(connection: sqlite3.Connection, runs: Path) -> list[Problem]
         query = f"SELECT seq, type, payload FROM foreign_event WHERE ledger_id = ? AND {wanted} ORDER BY seq"  # noqa: S608
         for problem in Numbers(runs, run_folders=False).problems(connection.execute(query, (ledger_id,))):
             what = f"event {problem.seq} of {ledger_id.decode()}: {problem.what}"
-            found.append(Problem(None, what, problem.expected, problem.found))
+            found.append(AuditProblem(None, what, problem.expected, problem.found))
     return found
 
 
 class Numbers:
-    """One pass over the events of a ledger that state numbers, in order."""
+    """The check of all numbers of one ledger, in one pass over its events in order."""
 
     def __init__(self, runs: Path, *, run_folders: bool = True) -> None:
         self._runs = runs
@@ -55,30 +62,30 @@ class Numbers:
         self._events: dict[int, tuple[str, Document]] = {}
         self._tasks: dict[str, Document] = {}
         self._machines: dict[str, str] = {}
-        """Environment -> what its times may be compared under."""
+        """Environment -> its `perf_key`: times are comparable only under the same one."""
         self._claims: dict[str, Document] = {}
         self._baselines: dict[str, list[tuple[int, Document]]] = {}
-        """Run -> baselines recorded since its last benchmark."""
+        """Run -> the baselines recorded since its last benchmark."""
         self._failed: dict[str, tuple[Document, Document]] = {}
-        """Run -> its last undecided benchmark and the samples so far."""
+        """Run -> its last benchmark without a verdict, and the samples so far."""
         self._samples: dict[str, str] = {}
         """Run -> the digest of its newest samples."""
         self._moved: set[str] = set()
-        """Runs whose family got another kernel since their last benchmark."""
+        """Runs in whose family a kernel was promoted or withdrawn since their last benchmark."""
         self._invalid: set[int] = set()
 
-    def problems(self, rows: Iterable[Row]) -> Iterator[Problem]:
-        """Each field that differs from what its samples give."""
+    def problems(self, rows: Iterable[Row]) -> Iterator[AuditProblem]:
+        """Yield a problem for each field that differs from what its samples give."""
         for seq, kind, payload in rows:
             try:
                 document = json.loads(payload)
                 found = list(self._of_event(seq, kind.decode(), document))
-            except _MALFORMED as error:
-                yield Problem(seq, "numbers", "a payload and samples of a known form", repr(error)[:200])
+            except _MALFORMED_ERRORS as error:
+                yield AuditProblem(seq, "numbers", "a payload and samples of a known form", repr(error)[:200])
                 continue
-            if kind.decode() in _NAMED:
+            if kind.decode() in _REFERENCED_TYPES:
                 self._events[seq] = kind.decode(), document
-            yield from (Problem(at, *difference) for at, difference in found)
+            yield from (AuditProblem(at, *difference) for at, difference in found)
 
     def _of_event(self, seq: int, kind: str, event: Document) -> Iterator[tuple[int, Difference]]:
         if kind in _BENCHMARKS:
@@ -88,7 +95,7 @@ class Numbers:
         self._remember(seq, kind, event)
 
     def _remember(self, seq: int, kind: str, event: Document) -> None:
-        """What later numbers are read with."""
+        """Remember what the check of later events needs."""
         match kind:
             case "TaskCreated":
                 self._tasks[event["task_id"]] = event["task"]
@@ -105,7 +112,7 @@ class Numbers:
                 self._moved.update(of_family)
 
     def _of_statement(self, kind: str, event: Document) -> Iterator[Difference]:
-        """What an event repeats of a benchmark."""
+        """Yield the differences between what an event repeats of a benchmark and that benchmark."""
         match kind:
             case "KernelPromoted":
                 yield from self._of_promotion(event)
@@ -135,7 +142,7 @@ class Numbers:
         yield from ((seq, one) for one in own)
 
     def _of_no_verdict(self, event: Document) -> Iterator[Difference]:
-        """A measurement without figures: samples that were kept must be such as allow none."""
+        """Check a benchmark without figures: if samples were kept, they must be such that no figures follow."""
         report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
         digest = report and report.get("samples_sha256")
         samples = self._stored(digest) if digest else None
@@ -166,7 +173,7 @@ class Numbers:
             yield from differences(against, stated, "reason.code")
 
     def _of_report(self, event: Document) -> Iterator[Difference]:
-        """The report says the same as the event."""
+        """Check that the report says the same as the event."""
         report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
         if report is not None:
             expected = {
@@ -177,7 +184,7 @@ class Numbers:
             yield from differences(expected, report, "report")
 
     def _of_attempts(self, event: Document, samples: Document, digest: str) -> Iterator[Difference]:
-        """A run's samples are added to on one machine, by one protocol, beside one kernel on offer; none goes."""
+        """Check that the samples of earlier attempts were kept, if machine, protocol and incumbent are the same."""
         run_id, attempts = event["run_id"], samples["attempts"]
         before = self._failed.pop(run_id, None)
         moved = run_id in self._moved
@@ -205,49 +212,51 @@ class Numbers:
             yield "benchmark_seq", "a benchmark that met the rule and stands", f"{kind} {event['benchmark_seq']}"
             return
         (recorded,), used = benchmark["workloads"], benchmark["baseline_used"]
-        final = over(shown(recorded), used)
+        final = speedup_over(counted_measurement(recorded), used)
         expected = {name: benchmark[name] for name in ("candidate", "task_id", "env_sha256", "verified_seq")}
         expected |= {
             "baseline": used,
             "speedup": final["interval"],
             "baseline_median_ns": final["baseline_median_ns"],
-            "candidate_median_ns": shown(recorded)["candidate"]["median_ns"],
+            "candidate_median_ns": counted_measurement(recorded)["candidate"]["median_ns"],
             "policy_sha256": benchmark["policy_sha256"],
             "coverage": {"measured": [recorded["shape"]], "verified": verified["shapes_verified"]},
             "task": task,
         }
         yield from differences(expected, event, "")
         if policy is not None:
-            yield from denied(task, policy, benchmark, verified)
+            yield from unmet_rules(task, policy, benchmark, verified)
             said = {gate["name"]: gate["observed"] for gate in event["gates"]}
             yield from differences(gate_texts(policy, benchmark), said, "gates.observed")
 
     def _of_claim(self, event: Document) -> Iterator[Difference]:
-        """Held against the confirmation, or, as the first events had it, the first measurement."""
+        """Compare a claim's assessment with the confirmation, or for the first events with the first measurement."""
         claim = self._claims[event["claim_id"]]
         _, benchmark = self._events[event["measured_by_seq"]]
         (first,) = benchmark["workloads"]
-        ratios = [over(one, claim["baseline"])["interval"]["ratio"] for one in (shown(first), first)]
+        ratios = [
+            speedup_over(one, claim["baseline"])["interval"]["ratio"] for one in (counted_measurement(first), first)
+        ]
         if event["measured_value"] not in ratios:
             yield from differences({"measured_value": ratios[0]}, event, "")
 
     def _of_conclusion(self, event: Document) -> Iterator[Difference]:
         conclusion = event["conclusion"]
         _, benchmark = self._events[event["decided_seq"]]
-        found = over(shown(benchmark["workloads"][0]), conclusion["against"])
+        found = speedup_over(counted_measurement(benchmark["workloads"][0]), conclusion["against"])
         yield from differences({"speedup": found["interval"]}, conclusion, "conclusion")
 
     def _of_run(self, run_id: str) -> Iterator[Difference]:
-        """The samples in a sealed run's folder are those that its last event with samples names."""
+        """Check that the samples in a sealed run's folder are those that its last event with samples names."""
         try:
             content = (self._runs / run_id / "benchmark_samples.json").read_bytes()
         except OSError:
-            return  # what is missing from the folder is found by its manifest
+            return  # the check of the manifest reports a missing file
         found = hashlib.sha256(content).hexdigest()
         yield from differences(self._samples[run_id], found, f"run {run_id}/benchmark_samples.json")
 
     def _stored(self, digest: str) -> Document | None:
-        """The document under a digest; None where its bytes aren't there or aren't what the name says."""
+        """Return the document stored under a digest; None if its bytes are missing or have another digest."""
         try:
             content = (self._runs / "cas" / digest[:2] / digest).read_bytes()
         except OSError:

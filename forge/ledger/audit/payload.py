@@ -1,8 +1,8 @@
-"""The audit's view of a payload's form: whether its bytes are the one text that stands for their content.
+"""Checks a payload's form: its bytes must be the one canonical text of its content.
 
-Two readings, both by the standard library. Where decoding and encoding again gives the same text, nothing needs a
-closer look. Elsewhere every number's text is kept, so that no second JSON library has to agree with the writer's
-about how to print a float.
+The check has two steps, both with the standard library. If decoding and encoding again gives the same text, the
+payload is canonical. Otherwise the text of every number is kept, so that the result doesn't depend on how a JSON
+library prints floats.
 """
 
 import json
@@ -12,7 +12,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def quick_document(payload: bytes) -> dict[str, object] | None:
-    """The document, if encoding it again gives the same text; None says that a closer look is due."""
+    """Return the document if encoding it again gives the same text; None if it needs the slower check."""
     try:
         text = payload.decode()
         document = json.loads(text)
@@ -23,7 +23,7 @@ def quick_document(payload: bytes) -> dict[str, object] | None:
 
 
 def canonical_text(text: str) -> tuple[object, str]:
-    """A document, numbers as they were written, and its canonical text; raise ValueError or RecursionError."""
+    """Return a document, its numbers as written, and its canonical text; raise ValueError or RecursionError."""
     document = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse_constant)
     return document, _render(document)
 
@@ -39,7 +39,7 @@ def _refuse_constant(name: str) -> object:
 
 
 def _render(node: object) -> str:
-    """The canonical text: keys sorted, no spaces, strings as plain as JSON allows; numbers as they were."""
+    """Return the canonical text: sorted keys, no spaces, no needless escapes, numbers as they were written."""
     match node:
         case _Number():
             return str(node)

@@ -1,6 +1,7 @@
-"""The audit's view of what is published beside a ledger: each document says what the events that it names say.
+"""Checks the files published beside a ledger: each document must say what the events that it names say.
 
-A document may be behind the ledger, and what was never published isn't missed: all of it can be folded again.
+A document may be behind the ledger. A document that was never published isn't reported, because it can be derived
+again.
 """
 
 import hashlib
@@ -11,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.report import Problem
-from forge.ledger.audit.rule import over, shown
+from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.rule import counted_measurement, speedup_over
 from forge.ledger.audit.samples import Document
 
 _FOLDER = "kernel_registry"
 _DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "current.json")
-_MALFORMED = (AttributeError, LookupError, TypeError, ValueError)
+"""Names of the published documents that are checked."""
+_MALFORMED_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions that reading a document of another form raises."""
 
 
 class Published:
-    """The documents of a registry folder, as they stood before the ledger was read."""
+    """The documents of a registry folder, read before the ledger was."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,13 +36,13 @@ class Published:
 
     @classmethod
     def beside(cls, ledger: Path) -> "Published":
-        """What stands beside a ledger."""
+        """Read the documents beside a ledger."""
         return cls(ledger.parent / _FOLDER)
 
-    def problems(self, connection: sqlite3.Connection) -> list[Problem]:
-        """Every field that isn't what the events say."""
+    def problems(self, connection: sqlite3.Connection) -> list[AuditProblem]:
+        """Return a problem for each field that differs from the events."""
         query = "SELECT seq, type, payload FROM event WHERE type IN ('BenchmarkRecorded', 'KernelPromoted')"
-        found: list[Problem] = []
+        found: list[AuditProblem] = []
         try:
             for seq, kind, payload in connection.execute(query):
                 event = json.loads(payload)
@@ -47,22 +50,24 @@ class Published:
                     self._promoted[event["kernel_id"]] = seq, event
                 else:
                     self._benchmarks[seq] = event
-        except _MALFORMED:
-            return []  # the rows' own problems say it
+        except _MALFORMED_ERRORS:
+            return []  # the check of the rows reports it
         for name, content in self._found.items():
             try:
                 found += self._of_document(connection, name, content)
-            except _MALFORMED as error:
-                found.append(Problem(None, f"published {name}", "a document of its form", repr(error)[:200]))
+            except _MALFORMED_ERRORS as error:
+                found.append(AuditProblem(None, f"published {name}", "a document of its form", repr(error)[:200]))
         return found + [problem for kernel_id in sorted(self._promoted) for problem in self._of_files(kernel_id)]
 
-    def _of_document(self, connection: sqlite3.Connection, name: str, content: bytes) -> Iterator[Problem]:
+    def _of_document(self, connection: sqlite3.Connection, name: str, content: bytes) -> Iterator[AuditProblem]:
         document = json.loads(content)
         seq = document["ledger"]["seq"]
         row = connection.execute("SELECT event_hash FROM event WHERE seq = ?", (seq,)).fetchone()
         head = row[0].hex() if row else "no such event"
         if document["ledger"]["event_hash"] != head:
-            yield Problem(seq, f"published {name}: ledger.event_hash", head, str(document["ledger"]["event_hash"]))
+            yield AuditProblem(
+                seq, f"published {name}: ledger.event_hash", head, str(document["ledger"]["event_hash"])
+            )
         if name == "current.json":
             yield from self._of_snapshot(document)
             return
@@ -70,11 +75,11 @@ class Published:
         wanted = {kernel_id for kernel_id, (place, _) in self._promoted.items() if place <= seq}
         for kernel_id in sorted(wanted ^ {kernel["kernel_id"] for kernel in kernels}):
             stated = "is in it" if kernel_id not in wanted else "isn't in it"
-            yield Problem(None, f"published {name}: {kernel_id}", "the kernels that events promoted", stated)
+            yield AuditProblem(None, f"published {name}: {kernel_id}", "the kernels that events promoted", stated)
         for kernel in kernels:
             yield from self._of_kernel(name, kernel)
 
-    def _of_kernel(self, name: str, kernel: Document) -> Iterator[Problem]:
+    def _of_kernel(self, name: str, kernel: Document) -> Iterator[AuditProblem]:
         kernel_id = kernel["kernel_id"]
         if kernel_id not in self._promoted:
             return
@@ -90,7 +95,7 @@ class Published:
             yield from _named(seq, f"published {name}: {kernel_id}", stated)
 
     def _benchmark(self, promotion: Document) -> Document:
-        """What an entry says of its benchmark."""
+        """Return what a registry entry must say of its benchmark."""
         event = self._benchmarks[promotion["benchmark_seq"]]
         fields = ("attempt", "baseline_seqs", "env_sha256", "isolation", "report_sha256", "workloads")
         return {name: event[name] for name in fields} | {
@@ -102,11 +107,11 @@ class Published:
         }
 
     def _point(self, promotion: Document) -> Document:
-        """What the lookup says of the one shape that was measured."""
+        """Return what a lookup must say of the one shape that was measured."""
         event = self._benchmarks[promotion["benchmark_seq"]]
         (workload,) = event["workloads"]
-        measured = shown(workload)
-        final = over(measured, event["baseline_used"])
+        measured = counted_measurement(workload)
+        final = speedup_over(measured, event["baseline_used"])
         return {
             "baseline": event["baseline_used"],
             "baseline_median_ns": final["baseline_median_ns"],
@@ -119,18 +124,18 @@ class Published:
             "shape": workload["shape"],
         }
 
-    def _of_snapshot(self, pointer: Mapping[str, Any]) -> Iterator[Problem]:  # Any: JSON
+    def _of_snapshot(self, pointer: Mapping[str, Any]) -> Iterator[AuditProblem]:  # Any: JSON
         name, content = self._snapshot or (str(pointer["snapshot"]), None)
         found = "missing" if content is None else hashlib.sha256(content).hexdigest()
         if found != pointer["sha256"]:
-            yield Problem(None, f"published {name}", str(pointer["sha256"]), found)
+            yield AuditProblem(None, f"published {name}", str(pointer["sha256"]), found)
         elif content is not None:
             for kernel in json.loads(content)["kernels"]:
                 # the pointed-to bytes are `kernel.py`'s here, and no field of the event
                 yield from self._of_kernel(name, {key: value for key, value in kernel.items() if key != "sha256"})
 
-    def _of_files(self, kernel_id: str) -> Iterator[Problem]:
-        """The submitted files of a published kernel are those that its promotion names."""
+    def _of_files(self, kernel_id: str) -> Iterator[AuditProblem]:
+        """Check that the files of a published kernel are those that its promotion names."""
         seq, event = self._promoted[kernel_id]
         folder = self._folder / "kernels" / kernel_id
         if folder.is_dir():
@@ -138,7 +143,7 @@ class Published:
                 content = _content(folder / file["path"])
                 found = "missing" if content is None else hashlib.sha256(content).hexdigest()
                 if found != file["sha256"]:
-                    yield Problem(seq, f"published kernels/{kernel_id}/{file['path']}", file["sha256"], found)
+                    yield AuditProblem(seq, f"published kernels/{kernel_id}/{file['path']}", file["sha256"], found)
 
 
 def _kernels(name: str, document: Document) -> Iterator[Document]:
@@ -153,16 +158,16 @@ def _kernels(name: str, document: Document) -> Iterator[Document]:
             yield from document["kernels"]
 
 
-def _named(seq: int, what: str, found: Iterator[Difference]) -> Iterator[Problem]:
+def _named(seq: int, what: str, found: Iterator[Difference]) -> Iterator[AuditProblem]:
     for field, expected, actual in found:
-        yield Problem(seq, f"{what}: {field}", expected[:500], actual[:500])
+        yield AuditProblem(seq, f"{what}: {field}", expected[:500], actual[:500])
 
 
 def _snapshot(pointer: bytes | None) -> str | None:
-    """The snapshot's name, where it is one in the same folder."""
+    """Return the snapshot's name; None if the pointer names no file in the same folder."""
     try:
         name = json.loads(pointer)["snapshot"] if pointer is not None else None
-    except _MALFORMED:
+    except _MALFORMED_ERRORS:
         return None
     return name if isinstance(name, str) and "/" not in name else None
 

@@ -1,7 +1,7 @@
-"""How a ledger is opened to be read and nothing else, also where nothing can be written beside it.
+"""Opens a ledger for reading only, also where no file can be written beside it.
 
-SQLite reads a file in write-ahead mode through an index that it makes beside it. On a disk that is read-only it
-can't, and there is no need: without a log the file holds everything (sqlite.org/wal.html, "Read-Only Databases").
+SQLite reads a file in write-ahead mode through an index that it creates beside it. On a read-only disk it can't
+create one. Without a log none is needed: the file then holds everything (sqlite.org/wal.html, "Read-Only Databases").
 """
 
 import sqlite3
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from forge.errors import EnvironmentUnfit
 
-_NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP)
-"""What SQLite says where there is no room for the index."""
-_PRIMARY = 0xFF
-"""An extended result code's low byte is its primary code (sqlite.org/rescode.html)."""
+_INDEX_ERRORS = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP)
+"""Error codes of SQLite if it can't create the index."""
+_PRIMARY_CODE_MASK = 0xFF
+"""Bit mask that gives the primary code of an extended result code: its low byte (sqlite.org/rescode.html)."""
 
 
 def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
-    """Open a database read-only; raise EnvironmentUnfit for a log that can't be read here, or what SQLite raises."""
+    """Open a database read-only; raise EnvironmentUnfit for a log that can't be read here, or SQLite's own error."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     if _needs_an_index_that_cannot_be_made(uri, timeout_s):
         log = path.resolve().with_name(f"{path.resolve().name}-wal")
@@ -39,9 +39,13 @@ def _needs_an_index_that_cannot_be_made(uri: str, timeout_s: float) -> bool:
             tried.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0)
-            refused = code & _PRIMARY in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+            refused = code & _PRIMARY_CODE_MASK in (
+                sqlite3.SQLITE_CANTOPEN,
+                sqlite3.SQLITE_READONLY,
+                sqlite3.SQLITE_FULL,
+            )
             return (
-                refused or code in _NO_INDEX
+                refused or code in _INDEX_ERRORS
             ) and code != sqlite3.SQLITE_READONLY_ROLLBACK  # a crash left a journal, not a log
     return False
 

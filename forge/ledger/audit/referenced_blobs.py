@@ -1,8 +1,4 @@
-"""Which fields of a payload name stored bytes: the audit's own list, apart from the event models.
-
-A test walks every event model and every older payload, and fails for a digest that is neither here nor in its list
-of digests that stand for something else (`tests/ledger/test_audit_named.py`).
-"""
+"""Lists the fields of a payload that name stored bytes, independent of the event models."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -29,31 +25,32 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "LessonAccepted": ("after_sha256",),
     "RunSealed": ("manifest_sha256",),
 }
-"""Type -> its payload's fields that name stored bytes; null where the type allows it."""
+"""Type -> the fields of its payload that name stored bytes; a field may be null if the type allows it."""
 OWN_FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("TaskCreated", "KernelPromoted"), ("task.reference_sha256", "task.inputs_sha256")
 )
-"""The same for tasks of an operation of the user's own: its reference and its contract are stored, a catalogue's are
-part of Forge."""
+"""Type -> the fields that name stored bytes only for operations of the user: reference and contract. Those of the
+catalogue are part of Forge."""
 _OWN = "own_"
 _SINCE_VERSION = {
     ("CandidateRejected", "report_sha256"): 2,
     ("BenchmarkRecorded", "workloads[].replay.plan_sha256"): 2,
     ("BenchmarkFailed", "workloads[].replay.plan_sha256"): 2,
 }
-"""Fields that older payloads of their type don't have."""
+"""Type and field -> the schema version that introduced the field; older payloads don't have it."""
 PIECE_FIELDS = {"KernelRevoked": ("evidence[]",)}
-"""Type -> fields of whose values only some name stored bytes: those that begin with `sha256:`."""
+"""Type -> fields in which only values that begin with `sha256:` name stored bytes."""
 _PIECE = "sha256:"
 LISTINGS = {"artifact_sha256": "files[].sha256", "plan_sha256": "cubins{}"}
-"""Field of an event -> where the document that it names lists stored bytes in turn."""
+"""Field of an event -> the place in the document it names where that document lists stored bytes itself."""
 _PLAN = "plan.json"
-"""The piece of an artifact that is a launch plan."""
+"""Name of the file of an artifact that is its launch plan."""
 _NO_FIELD = "no such field"
+"""Text that stands for a missing field; it is no digest, so the blob counts as missing."""
 
 
 def required_blobs(type_name: str, version: int, payload: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Field and digest of each blob that must be stored for such an event, written in that schema version."""
+    """Yield field and digest of each blob that must be stored for an event of this type and schema version."""
     fields = BLOB_FIELDS.get(type_name, ())
     if type_name in OWN_FIELDS and any(str(op).startswith(_OWN) for op in values_at(payload, "task.op")):
         fields += OWN_FIELDS[type_name]
@@ -70,12 +67,12 @@ def required_blobs(type_name: str, version: int, payload: Mapping[str, object]) 
 
 
 def is_listing(field: str) -> bool:
-    """Whether what a field names is a document that names stored bytes in turn."""
+    """Return whether the field names a document that lists stored bytes itself."""
     return field.rpartition(".")[2] in LISTINGS
 
 
 def listed_blobs(field: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Field and digest of each blob that the stored document in such a field names in turn."""
+    """Yield field and digest of each blob that the stored document in this field lists."""
     name = field.rpartition(".")[2]
     path = LISTINGS[name]
     try:
@@ -91,9 +88,9 @@ def listed_blobs(field: str, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def values_at(node: object, path: str) -> Iterator[object]:
-    """The values at a dotted path: `name[]` is each item of a list, `name{}` each value of an object.
+    """Yield the values at a dotted path: `name[]` is each item of a list, `name{}` each value of an object.
 
-    A field that is missing gives a text that no digest is.
+    A missing field yields a text that is no digest.
     """
     step, _, rest = path.partition(".")
     name = step.rstrip("[]{}")

@@ -1,22 +1,25 @@
-"""What an audit answers with."""
+"""Values that an audit returns."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 PROBLEM_LIMIT = 1000
-"""An audit stops reading rows after so many problems, unless it is asked for all: the first ones are what helps."""
+"""Number of problems after which an audit stops reading rows, unless all are asked for. The first ones show the
+cause."""
 
 Verdict = Literal["consistent", "other_ledger", "not_signed", "truncated", "rewritten", "unreadable"]
+"""Result of comparing a ledger with a checkpoint."""
 KeyVerdict = Literal["vouched", "unvouched"]
 Naming = Literal["opened", "rotated", "adopted"]
+"""Ways in which a key comes into force."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that isn't what it was recorded to be."""
+class AuditProblem:
+    """One difference between the ledger and what was recorded or derived."""
 
     seq: int | None
-    """The event it concerns; None for the file as a whole."""
+    """The event with the problem; None if it concerns the whole file."""
     what: str
     expected: str
     found: str
@@ -24,7 +27,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointVerdict:
-    """How the ledger stands to a checkpoint that was kept elsewhere."""
+    """The comparison of the ledger with a checkpoint that was kept elsewhere."""
 
     verdict: Verdict
     """`consistent`: the ledger is that one, or its continuation."""
@@ -43,54 +46,54 @@ class KeyUse:
     how: Naming
     """`opened`: by the first event. `rotated`: the key before it signed that. `adopted`: no key signed that."""
     vouched: bool
-    """False if there was a key before it and that key did not name it."""
+    """False if an earlier key exists and didn't name this one."""
     checkpoints: int
     first: int | None
     last: int | None
-    """The events whose first recorded checkpoint is signed by this key; None without one."""
+    """First and last event whose first recorded checkpoint is signed by this key; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vouching:
-    """What the trusted key stands for: it, and each key that was named by rotation from it on."""
+    """The events that the trusted key vouches for, by itself or by a key that it leads to by rotations."""
 
     key: str
     verdict: KeyVerdict
-    """`unvouched`: recorded checkpoints or decisions lie beyond the events that the key vouches for."""
+    """`unvouched`: there are recorded checkpoints or decisions after the events that the key vouches for."""
     vouched_for: int
-    """How many events, from the first one on, a checkpoint by one of these keys covers."""
+    """Number of events, from the first one, that a checkpoint by one of these keys covers."""
     unvouched: int
-    """How many events lie beyond."""
+    """Number of events after these."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A checkpoint that lies beside the ledger: the published one, or what a key signed last."""
+class KeptCheckpoint:
+    """A checkpoint beside the ledger: the published one, or the last one that a key signed."""
 
     where: str
     note: bytes
     of_this: bool
-    """Whether it must be of this ledger; a folder of keys may serve several."""
+    """True if it must be of this ledger; a folder of keys may serve several ledgers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Everything an audit found; `ok` means that nothing was wrong."""
+    """The result of an audit; `ok` means that there are no problems."""
 
     ok: bool
     events: int
     head: str | None
     """The last event's hash."""
     root: str | None
-    """Of the Merkle tree over all events: with `events`, what a checkpoint signs."""
+    """Root of the Merkle tree over all events; a checkpoint signs it together with `events`."""
     signed: int
-    """How many of the events the newest sound checkpoint in the ledger covers; 0 without any."""
+    """Number of events that the newest sound checkpoint in the ledger covers; 0 without one."""
     checkpoint: CheckpointVerdict | None
-    """About the one that was given; truncation and rewrites don't show otherwise."""
-    problems: tuple[Problem, ...]
+    """Comparison with the given checkpoint; only such a comparison shows truncation and rewrites."""
+    problems: tuple[AuditProblem, ...]
     imported: int = 0
-    """How many events of other ledgers stand beside its own."""
+    """Number of events of other ledgers that were imported."""
     keys: tuple[KeyUse, ...] = ()
-    """Every key that was named, in that order."""
+    """The keys in the order in which the ledger names them."""
     vouching: Vouching | None = None
-    """About the key that was given."""
+    """What the given key vouches for."""

@@ -1,4 +1,4 @@
-"""The audit's own reading of the promotion rule, on recorded figures that were held against their samples."""
+"""Applies the promotion rule again, independent of the pipeline, to figures that were compared with their samples."""
 
 from collections.abc import Iterator
 
@@ -6,18 +6,19 @@ from forge.ledger.audit.differences import Difference
 from forge.ledger.audit.samples import Document
 
 _LEVELS = ("none", "bubblewrap", "namespaces")
-_SINCE = {"confirmation": False, "gpu_timing_authority": "host_slope", "replay_control_half_width": 0.02}
-"""What a policy meant that was written before it had the field."""
+"""Levels of isolation, weakest first."""
+_FIELD_DEFAULTS = {"confirmation": False, "gpu_timing_authority": "host_slope", "replay_control_half_width": 0.02}
+"""Value of each policy field for policies that are older than the field."""
 
 
-def shown(workload: Document) -> Document:
-    """The measurement whose figures count: the confirmation, where there is one."""
+def counted_measurement(workload: Document) -> Document:
+    """Return the measurement whose figures count: the confirmation if there is one."""
     again = workload.get("confirmation")
     return again if isinstance(again, dict) else workload
 
 
-def over(measured: Document, baseline: object) -> Document:
-    """The speedup over one baseline; raise KeyError without it."""
+def speedup_over(measured: Document, baseline: object) -> Document:
+    """Return the speedup over one baseline; raise KeyError without it."""
     for one in measured["speedups"]:
         if one["baseline"] == baseline:
             return dict(one)
@@ -25,46 +26,50 @@ def over(measured: Document, baseline: object) -> Document:
 
 
 def baseline_used(task: Document, workload: Document) -> str:
-    """The baseline that has to be beaten: the task's own, else the one with the least median."""
+    """Return the baseline that has to be beaten: the task's own, otherwise the one with the lowest median."""
     if task["baseline"] != "best":
         return str(task["baseline"])
     return str(min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1])
 
 
 def reason_against(task: Document, policy: Document, workload: Document, used: str) -> str | None:
-    """The code of the first reason against a workload; None where the rule is met."""
-    if not _calm(policy, workload):
+    """Return the code of the first reason against a workload; None if it meets the rule."""
+    if not _control_within_band(policy, workload):
         return "NOISE_TOO_HIGH"
     if not _above_floor(policy, workload, workload):
         return "BELOW_FLOOR"
-    if not _faster(workload, used, task["minimum_speedup"]):
+    if not _fast_enough(workload, used, task["minimum_speedup"]):
         return "TOO_SLOW"
     again = workload.get("confirmation")
     if again is None:
         return None
-    if not _calm(policy, again):
+    if not _control_within_band(policy, again):
         return "NOISE_TOO_HIGH"
-    return None if _faster(again, used, task["minimum_speedup"]) else "TOO_SLOW"
+    return None if _fast_enough(again, used, task["minimum_speedup"]) else "TOO_SLOW"
 
 
-def denied(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
-    """Each promotion rule on measured figures that the evidence doesn't meet."""
+def unmet_rules(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
+    """Yield each promotion rule that the evidence named by a promotion doesn't meet."""
     (workload,) = benchmark["workloads"]
     used, least = benchmark["baseline_used"], max(task["minimum_speedup"], policy["minimum_speedup"])
     for name, wanted, met in (
         ("measured shape", repr(task["shape"]), workload["shape"] == task["shape"]),
         ("gates", "every gate passed", _passed(verified)),
         ("not simulated", "a verification on the target", verified["simulated"] is False),
-        ("isolation", f"at least {policy['minimum_isolation']}", _walls(policy, benchmark, verified)),
-        ("timing authority", f"{_authority(task, policy)} or launch_plan", _clocked(task, policy, workload)),
+        ("isolation", f"at least {policy['minimum_isolation']}", _isolated_enough(policy, benchmark, verified)),
+        (
+            "timing authority",
+            f"{_required_clock(task, policy)} or launch_plan",
+            _clock_accepted(task, policy, workload),
+        ),
         (
             "process pairs",
             f"at least {policy['process_pairs']}",
             workload["process_pairs"] >= policy["process_pairs"],
         ),
-        ("control", "within the policy's band", _calm(policy, workload)),
+        ("control", "within the policy's band", _control_within_band(policy, workload)),
         ("floor", "not below the floor", _above_floor(policy, workload, workload)),
-        ("speedup", f"lower end at least {least}, no pair lost", _faster(workload, used, least)),
+        ("speedup", f"lower end at least {least}, no pair lost", _fast_enough(workload, used, least)),
         ("confirmation", f"lower end at least {least} once more", _confirmed(policy, workload, used, least)),
     ):
         if not met:
@@ -72,25 +77,25 @@ def denied(task: Document, policy: Document, benchmark: Document, verified: Docu
 
 
 def gate_texts(policy: Document, benchmark: Document) -> dict[str, str]:
-    """What a promotion's gates say that they observed, of those that quote figures."""
+    """Return what each gate of a promotion that quotes figures must say it observed."""
     (workload,) = benchmark["workloads"]
     control, used = workload["control"], benchmark["baseline_used"]
-    first, again = over(workload, used)["interval"], workload.get("confirmation")
+    first, again = speedup_over(workload, used)["interval"], workload.get("confirmation")
     texts = {
         "process pairs": f"{workload['process_pairs']} process pairs",
         "control": f"{control['low']:.3f} to {control['high']:.3f}x",
         "floor": f"{workload['candidate']['p90_ns']:.0f} ns",
         "speedup": f"{first['ratio']:.3f}x, 95 % interval {first['low']:.3f} to {first['high']:.3f}x over {used}",
     }
-    if again is not None and policy.get("confirmation", _SINCE["confirmation"]):
-        found = over(again, used)["interval"]
+    if again is not None and policy.get("confirmation", _FIELD_DEFAULTS["confirmation"]):
+        found = speedup_over(again, used)["interval"]
         texts["confirmation"] = f"{found['ratio']:.3f}x, {found['low']:.3f} to {found['high']:.3f}x"
     return texts
 
 
-def _calm(policy: Document, measured: Document) -> bool:
+def _control_within_band(policy: Document, measured: Document) -> bool:
     name = "control_half_width" if measured["candidate"]["method"] == "host_slope" else "replay_control_half_width"
-    band, control = policy.get(name, _SINCE.get(name)), measured["control"]
+    band, control = policy.get(name, _FIELD_DEFAULTS.get(name)), measured["control"]
     return bool(1 - band <= control["low"] and control["high"] <= 1 + band)
 
 
@@ -98,22 +103,22 @@ def _above_floor(policy: Document, measured: Document, workload: Document) -> bo
     return bool(measured["candidate"]["p90_ns"] >= policy["floor_slack"] * workload["floor_ns"])
 
 
-def _faster(measured: Document, used: object, least: float) -> bool:
-    found = over(measured, used)
+def _fast_enough(measured: Document, used: object, least: float) -> bool:
+    found = speedup_over(measured, used)
     return bool(found["interval"]["low"] >= least and found["pairs_lost"] == 0)
 
 
 def _confirmed(policy: Document, workload: Document, used: object, least: float) -> bool:
-    if not policy.get("confirmation", _SINCE["confirmation"]):
+    if not policy.get("confirmation", _FIELD_DEFAULTS["confirmation"]):
         return True
     again = workload.get("confirmation")
     return (
         again is not None
         and again["candidate"]["method"] == workload["candidate"]["method"]
         and again["process_pairs"] >= policy["process_pairs"]
-        and _calm(policy, again)
+        and _control_within_band(policy, again)
         and _above_floor(policy, again, workload)
-        and _faster(again, used, least)
+        and _fast_enough(again, used, least)
     )
 
 
@@ -122,15 +127,15 @@ def _passed(verified: Document) -> bool:
     return bool(gates) and all(gate["verdict"] == "passed" for gate in gates)
 
 
-def _walls(policy: Document, *evidence: Document) -> bool:
+def _isolated_enough(policy: Document, *evidence: Document) -> bool:
     least = _LEVELS.index(policy["minimum_isolation"])
     return all(_LEVELS.index(one["isolation"]["level"]) >= least for one in evidence)
 
 
-def _authority(task: Document, policy: Document) -> object:
-    asked = policy.get("gpu_timing_authority", _SINCE["gpu_timing_authority"])
+def _required_clock(task: Document, policy: Document) -> object:
+    asked = policy.get("gpu_timing_authority", _FIELD_DEFAULTS["gpu_timing_authority"])
     return asked if task["target"]["platform"] == "cuda" else "host_slope"
 
 
-def _clocked(task: Document, policy: Document, workload: Document) -> bool:
-    return workload["candidate"]["method"] in (_authority(task, policy), "launch_plan")
+def _clock_accepted(task: Document, policy: Document, workload: Document) -> bool:
+    return workload["candidate"]["method"] in (_required_clock(task, policy), "launch_plan")

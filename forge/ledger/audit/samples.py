@@ -1,7 +1,7 @@
-"""The audit's view of stored samples: what each side took per call, and every figure that follows from it.
+"""Derives every figure of a benchmark from its stored samples.
 
-A document of samples holds attempts; an attempt holds process pairs, a pair rounds, a round one time a side. See
-docs/reading-the-ledger.md, which says the same in words.
+A document of samples holds attempts. An attempt holds process pairs, a pair holds rounds, a round holds one time for
+each side. docs/reading-the-ledger.md explains the same format.
 """
 
 import math
@@ -14,87 +14,90 @@ from forge.ledger.audit.student_t import t_975
 
 Document = dict[str, Any]  # Any: JSON, doubted field by field where it is compared
 Times = list[list[float]]
-"""Nanoseconds per call, by process pair and round."""
+"""Times in nanoseconds per call, by process pair and round."""
 
 SLOPES = ("host_slope.v1", "host_slope.v2")
-"""Two releases of each side and round, a shorter and a longer one; the newer protocol has one."""
-BESIDE_AN_EMPTY_GUEST = "host_slope.v3"
+"""Protocols with two releases for each side and round, a shorter and a longer one. Newer protocols have one."""
+EMPTY_GUEST_PROTOCOL = "host_slope.v3"
+"""Protocol that also times an empty guest, whose time is subtracted from each side's."""
 REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3")
+"""Protocols that replay a launch plan as a CUDA graph."""
 BASELINES = ("eager", "compile", "vendor", "promoted")
+"""Kinds of baselines that can be sides of a measurement."""
 CONTROL_OF = "eager"
-"""The baseline that the side `control` measures once more."""
+"""Baseline that the side `control` measures a second time."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio with its interval, as the pairs' log ratios give it."""
+    """A ratio and its interval, computed from the log ratios of the process pairs."""
 
     logs: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """The mean log ratio."""
+        """Return the mean log ratio."""
         return statistics.fmean(self.logs)
 
     @property
     def halves(self) -> tuple[float, float]:
-        """The interval's half-width as a log, exact, and with the table's last t for more than 30 degrees."""
+        """Return the interval's half-width as a log: exact, and with the old table's last t for over 30 degrees."""
         degrees = len(self.logs) - 1
         error = statistics.stdev(self.logs) / math.sqrt(len(self.logs))
         return t_975(degrees) * error, t_975(min(degrees, 30)) * error
 
     @property
     def pairs_lost(self) -> int:
-        """Process pairs in which the candidate was the slower one, or as slow."""
+        """Return the number of process pairs in which the candidate was slower or equally fast."""
         return sum(log <= 0 for log in self.logs)
 
 
 @dataclass(frozen=True)
-class Taken:
-    """One measurement: all attempts of a document, joined pair after pair."""
+class SampledTimes:
+    """One measurement: all attempts of a document, with their process pairs joined."""
 
     protocol: str
     attempts: Sequence[Document]
 
     @property
     def method(self) -> str:
-        """Whose word the times are."""
+        """Return which clock gave the times."""
         return "launch_plan" if self.protocol in REPLAYS else "host_slope"
 
     @property
     def sides(self) -> set[str]:
-        """What every attempt timed."""
+        """Return the sides that every attempt timed."""
         return set.intersection(*(_sides(attempt, self.protocol) for attempt in self.attempts))
 
     def times(self, side: str) -> Times:
-        """A side's time per call."""
+        """Return a side's times per call, in nanoseconds."""
         per_call = _by_replay if self.protocol in REPLAYS else _by_slope if self.protocol in SLOPES else _by_release
         return [rounds for attempt in self.attempts for rounds in per_call(attempt, side)]
 
     @property
     def usable(self) -> bool:
-        """Whether every time but the path's own is above zero."""
+        """Return whether every time is above zero, except those of the empty guest."""
         return all(time > 0 for side in self.sides - {"harness"} for pair in self.times(side) for time in pair)
 
     def ratio(self, over: str, side: str) -> Ratio:
-        """How many times faster a side is than another, paired by round."""
+        """Return how many times faster a side is than another, paired by round."""
         pairs = zip(self.times(over), self.times(side), strict=True)
         return Ratio(
             tuple(statistics.median(math.log(b / s) for b, s in zip(*pair, strict=True)) for pair in pairs),
         )
 
 
-def first_and_confirmation(document: Document) -> tuple[Taken, Taken | None]:
-    """Both measurements of a stored document; raise ValueError for a protocol that isn't known."""
+def first_and_confirmation(document: Document) -> tuple[SampledTimes, SampledTimes | None]:
+    """Return both measurements of a stored document; raise ValueError for an unknown protocol."""
     protocol = document["protocol"]
-    if protocol not in (known := (*SLOPES, BESIDE_AN_EMPTY_GUEST, *REPLAYS)):
+    if protocol not in (known := (*SLOPES, EMPTY_GUEST_PROTOCOL, *REPLAYS)):
         raise ValueError(f"samples follow {protocol!r}, expected one of {', '.join(known)}")
     again = document.get("confirmation")
-    return Taken(protocol, document["attempts"]), None if again is None else Taken(protocol, again)
+    return SampledTimes(protocol, document["attempts"]), None if again is None else SampledTimes(protocol, again)
 
 
-def summary(taken: Taken, side: str) -> Document:
-    """Count, median, deciles and spread over every round of every pair."""
+def summary(taken: SampledTimes, side: str) -> Document:
+    """Return count, median, deciles and spread over every round of every pair."""
     flat = sorted(time for pair in taken.times(side) for time in pair)
     median = statistics.median(flat)
     deciles = statistics.quantiles(flat, n=10, method="inclusive")
@@ -109,7 +112,7 @@ def summary(taken: Taken, side: str) -> Document:
 
 
 def workload(document: Document, recorded: Mapping[str, Any]) -> Document:
-    """Every figure of a benchmark's workload that follows from its samples and its recorded floor."""
+    """Return every figure of a benchmark's workload that follows from its samples and its recorded floor."""
     first, again = first_and_confirmation(document)
     found = _measured(first, first.sides)
     harness = [time for pair in first.times("harness") for time in pair] if "harness" in first.sides else [0.0]
@@ -122,7 +125,7 @@ def workload(document: Document, recorded: Mapping[str, Any]) -> Document:
     }
 
 
-def _measured(taken: Taken, sides: set[str]) -> Document:
+def _measured(taken: SampledTimes, sides: set[str]) -> Document:
     return {
         "candidate": summary(taken, "candidate"),
         "control": taken.ratio(CONTROL_OF, "control"),
@@ -131,7 +134,7 @@ def _measured(taken: Taken, sides: set[str]) -> Document:
     }
 
 
-def _speedup(taken: Taken, baseline: str) -> Document:
+def _speedup(taken: SampledTimes, baseline: str) -> Document:
     ratio = taken.ratio(baseline, "candidate")
     median_ns = statistics.median(time for pair in taken.times(baseline) for time in pair)
     return {
@@ -179,7 +182,7 @@ def _by_release(attempt: Document, side: str) -> Times:
 
 
 def _beyond_the_path(pair: list[dict[str, int]], side: str, calls: int) -> list[float]:
-    """A side's releases less what the empty guest takes, per call; of the empty guest itself, the whole."""
+    """Return a side's time per call without the empty guest's time; for the empty guest, its whole time."""
     empty = side != "harness" and "harness" in pair[0]
     path_ns = statistics.median(times["harness"] for times in pair) if empty else 0
     return [(times[side] - path_ns) / calls for times in pair]

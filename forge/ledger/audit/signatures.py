@@ -1,6 +1,7 @@
-"""The audit's view of signatures: which keys the ledger names, and whether every recorded checkpoint holds.
+"""Checks signatures: which keys the ledger names, and whether every recorded checkpoint holds.
 
-Notes and signatures are read by `forge.proof`, the code that a stranger uses; the signing side has its own.
+`forge.proof` reads the notes and signatures; an independent verifier uses the same code. The signing side has its
+own.
 """
 
 import base64
@@ -10,19 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from forge.errors import ProofRefused, UsageError
-from forge.ledger.audit.report import CheckpointVerdict, KeyUse, Naming, Problem, Verdict
+from forge.ledger.audit.report import AuditProblem, CheckpointVerdict, KeyUse, Naming, Verdict
 from forge.proof.note import VerifierKey, key_id, opened, parse_checkpoint, parse_note
 
 _ROTATION = "forge.ledger.v1/rotation"
+"""First line of the text that a key signs to name its successor."""
 _KEY_BYTES = 32
+"""Length of an Ed25519 public key in bytes (RFC 8032)."""
 DECISIVE = (
     "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', 'RunSealed'"
 )
-"""Types of events, for SQL, after which the signer issues a checkpoint: without one, a tail of them is suspect."""
+"""Types of events, as SQL, after which the signer issues a checkpoint. If one of them is under no checkpoint, the end
+of the ledger is suspect."""
 
 
 class Signatures:
-    """The keys in the order in which they came into force, and the recorded checkpoints held against roots."""
+    """The keys in the order in which they came into force, and the recorded checkpoints compared with the roots."""
 
     def __init__(self, ledger_id: str, origin: str) -> None:
         self._ledger_id = ledger_id
@@ -33,14 +37,14 @@ class Signatures:
 
     def problems(
         self, seq: int, kind: str, payload: Mapping[str, object], roots: Mapping[int, bytes]
-    ) -> list[Problem]:
-        """What is wrong with an event that speaks of keys or checkpoints."""
+    ) -> list[AuditProblem]:
+        """Return the problems of an event about keys or checkpoints."""
         if kind == "LedgerOpened":
             return self._adopt(seq, payload, "opened") if payload.get("public_key") is not None else []
         if kind not in ("LedgerKeyAdopted", "LedgerKeyRotated", "CheckpointPublished", "LedgerRestored"):
             return []
         if payload.get("ledger_id") != self._ledger_id:
-            return [Problem(seq, kind, self._ledger_id, str(payload.get("ledger_id")))]
+            return [AuditProblem(seq, kind, self._ledger_id, str(payload.get("ledger_id")))]
         if kind == "LedgerKeyAdopted":
             return self._adopt(seq, payload, "adopted")
         if kind == "LedgerRestored":
@@ -50,16 +54,16 @@ class Signatures:
                 return self._rotate(seq, payload)
             return self._checkpoint(seq, payload, roots)
         except (UsageError, ProofRefused, ValueError) as error:
-            return [Problem(seq, kind, "a note signed by the key in force", str(error)[:200])]
+            return [AuditProblem(seq, kind, "a note signed by the key in force", str(error)[:200])]
 
     def vouched_for(self, key: VerifierKey, *, also: Iterable["GivenCheckpoint"]) -> int:
-        """How many events the trusted key, or one that it leads to, signed here or in the consistent notes `also`."""
+        """Return how many events the trusted key, or one that it leads to, signed here or in the notes `also`."""
         trusted = self.led_to_by(key)
         recorded = [use.last or 0 for use, named in zip(self.uses, self.keys, strict=True) if named in trusted]
         return max([0, *recorded, *(note.size for note in also if note.is_signed_by(trusted))])
 
     def led_to_by(self, key: VerifierKey) -> list[VerifierKey]:
-        """The key, and each one that a key of these named as its successor."""
+        """Return the key, and each later key that one of these named as its successor."""
         trusted = [key]
         for place, use in enumerate(self.uses):
             if use.how == "rotated" and self.keys[place - 1] in trusted:
@@ -71,38 +75,38 @@ class Signatures:
         self.keys.append(key)
         self.uses.append(KeyUse(str(key), seq, how, vouched, 0, None, None))
 
-    def _adopt(self, seq: int, payload: Mapping[str, object], how: Naming) -> list[Problem]:
+    def _adopt(self, seq: int, payload: Mapping[str, object], how: Naming) -> list[AuditProblem]:
         key = self._key(payload)
         if key is None:
-            return [Problem(seq, "public_key", "an Ed25519 key in base64", str(payload.get("public_key")))]
+            return [AuditProblem(seq, "public_key", "an Ed25519 key in base64", str(payload.get("public_key")))]
         self._name(seq, key, how)
         return []
 
-    def _rotate(self, seq: int, payload: Mapping[str, object]) -> list[Problem]:
+    def _rotate(self, seq: int, payload: Mapping[str, object]) -> list[AuditProblem]:
         key = self._key(payload)
         if key is None or not self.keys:
-            return [Problem(seq, "LedgerKeyRotated", "a key, and one before it", str(payload.get("public_key")))]
+            return [AuditProblem(seq, "LedgerKeyRotated", "a key, and one before it", str(payload.get("public_key")))]
         text = opened(parse_note(_note(payload)), self.keys[-1:])
         wanted = f"{_ROTATION}\n{self.name}\n{self.keys[-1]}\n{key}\n"
         self._name(seq, key, "rotated" if text == wanted else "adopted")
-        return [] if text == wanted else [Problem(seq, "LedgerKeyRotated", wanted, text)]
+        return [] if text == wanted else [AuditProblem(seq, "LedgerKeyRotated", wanted, text)]
 
-    def _checkpoint(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
+    def _checkpoint(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[AuditProblem]:
         checkpoint = parse_checkpoint(opened(parse_note(_note(payload)), self.keys[-1:]))
         size = int(str(payload.get("size")))
         said = (checkpoint.origin, checkpoint.size, checkpoint.root.hex())
         recorded = (self.name, size, str(payload.get("root_hash")))
         if said != recorded:
-            return [Problem(seq, "CheckpointPublished", str(recorded), str(said))]
+            return [AuditProblem(seq, "CheckpointPublished", str(recorded), str(said))]
         derived = roots.get(size)
         if size >= seq or derived != checkpoint.root:
             found = "no such size yet" if derived is None else derived.hex()
-            return [Problem(seq, f"root at {size}", checkpoint.root.hex(), found)]
+            return [AuditProblem(seq, f"root at {size}", checkpoint.root.hex(), found)]
         self._count(size)
         return []
 
     def _count(self, size: int) -> None:
-        """Note that the key in force signed so many events."""
+        """Record that the key in force signed the first `size` events."""
         use = self.uses[-1]
         new = size > self.signed
         first = self.signed + 1 if use.first is None and new else use.first
@@ -110,10 +114,10 @@ class Signatures:
         self.uses[-1] = replace(use, checkpoints=use.checkpoints + 1, first=first, last=last)
         self.signed = max(self.signed, size)
 
-    def _restored(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[Problem]:
+    def _restored(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[AuditProblem]:
         said = (str(payload.get("from_size")), str(payload.get("root_hash")))
         meant = (str(seq - 1), roots.get(seq - 1, b"").hex())
-        return [] if said == meant else [Problem(seq, "LedgerRestored", str(meant), str(said))]
+        return [] if said == meant else [AuditProblem(seq, "LedgerRestored", str(meant), str(said))]
 
     def _key(self, payload: Mapping[str, object]) -> VerifierKey | None:
         try:
@@ -124,7 +128,7 @@ class Signatures:
 
 
 class GivenCheckpoint:
-    """A checkpoint that was kept elsewhere; raises UsageError if it isn't one."""
+    """A checkpoint that was kept elsewhere; the constructor raises UsageError if it can't be parsed."""
 
     def __init__(self, untrusted: bytes) -> None:
         self._note = parse_note(untrusted)
@@ -132,15 +136,15 @@ class GivenCheckpoint:
 
     @property
     def size(self) -> int:
-        """The size to take the root at."""
+        """Return the number of events that the checkpoint covers."""
         return self._untrusted.size
 
     def judged(
         self, signatures: Signatures, key: VerifierKey | None, events: int, root: bytes | None, *, whole: bool
     ) -> CheckpointVerdict:
-        """How a ledger of so many events stands to it; `root` is the ledger's at the checkpoint's size.
+        """Compare the checkpoint with a ledger of `events` events whose root at the checkpoint's size is `root`.
 
-        `key` is trusted instead of those that the ledger names. `whole` says that the ledger was read to its end.
+        `key` is trusted instead of the keys that the ledger names. `whole` means that the ledger was read to its end.
         """
         keys = signatures.keys if key is None else signatures.led_to_by(key)
         verdict: Verdict = "consistent"
@@ -159,7 +163,7 @@ class GivenCheckpoint:
         return CheckpointVerdict(verdict, self._untrusted.origin, self.size, self._untrusted.root.hex())
 
     def is_signed_by(self, keys: Sequence[VerifierKey]) -> bool:
-        """Whether one of the keys signed it."""
+        """Return whether one of the keys signed it."""
         try:
             opened(self._note, keys)
         except ProofRefused:
@@ -167,24 +171,24 @@ class GivenCheckpoint:
         return True
 
     def _names(self, keys: Sequence[VerifierKey]) -> bool:
-        """Whether a line under it claims to be by one of the keys."""
+        """Return whether one of its signature lines names one of the keys; the signature isn't checked."""
         known = {(key.name, key.key_id) for key in keys}
         return any((one.name, one.key_id) in known for one in self._note.signatures)
 
 
 SPEAKING_OF_SIZES = "'CheckpointPublished', 'LedgerRestored'"
-"""Types of events, for SQL, that say a root at a size."""
+"""Types of events, as SQL, that state a root at a size."""
 
 
 def sizes_in(payloads: Iterable[bytes]) -> set[int]:
-    """The sizes that such events speak of, so that one pass can take the root at each."""
+    """Return the sizes that these payloads name, so that one pass can keep the root at each."""
     sizes = set()
     for payload in payloads:
         try:
             document = json.loads(payload)
             sizes.add(int(document["size"] if "size" in document else document["from_size"]))
         except (ValueError, TypeError, KeyError, RecursionError):
-            continue  # the row itself is reported where it stands
+            continue  # the check of the row reports it
     return sizes
 
 

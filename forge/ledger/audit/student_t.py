@@ -1,4 +1,4 @@
-"""The audit's own quantile of Student's t: from the closed form for whole degrees of freedom, to the last bits."""
+"""Computes the quantile of Student's t for the audit, from the closed form for whole degrees of freedom."""
 
 import math
 from functools import cache
@@ -6,12 +6,12 @@ from functools import cache
 _WANTED = 0.95
 """Probability between -t and t: the two-sided 95 % interval."""
 _HALVINGS = 80
-"""Steps of the bisection; 53 reach the resolution of a float."""
+"""Number of steps of the bisection; 53 reach the resolution of a float."""
 
 
 @cache
 def t_975(degrees: int) -> float:
-    """The 97.5 % quantile for at least one degree of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Return the 97.5 % quantile for at least one degree of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
     low, high = 0.0, math.pi / 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -20,7 +20,7 @@ def t_975(degrees: int) -> float:
 
 
 def _between(angle: float, degrees: int) -> float:
-    """The probability of |T| <= t, where tan(angle) is t / sqrt(degrees)."""
+    """Return the probability of |T| <= t, where tan(angle) is t / sqrt(degrees)."""
     square, odd = math.cos(angle) ** 2, degrees % 2
     term = math.cos(angle) if odd else 1.0
     total = term if degrees > 1 else 0.0

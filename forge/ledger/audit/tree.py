@@ -1,36 +1,37 @@
-"""The audit's own Merkle tree: one pass over the leaves gives every root asked for, and checks stored nodes."""
+"""Derives the Merkle tree for the audit, in one pass over the leaves, and checks the stored nodes."""
 
 import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator
 
-from forge.ledger.audit.report import Problem
+from forge.ledger.audit.report import AuditProblem
 
-_STORED_EVERY = 4
+_STORED_LEVELS = 4
+"""Distance between two stored levels of the tree: one level in four is stored."""
 _HASH_BYTES = 32
 
 
 class Frontier:
-    """The complete subtrees that the leaves so far fall into, widest first, and the nodes that are stored of them."""
+    """The complete subtrees over the leaves so far, widest first, and the check of the stored nodes."""
 
     def __init__(self, stored: "StoredNodes", sizes: Collection[int]) -> None:
         self.size = 0
         self.roots: dict[int, bytes] = {}
-        """The root at each of `sizes`, once it was reached."""
+        """Size -> root, for each of `sizes` that was reached."""
         self._sizes = frozenset(sizes)
         self._stored = stored
         self._peaks: list[bytes] = []
 
-    def add(self, leaf: object) -> list[Problem]:
-        """Take the next leaf; what is wrong with the stored nodes that it completes."""
-        found: list[Problem] = []
+    def add(self, leaf: object) -> list[AuditProblem]:
+        """Add the next leaf; return the problems of the stored nodes that it completes."""
+        found: list[AuditProblem] = []
         node = leaf if isinstance(leaf, bytes) and len(leaf) == _HASH_BYTES else bytes(_HASH_BYTES)
         self.size += 1
         level, rest = 0, self.size
         while rest & 1 == 0:
             node = hashlib.sha256(b"\x01" + self._peaks.pop() + node).digest()
             level, rest = level + 1, rest >> 1
-            if level % _STORED_EVERY == 0:
+            if level % _STORED_LEVELS == 0:
                 found += self._stored.problems(level, rest - 1, node, seq=self.size)
         self._peaks.append(node)
         if self.size in self._sizes:
@@ -39,7 +40,7 @@ class Frontier:
 
     @property
     def root(self) -> bytes:
-        """The root at today's size."""
+        """Return the root over the leaves so far."""
         if not self._peaks:
             return hashlib.sha256().digest()
         node = self._peaks[-1]
@@ -49,15 +50,15 @@ class Frontier:
 
 
 class StoredNodes:
-    """The rows of `tree_node`, read level by level as their subtrees come up; a ledger of format 1 has none."""
+    """The rows of `tree_node`, read for each level in the order of its subtrees; a ledger of format 1 has none."""
 
     def __init__(self, connection: sqlite3.Connection | None) -> None:
         named = connection and connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tree_node'").fetchone()
         self._connection = connection if named else None
         self._levels: dict[int, Iterator[tuple[int, bytes]]] = {}
 
-    def problems(self, level: int, place: int, node: bytes, *, seq: int) -> list[Problem]:
-        """Hold the next stored row of a level against the node that was derived."""
+    def problems(self, level: int, place: int, node: bytes, *, seq: int) -> list[AuditProblem]:
+        """Compare the next stored row of a level with the derived node."""
         if self._connection is None:
             return []
         if level not in self._levels:
@@ -67,16 +68,16 @@ class StoredNodes:
         if stored == (place, node):
             return []
         found = "missing" if stored is None else f"place {stored[0]}: {_shown(stored[1])}"
-        return [Problem(seq, f"tree_node level {level}", f"place {place}: {node.hex()}", found)]
+        return [AuditProblem(seq, f"tree_node level {level}", f"place {place}: {node.hex()}", found)]
 
-    def left_over(self) -> list[Problem]:
-        """Rows of subtrees that no event completes."""
+    def left_over(self) -> list[AuditProblem]:
+        """Return a problem for each level with stored rows of subtrees that no event completes."""
         if self._connection is None:
             return []
         rows = self._connection.execute("SELECT level, max(place), count(*) FROM tree_node GROUP BY level").fetchall()
         (events,) = self._connection.execute("SELECT count(*) FROM event").fetchone()
         return [
-            Problem(None, f"tree_node level {level}", f"{events >> level} places", f"{count}, up to {last}")
+            AuditProblem(None, f"tree_node level {level}", f"{events >> level} places", f"{count}, up to {last}")
             for level, last, count in rows
             if count > events >> level or last >= events >> level
         ]

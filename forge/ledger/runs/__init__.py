@@ -1,1 +1,1 @@
-"""Run directories on the disk: opened, sealed under a manifest, cleaned up after a crash."""
+"""Opens run directories, seals them under a manifest, and cleans up after a crash."""

@@ -1,6 +1,7 @@
-"""What killed processes leave behind: files that were being written, folders that were being filled.
+"""Removes what killed processes left: unfinished files, and folders that were being filled.
 
-Only what can't be anybody's work is removed. The caller knows that no one else is at work (`presence`).
+Only files that can't be a person's work are removed. The caller has checked that no other process is at work
+(`crash_marker`).
 """
 
 import os
@@ -15,9 +16,9 @@ from forge.ledger.runs.directory import CAS, RunDirectory, open_runs
 
 
 def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str]) -> list[str]:
-    """Remove half-written files and empty folders of runs that never began; their names, relative to `home`.
+    """Remove unfinished files, and empty folders of runs that never began; return their names, relative to `home`.
 
-    A folder that holds something stays, whoever it belongs to.
+    A folder that holds anything is kept.
     """
     with storage_errors(home):
         found = [*_parts(home, runs_root), *_never_begun(runs_root, known_runs)]
@@ -31,12 +32,12 @@ def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str]) -> list[s
 
 
 def unknown_runs(runs_root: Path, known_runs: Collection[str]) -> list[str]:
-    """Open runs on the disk that the ledger knows nothing of: left by a newer copy of it, or put there by hand."""
+    """Return open runs on disk that the ledger doesn't know: a newer copy of the ledger or a person made them."""
     return [run_id for run_id in open_runs(runs_root) if run_id not in known_runs]
 
 
 def _parts(home: Path, runs_root: Path) -> Iterator[Path]:
-    """Files and folders under the name that only unfinished ones have."""
+    """Yield files and folders with a name that only unfinished ones have."""
     folders = [home, home / "keys", runs_root, runs_root / CAS]
     folders += [entry for entry in _entries(runs_root / CAS) if entry.is_dir() and not entry.is_symlink()]
     open_folders = [RunDirectory(runs_root, run_id).open_path for run_id in open_runs(runs_root)]

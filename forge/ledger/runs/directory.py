@@ -1,7 +1,7 @@
-"""Run directories: open as `.tmp-<run_id>`, then sealed under a manifest and renamed to `<run_id>`.
+"""Manages run directories: open as `.tmp-<run_id>`, then sealed under a manifest and renamed to `<run_id>`.
 
-Sealing can be taken up again after a kill at any point. Before the rename, the same files give the same
-manifest; after it, the manifest that stands there is checked and given back. The ledger names it by digest.
+Sealing can be resumed after a kill at any point. Before the rename, the same files give the same manifest. After it,
+the manifest in the folder is checked and returned. The ledger names the manifest by its digest.
 """
 
 import os
@@ -23,13 +23,19 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
 
 OPEN_PREFIX = ".tmp-"
+"""Prefix of the folder of a run that isn't sealed."""
 CANDIDATE = "candidate/"
-"""Below it lies what was submitted, and nothing else."""
+"""Folder, in a run's directory, of the submitted files; it holds nothing else."""
 CAS = "cas"
+"""Folder of the blobs, beside the run directories."""
 SEALED_FOLDER = 0o555
+"""Mode of a sealed folder: not writable."""
 OPEN_FILE = 0o644
+"""Mode of a file in an open run."""
 SEAL_AGAIN = "forge ledger recover"
+"""Command that seals the runs that have ended."""
 RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"
+"""Pattern of a run id; `run_id` says what its parts are."""
 _RUN_ID = re.compile(RUN_ID)
 
 
@@ -45,21 +51,21 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True, order=True)
 class RunProblem:
-    """One way in which a run directory isn't what was sealed."""
+    """One difference between a run directory and what was sealed."""
 
     path: str
     kind: Literal["missing", "unknown", "mismatch", "not_regular"]
 
 
 def run_id(now: datetime, op: str, gpu: str, random_hex: str) -> str:
-    """`<yyyymmddTHHMMSS>_<op>_<gpu>_<6 hex>`, in UTC; raise IntegrityError if a part doesn't fit."""
+    """Return `<yyyymmddTHHMMSS>_<op>_<gpu>_<6 hex>`, in UTC; raise IntegrityError if a part is invalid."""
     if now.tzinfo is None:
         raise IntegrityError(f"the clock gave {now!r}: expected a time with its zone")
     return _require_run_id(f"{now.astimezone(UTC):%Y%m%dT%H%M%S}_{op}_{gpu}_{random_hex}")
 
 
 def open_runs(root: Path) -> list[str]:
-    """The runs below `root` that were begun and neither sealed nor cleared away, oldest first."""
+    """Return the runs below `root` that were begun and neither sealed nor cleared away, oldest first."""
     if not root.is_dir():
         return []
     names = (entry.name.removeprefix(OPEN_PREFIX) for entry in root.glob(f"{OPEN_PREFIX}*"))
@@ -77,12 +83,12 @@ class RunDirectory:
 
     @property
     def path(self) -> Path:
-        """Where the files are now."""
+        """Return the folder in which the files are now."""
         return self.sealed_path if os.path.lexists(self.sealed_path) else self.open_path
 
     @property
     def is_sealed(self) -> bool:
-        """Whether it was renamed to its last name."""
+        """Return whether the folder was renamed to its final name."""
         return os.path.lexists(self.sealed_path)
 
     @classmethod
@@ -95,7 +101,7 @@ class RunDirectory:
         return run
 
     def write(self, name: str, content: bytes) -> Digest:
-        """Put a file into the open run, whole or not at all; raise if it would land anywhere else."""
+        """Write a file into the open run, whole or not at all; raise if its path leaves the run's folder."""
         require_inside(name)
         if name == MANIFEST:
             raise IntegrityError(f"{MANIFEST!r} is written by seal()")
@@ -114,17 +120,17 @@ class RunDirectory:
         return sha256(content)
 
     def holds(self, name: str, digest: Digest) -> bool:
-        """Whether the open run has this file with this content."""
+        """Return whether the open run has this file with this content."""
         path = self.open_path / name
         with storage_errors(path):
             return path.is_file() and not path.is_symlink() and sha256(path.read_bytes()) == digest
 
     def clear_candidate(self, recorded: Container[str]) -> None:
-        """Remove from the candidate's folder what isn't `recorded` as submitted."""
+        """Remove files that weren't `recorded` as submitted from the candidate's folder."""
         self._require_open()
         folder = self.open_path / CANDIDATE
         with storage_errors(self.open_path):
-            if folder.is_symlink():  # it leads to files that aren't the run's
+            if folder.is_symlink():  # a link leads to files outside the run
                 folder.unlink()
             for path in folder.rglob("*"):
                 is_folder = path.is_dir() and not path.is_symlink()
@@ -134,8 +140,8 @@ class RunDirectory:
     def seal(self, recorded: Mapping[str, Digest] | None = None) -> Sealed:
         """Close the run; the manifest is in the directory and in the blob store when this returns.
 
-        Raises IntegrityError for a file that isn't regular or isn't what was `recorded` of it, or if a sealed
-        directory isn't what its manifest says; StorageFailed if the disk refuses, after which it can be called again.
+        Raises IntegrityError for a file that isn't regular or differs from what was `recorded`, or if a sealed
+        directory differs from its manifest. Raises StorageFailed if the disk refuses; it can then be called again.
         """
         if os.path.lexists(self.sealed_path):
             return self._take_up_sealed()
@@ -154,7 +160,7 @@ class RunDirectory:
         return Sealed(self.run_id, self.sealed_path, manifest, sha256(content))
 
     def _take_up_sealed(self) -> Sealed:
-        """Finish a seal that was killed after the rename."""
+        """Finish a seal whose process was killed after the rename."""
         if os.path.lexists(self.open_path):
             raise IntegrityError(
                 f"run {self.run_id!r} is both open and sealed: move one of {str(self.open_path)!r} and "
@@ -186,7 +192,7 @@ class RunDirectory:
         if problems:
             raise IntegrityError(
                 f"{problems[0].path!r} in run {self.run_id!r} isn't what the ledger recorded ({problems[0].kind}): "
-                "someone changed it while it was sealed; run the command again",
+                "another process changed it during sealing; run the command again",
                 hint=f"forge run show {self.run_id}",
             )
 
@@ -200,8 +206,8 @@ class RunDirectory:
             path = self.open_path / entry.path
             if isinstance(entry, NotRegular):
                 raise IntegrityError(
-                    f"{str(path)!r} is no plain file, or its name isn't text: the run can't be sealed with it; move "
-                    "it away, and seal again",
+                    f"{str(path)!r} is no regular file, or its name isn't text: the run can't be sealed with it; "
+                    "move it away, and seal again",
                     hint=SEAL_AGAIN,
                 )
             try:
@@ -220,7 +226,7 @@ class RunDirectory:
 
 
 def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Iterator[RunProblem]:
-    """How files differ from what events name by digest; beside a candidate's own files nothing belongs."""
+    """Yield how files differ from the digests in events; the candidate's folder may hold no other files."""
     found = {file.path: file.sha256 for file in files}
     for path, digest in recorded.items():
         if found.get(path) != digest:
@@ -234,9 +240,9 @@ def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Ite
 def check(
     run_dir: Path, manifest_sha256: Digest, *, recorded: Mapping[str, Digest] | None = None
 ) -> list[RunProblem]:
-    """How a sealed directory differs from its manifest, and from what was `recorded` of single files.
+    """Return how a sealed directory differs from its manifest, and from the files that events `recorded`.
 
-    `manifest_sha256` is what the ledger names; empty if nothing differs.
+    `manifest_sha256` is the digest that the ledger names. The list is empty if nothing differs.
     """
     if not run_dir.is_dir() or run_dir.is_symlink():
         return [RunProblem(".", "missing")]
@@ -280,7 +286,7 @@ def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
 
 
 def make_read_only(root: Path) -> None:
-    """Take write permission from a folder and all below it."""
+    """Remove write permission from a folder and everything below it."""
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
             os.chmod(Path(folder, name), READ_ONLY, follow_symlinks=False)

@@ -1,6 +1,6 @@
-"""What a sealed run directory contains: each regular file by path, size, digest and role.
+"""Lists what a sealed run directory contains: each regular file by path, size, digest and role.
 
-Permission bits stop nobody who runs as root; the manifest, named by digest in the ledger, is what protects.
+Permission bits don't stop a process that runs as root. The protection is the manifest, whose digest is in the ledger.
 """
 
 import hashlib
@@ -16,7 +16,9 @@ from forge.domain.digest import Digest, Value
 from forge.errors import IntegrityError
 
 MANIFEST = "manifest.json"
+"""Name of the manifest in a run's directory."""
 PATH_LIMIT = 200
+"""Longest path of a file of a run, in characters."""
 _CHUNK_BYTES = 1 << 20
 
 _ROLES = (
@@ -29,6 +31,7 @@ _ROLES = (
     ("samples", "samples"),
     ("promotion", "promotion"),
 )
+"""Beginning of a path -> the file's role."""
 
 
 class ManifestFile(Value):
@@ -42,7 +45,7 @@ class ManifestFile(Value):
 
 
 class Manifest(Value):
-    """Every file of a run but the manifest itself, in the order of their paths' bytes."""
+    """The files of a run without the manifest, in the order of their paths' bytes."""
 
     format: Literal["forge.run.v1"] = "forge.run.v1"
     run_id: str
@@ -50,12 +53,12 @@ class Manifest(Value):
 
 
 def role_of(path: str) -> str:
-    """What a file is for, by its name alone: a seal that is taken up again must say the same."""
+    """Return what a file is for, by its name alone, so that a resumed seal gives the same manifest."""
     return next((role for start, role in _ROLES if path.startswith(start)), "attachment")
 
 
 def require_inside(name: str) -> str:
-    """A relative path that stays where it is put; raise IntegrityError for any other."""
+    """Return a relative path that stays inside its folder; raise IntegrityError for any other."""
     parts = name.split("/")
     plain = name.isprintable() and "\\" not in name and 1 <= len(name) <= PATH_LIMIT
     if not plain or any(part in ("", ".", "..") or part.startswith(".part-") for part in parts):
@@ -66,13 +69,13 @@ def require_inside(name: str) -> str:
 
 
 class NotRegular(Value):
-    """A link, device, pipe or socket, whose content isn't in the directory; or a name that no manifest can hold."""
+    """A link, device, pipe or socket, whose content isn't in the directory; or a name that isn't text."""
 
     path: str
 
 
 def walk(root: Path) -> Iterator[ManifestFile | NotRegular]:
-    """Every entry below `root` that isn't a folder, hashed; the manifest included."""
+    """Yield every entry below `root` that isn't a folder, hashed; the manifest too."""
     pending = [root]
     while pending:
         folder = pending.pop()

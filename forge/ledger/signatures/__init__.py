@@ -1,1 +1,1 @@
-"""Keys, checkpoints and proofs: what vouches for a ledger beyond its own file."""
+"""Signs a ledger: keys, checkpoints and proofs, which show more than the file alone."""

@@ -1,7 +1,7 @@
-"""Signs the ledger's size and root, and refuses where that would contradict what was signed before.
+"""Signs the ledger's size and root, and refuses if that would contradict an earlier signature.
 
-The order is fixed: events are durable before they are read, a note is kept beside the key before it is recorded,
-and it is recorded before it is published. A crash in between leaves a note that the next one extends.
+The order is fixed. Events are durable before they are read. A note is stored beside the key before it is recorded,
+and recorded before it is published. A crash between two steps leaves a note that the next checkpoint extends.
 """
 
 import base64
@@ -23,7 +23,9 @@ from forge.ledger.store import Ledger
 from forge.ledger.tree import StoredTree
 
 VERIFIER_FILE = "ledger.vkey"
+"""Name of the published file with the verifier key."""
 CHECKPOINT_FILE = "checkpoint"
+"""Name of the published file with the newest checkpoint."""
 DECISIVE = (
     "BenchmarkInvalidated",
     "KernelDeprecated",
@@ -32,29 +34,30 @@ DECISIVE = (
     "LedgerRestored",
     "RunSealed",
 )
-"""What a checkpoint is issued for."""
+"""Types of events after which a checkpoint is issued."""
 KEY_EVENTS = ("LedgerOpened", "LedgerKeyAdopted", "LedgerKeyRotated")
+"""Types of events that bring a key into force."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """What the ledger says of its own signing."""
+    """What the ledger records about its signing."""
 
     name: str
     """The log's name: the origin line of its checkpoints."""
     public: bytes | None
-    """The key in force; none if there never was one."""
+    """The key in force; None if there never was one."""
     unvouched: tuple[int, ...] = ()
-    """The events that let a key sign which the key before it did not name."""
+    """The events that brought a key into force that the key before it did not name."""
 
     @property
     def verifier(self) -> str | None:
-        """The key in force as others need it."""
+        """Return the key in force in the form that verifiers need."""
         return None if self.public is None else verifier_key(self.name, self.public)
 
 
 def signing_state(ledger: Ledger) -> SigningState:
-    """The log's name and the key in force."""
+    """Return the log's name and the key in force."""
     name, public, unvouched = "", None, list[int]()
     for recorded in ledger.read(types=KEY_EVENTS):
         match recorded.event:
@@ -71,7 +74,7 @@ def signing_state(ledger: Ledger) -> SigningState:
 
 
 def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
-    """The last checkpoint that the ledger records."""
+    """Return the last checkpoint that the ledger records."""
     newest = ledger.newest(CheckpointPublished.TYPE)
     if newest is None:
         return None
@@ -80,7 +83,7 @@ def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
 
 
 def issue(ledger: Ledger, keyring: Keyring, *, actor: str) -> CheckpointPublished:
-    """Sign all events there are, record the note, and give it.
+    """Sign all events, record the note, and return it.
 
     Raises UsageError without a key, CheckpointRefused if the ledger doesn't extend what was signed before.
     """
@@ -95,12 +98,13 @@ def issue(ledger: Ledger, keyring: Keyring, *, actor: str) -> CheckpointPublishe
 
 
 def adopt(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> CheckpointPublished:
-    """Let a new key sign from here on, vouched for by no other; raise UsageError if the key in force is at hand."""
+    """Bring a new key into force that no other key vouches for; raise UsageError if the key in force is at hand."""
     with keyring.held():
         public = signing_state(ledger).public
         if public is not None and keyring.has(public):
             raise UsageError(
-                "this ledger has a key, which can name its successor: a new one that it doesn't vouch for isn't made",
+                "this ledger has a key that can name its successor: use that "
+                "instead of a new key that no key vouches for",
                 hint="forge ledger rotate-key",
             )
         key = keyring.make(seed)
@@ -110,7 +114,7 @@ def adopt(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Check
 
 
 def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> CheckpointPublished:
-    """Let the key in force name its successor; the first checkpoint after it is signed by both."""
+    """Let the key in force name its successor; both sign the first checkpoint after that."""
     with keyring.held():
         state = signing_state(ledger)
         if state.public is None:
@@ -130,7 +134,7 @@ def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Chec
 
 
 def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:
-    """The text of a publication, signed; None where the key isn't at hand or refuses to sign this ledger."""
+    """Return the signed text of a publication; None if the key isn't at hand or refuses to sign this ledger."""
     public = signing_state(ledger).public
     if public is None or not keyring.has(public):
         return None
@@ -139,12 +143,12 @@ def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:
             with ledger.tree() as tree:
                 require_extension(tree, keyring.last)
             return signed_note(text, (keyring.load(public),))
-    except (CheckpointRefused, UsageError):  # a checkpoint says why
+    except (CheckpointRefused, UsageError):  # `issue` reports the reason
         return None
 
 
 def require_not_shorter(ledger: Ledger, keyring: Keyring) -> None:
-    """Raise CheckpointRefused if the ledger ends before what was signed: it was cut off, or is an older copy."""
+    """Raise CheckpointRefused if the ledger has fewer events than were signed: it was cut off or is an older copy."""
     last = keyring.last
     if last is not None:
         _require_reaches(ledger.head.seq, last)
@@ -158,7 +162,7 @@ def _issue(ledger: Ledger, keyring: Keyring, keys: tuple[SigningKey, ...], *, ac
     if last is not None and size == last.size + 1:
         recorded = newest_checkpoint(ledger)
         if recorded is not None and recorded.size == last.size and len(keys) == 1:
-            return recorded  # the only event since is the record of that checkpoint
+            return recorded  # the only later event is the record of that checkpoint
     note = signed_note(checkpoint_text(keyring.name, size, root), keys)
     keyring.remember(note)
     event = CheckpointPublished(ledger_id=ledger.ledger_id, size=size, root_hash=root.hex(), note=note)
@@ -177,7 +181,7 @@ def _append(
 
 
 def require_extension(tree: StoredTree, last: SignedHead | None) -> None:
-    """Hold the tree against what was signed last, by a consistency proof."""
+    """Compare the tree with what was signed last, by a consistency proof."""
     if last is None:
         return
     _require_reaches(tree.size, last)

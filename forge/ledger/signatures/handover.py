@@ -1,7 +1,7 @@
-"""A signing key on its way to another machine: encrypted under a passphrase, with what it signed last.
+"""Moves a signing key to another machine: encrypted under a passphrase, with the newest checkpoint it signed.
 
-The file holds the verifier key, the encrypted private key, and the note of the newest checkpoint. The encryption
-also protects the two others from change. The receiver signs only if its ledger extends that note.
+The file holds the verifier key, the encrypted private key, and the note of the newest checkpoint. The encryption also
+protects the other two against changes. The receiver signs only if its ledger extends that note.
 """
 
 import base64
@@ -17,21 +17,26 @@ from forge.ledger.store import Ledger
 from forge.proof.note import VerifierKey, opened, parse_checkpoint, parse_key, parse_note
 
 HEADER = "forge.signing-key.v1"
+"""First line of the file."""
 SCRYPT_N = 1 << 17
-"""Cost of scrypt, with r = 8: 128 MiB and some tenths of a second for each guess at the passphrase."""
+"""Cost of scrypt: with r = 8, each guess at the passphrase takes 128 MiB and some tenths of a second."""
 SCRYPT_R = 8
+"""Block size of scrypt (RFC 7914, section 2)."""
 SALT_BYTES = 16
+"""Length of the salt in bytes."""
 NONCE_BYTES = 12
+"""Length of the nonce in bytes, as AES-GCM takes it."""
 TAG_BYTES = 16
-PASSPHRASE_LEAST = 12
-"""Number of characters: fewer can be guessed by who has the file."""
+"""Length of the authentication tag in bytes."""
+PASSPHRASE_MINIMUM = 12
+"""Least number of characters of a passphrase. A shorter one can be guessed by a person who has the file."""
 _EXPECTED = "expected a file as `forge ledger key export` writes it"
 
 
 def hand_over(
     ledger: Ledger, keyring: Keyring, passphrase: str, *, write: Callable[[bytes], None], keep: bool
 ) -> SigningKey:
-    """Give the key in force to `write`, encrypted; unless `keep`, it is out of use here when this returns.
+    """Pass the encrypted key in force to `write`; unless `keep`, it is out of use here when this returns.
 
     Raises UsageError without a key or with a short passphrase.
     """
@@ -42,7 +47,7 @@ def hand_over(
             raise UsageError("this ledger has no key", hint="forge ledger checkpoint --new-key")
         key, last = keyring.load(public), keyring.last
         content = sealed(key, last.note if last else "", passphrase)
-        unsealed(content, passphrase)  # the only copy of a key must be one that can be read
+        unsealed(content, passphrase)  # the only copy of a key must be readable
         write(content)
         if not keep:
             keyring.set_over(public)
@@ -50,17 +55,18 @@ def hand_over(
 
 
 def take_over(ledger: Ledger, keyring: Keyring, untrusted: bytes, passphrase: str) -> SignedHead | None:
-    """Take a key in that was handed over, and what it signed last; that head.
+    """Take over a key from another machine, and what it signed last; return that head.
 
-    Raises UsageError if it isn't the key in force or can't be read, CheckpointRefused unless the ledger extends
-    everything that the file, this folder and the ledger itself say was signed. Nothing is written then.
+    Raises UsageError if it can't be read or isn't the key in force. Raises CheckpointRefused unless the ledger
+    extends everything that the file, this folder and the ledger itself say was signed. Nothing is written in these
+    cases.
     """
     named, _, _ = _parts(untrusted)
     state = signing_state(ledger)
     if state.verifier != str(named):
         raise UsageError(
-            f"this file holds the key {named}; the key in force is {state.verifier or 'none'}: import that one, from "
-            "who holds it",
+            f"this file holds the key {named}; the key in force is {state.verifier or 'none'}: import that one from "
+            "its holder",
             hint="forge ledger key show",
         )
     key, note = unsealed(untrusted, passphrase)
@@ -73,23 +79,23 @@ def take_over(ledger: Ledger, keyring: Keyring, untrusted: bytes, passphrase: st
                 require_extension(tree, one)
         newest = max(known, key=lambda one: one.size, default=None)
         if newest is not None:
-            keyring.remember(newest.note)  # before the key: a crash leaves no key that knows of nothing
+            keyring.remember(newest.note)  # before the key: after a crash no key lacks what it signed last
         keyring.make(key.seed)
     return newest
 
 
 def sealed(key: SigningKey, note: str, passphrase: str) -> bytes:
-    """The file's bytes."""
+    """Return the content of the file."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     salt, nonce = os.urandom(SALT_BYTES), os.urandom(NONCE_BYTES)
     protected = f"{HEADER}\n{key.verifier}\n{note}".encode()
-    secret = salt + nonce + AESGCM(_stretched(passphrase, salt)).encrypt(nonce, key.seed, protected)
+    secret = salt + nonce + AESGCM(_derived_key(passphrase, salt)).encrypt(nonce, key.seed, protected)
     return f"{HEADER}\n{key.verifier}\n{base64.b64encode(secret).decode()}\n{note}".encode()
 
 
 def unsealed(untrusted: bytes, passphrase: str) -> tuple[SigningKey, str]:
-    """The key and the note in a file; raise UsageError for another passphrase or a file that was altered."""
+    """Return the key and the note in a file; raise UsageError for a wrong passphrase or an altered file."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -97,7 +103,7 @@ def unsealed(untrusted: bytes, passphrase: str) -> tuple[SigningKey, str]:
     salt, nonce, hidden = secret[:SALT_BYTES], secret[SALT_BYTES:][:NONCE_BYTES], secret[SALT_BYTES + NONCE_BYTES :]
     protected = f"{HEADER}\n{named}\n{note}".encode()
     try:
-        seed = AESGCM(_stretched(passphrase, salt)).decrypt(nonce, hidden, protected)
+        seed = AESGCM(_derived_key(passphrase, salt)).decrypt(nonce, hidden, protected)
     except InvalidTag as error:
         raise UsageError(
             f"the key {named.key_id.hex()} can't be decrypted: another passphrase, or the file was altered; "
@@ -121,7 +127,7 @@ def _parts(untrusted: bytes) -> tuple[VerifierKey, bytes, str]:
 
 
 def _head(note: str, key: VerifierKey) -> SignedHead | None:
-    """What a note by this key says was signed; None for a note that another key signed."""
+    """Return what a note by this key says was signed; None for a note that another key signed."""
     if not note:
         return None
     try:
@@ -133,14 +139,15 @@ def _head(note: str, key: VerifierKey) -> SignedHead | None:
     return SignedHead(checkpoint.size, checkpoint.root, note)
 
 
-def _stretched(passphrase: str, salt: bytes) -> bytes:
+def _derived_key(passphrase: str, salt: bytes) -> bytes:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     return Scrypt(salt=salt, length=32, n=SCRYPT_N, r=SCRYPT_R, p=1).derive(passphrase.encode())
 
 
 def _require_long(passphrase: str) -> None:
-    if len(passphrase) < PASSPHRASE_LEAST:
+    if len(passphrase) < PASSPHRASE_MINIMUM:
         raise UsageError(
-            f"this passphrase has {len(passphrase)} characters: expected at least {PASSPHRASE_LEAST}; choose another"
+            f"this passphrase has {len(passphrase)} characters: expected at least {PASSPHRASE_MINIMUM}; "
+            "choose another"
         )

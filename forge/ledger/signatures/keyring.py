@@ -1,7 +1,7 @@
-"""The folder `keys/`: private keys, each readable by its owner alone, and what was signed last.
+"""Keeps the folder `keys/`: private keys, each readable only by its owner, and what was signed last.
 
-What was signed last stands here and not only in the ledger, so that a ledger which was cut off, rewritten or
-restored from an older copy can't be signed as if nothing had happened.
+What was signed last is stored here as well as in the ledger. So a ledger that was cut off, rewritten or restored from
+an older copy can't be signed as if nothing had happened.
 """
 
 import base64
@@ -20,7 +20,9 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.signatures.signing import PRIVATE_PREFIX, SigningKey, parse_signing_key, verifier_key
 
 PRIVATE = 0o600
+"""Mode of a file with a private key."""
 FOLDER = 0o700
+"""Mode of the folder of keys."""
 _SIZE = re.compile(r"[1-9][0-9]{0,18}")
 _ROOT = re.compile(r"[A-Za-z0-9+/]{43}=")
 
@@ -43,7 +45,7 @@ class Keyring:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be the only one who signs for this folder's logs; a crash lets go."""
+        """Hold the folder's lock, so that no other process signs for its logs; a crash releases it."""
         with storage_errors(self.folder):
             self._make_folder()
             lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
@@ -54,19 +56,19 @@ class Keyring:
             os.close(lock)
 
     def files(self) -> list[Path]:
-        """The files with this log's private keys; the folder may hold those of other logs.
+        """Return the files with this log's private keys; the folder may hold those of other logs.
 
-        What is no regular file isn't read here: it is given too, and refused where it is used.
+        An entry that is no regular file isn't read here. It is returned too, and refused when it is used.
         """
         mine = f"{PRIVATE_PREFIX}{self.name}+"
         return [path for path in sorted(self.folder.glob("*.key")) if not path.is_file() or _begins(path, mine)]
 
     def in_folder(self, folder: Path) -> "Keyring":
-        """The same log's keys in another folder."""
+        """Return the keyring of the same log in another folder."""
         return Keyring(folder, self.name)
 
     def set_aside(self) -> None:
-        """Forget what was signed last and take every key out of use; the files stay under other names."""
+        """Forget what was signed last, and take every key out of use; the files stay under other names."""
         with storage_errors(self.folder):
             for key in self.files():
                 key.rename(key.with_suffix(".retired"))
@@ -75,7 +77,7 @@ class Keyring:
             fsync_folder(self.folder)
 
     def make(self, seed: bytes) -> SigningKey:
-        """Store a new private key; it is on the disk when this returns."""
+        """Store a new private key; it is on disk when this returns."""
         key = SigningKey(self.name, seed)
         with storage_errors(self.folder):
             self._make_folder()
@@ -83,22 +85,22 @@ class Keyring:
         return key
 
     def discard(self, public: bytes) -> None:
-        """Remove a private key that no ledger names: it was made for one that couldn't be."""
+        """Remove a private key that no ledger names, because the ledger it was made for couldn't be made."""
         with storage_errors(self.folder):
             self._key_path(public).unlink(missing_ok=True)
             fsync_folder(self.folder)
 
     def has(self, public: bytes) -> bool:
-        """Whether the private key to `public` is here."""
+        """Return whether the private key of `public` is here."""
         return self._key_path(public).is_file()
 
     def load(self, public: bytes) -> SigningKey:
-        """The private key to `public`; raise UsageError if it isn't here, CheckpointRefused if others can read it."""
+        """Return the private key of `public`; raise UsageError, or CheckpointRefused if others can read it."""
         path = self._key_path(public)
         if not path.is_file():
             raise UsageError(
                 f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}: get it "
-                "from who holds it (forge ledger key export, then import), or let a new key sign from here on, which "
+                "from its holder (forge ledger key export, then import), or let a new key sign from here on, which "
                 "no key vouches for (forge ledger checkpoint --new-key)",
                 hint="forge ledger key import --help",
             )
@@ -115,11 +117,11 @@ class Keyring:
         return key
 
     def retire(self, public: bytes) -> None:
-        """Take a private key out of use; the file stays under another name, for its owner to delete."""
+        """Take a private key out of use; the file stays under another name until its owner deletes it."""
         self._set_out_of_use(public, ".retired")
 
     def set_over(self, public: bytes) -> None:
-        """Take a private key out of use that another machine signs with; the file stays under another name."""
+        """Take a private key out of use because another machine signs with it; the file stays under another name."""
         self._set_out_of_use(public, ".handed-over")
 
     def _set_out_of_use(self, public: bytes, suffix: str) -> None:
@@ -131,7 +133,7 @@ class Keyring:
 
     @property
     def last(self) -> SignedHead | None:
-        """What was signed last for this log; raise CheckpointRefused if that can't be read."""
+        """Return what was signed last for this log; raise CheckpointRefused if that can't be read."""
         path = self._last_path
         with storage_errors(path):
             if not path.exists():
@@ -147,7 +149,7 @@ class Keyring:
         return SignedHead(int(lines[1]), base64.b64decode(lines[2]), note)
 
     def remember(self, note: str) -> None:
-        """Keep what was signed, before anyone else gets to see it."""
+        """Store what was signed, before the note leaves this process."""
         write_durably(self._last_path, note.encode(), mode=PRIVATE)
 
     def _make_folder(self) -> None:

@@ -18,7 +18,7 @@ class Signed:
 
 
 def prove(ledger: Ledger, row: StoredRow, checkpoint: Signed, *, listing: str | None) -> str:
-    """The proof that `row` stands among the events of `checkpoint`; `listing` names what was built, if anything."""
+    """Return the proof that `row` is among the events of `checkpoint`; `listing` names what was built."""
     with ledger.tree() as tree:
         path = tree.inclusion(row.seq - 1, checkpoint.size)
     extra = orjson.dumps({"envelope": envelope(row).decode(), "payload": row.payload, "listing": listing})

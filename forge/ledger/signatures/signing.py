@@ -1,7 +1,8 @@
-"""Keys and signed notes on the signing side: C2SP signed-note and tlog-checkpoint, with Ed25519.
+"""Makes keys and signed notes: C2SP signed-note and tlog-checkpoint, with Ed25519.
 
-A log's name is the origin line of its checkpoints and the name of its key: `<origin>/<ledger_id>`, where the
-origin is the one for people. The ledger's id makes it unique; what a key's name can't hold becomes a dash.
+A log's name is the origin line of its checkpoints and the name of its key: `<origin>/<ledger_id>`. The origin is the
+name that a person chose. The ledger's id makes the log's name unique. A dash replaces each character that a key's
+name can't hold.
 """
 
 import base64
@@ -13,20 +14,22 @@ from dataclasses import dataclass
 from forge.errors import UsageError
 
 SEED_BYTES = 32
+"""Length of an Ed25519 private key in bytes (RFC 8032)."""
 _ED25519 = b"\x01"
 PRIVATE_PREFIX = "PRIVATE+KEY+"
+"""Beginning of a private key's text, as golang.org/x/mod/sumdb/note writes it."""
 ROTATION = "forge.ledger.v1/rotation"
-"""First line of a rotation's text; no log is called so, hence it can't pass for a checkpoint."""
+"""First line of a rotation's text. No log has this name, so the text can't be taken for a checkpoint."""
 
 
 def log_name(origin: str, ledger_id: str) -> str:
-    """The origin line of a ledger's checkpoints."""
+    """Return the origin line of a ledger's checkpoints."""
     return "".join("-" if letter.isspace() or letter == "+" else letter for letter in f"{origin}/{ledger_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A private key and the name it signs under; its `repr` keeps the secret."""
+    """A private key and the name under which it signs; its `repr` doesn't show the secret."""
 
     name: str
     seed: bytes
@@ -36,29 +39,29 @@ class SigningKey:
 
     @property
     def public(self) -> bytes:
-        """The public key's 32 bytes."""
+        """Return the public key's 32 bytes."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw()
 
     @property
     def key_id(self) -> bytes:
-        """Four bytes by which a signature names its key."""
+        """Return the four bytes by which a signature names its key."""
         return _key_id(self.name, self.public)
 
     @property
     def verifier(self) -> str:
-        """What others need: `<name>+<id>+<base64>`."""
+        """Return the verifier key: `<name>+<id>+<base64>`."""
         return verifier_key(self.name, self.public)
 
     @property
     def private_text(self) -> str:
-        """The private key as golang.org/x/mod/sumdb/note writes it."""
+        """Return the private key as golang.org/x/mod/sumdb/note writes it."""
         encoded = base64.b64encode(_ED25519 + self.seed).decode()
         return f"{PRIVATE_PREFIX}{self.name}+{self.key_id.hex()}+{encoded}"
 
     def signature_line(self, text: str) -> str:
-        """The line that signs a note's text."""
+        """Return the line that signs a note's text."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         signature = Ed25519PrivateKey.from_private_bytes(self.seed).sign(text.encode())
@@ -80,24 +83,24 @@ def parse_signing_key(text: str) -> SigningKey:
 
 
 def verifier_key(name: str, public: bytes) -> str:
-    """A public key under its name."""
+    """Return a public key with its name."""
     return f"{name}+{_key_id(name, public).hex()}+{base64.b64encode(_ED25519 + public).decode()}"
 
 
 def signed_note(text: str, keys: Sequence[SigningKey]) -> str:
-    """The text with one signature for each key, in their order."""
+    """Return the text with one signature of each key, in their order."""
     if not text.endswith("\n") or any(letter < " " and letter != "\n" for letter in text):
         raise ValueError(f"a note's text ends in a newline and holds no control characters: {text!r}")
     return text + "\n" + "".join(key.signature_line(text) for key in keys)
 
 
 def checkpoint_text(name: str, size: int, root: bytes) -> str:
-    """Origin, size and root: what a checkpoint signs."""
+    """Return origin, size and root, which a checkpoint signs."""
     return f"{name}\n{size}\n{base64.b64encode(root).decode()}\n"
 
 
 def rotation_text(name: str, old: str, new: str) -> str:
-    """What the old key signs to name its successor."""
+    """Return the text that the old key signs to name its successor."""
     return f"{ROTATION}\n{name}\n{old}\n{new}\n"
 
 

@@ -1,1 +1,1 @@
-"""Takes a ledger's parts elsewhere and back: bundles, copies, and the blobs that events stand on."""
+"""Moves a ledger's parts to another place: bundles, backups, and the blobs that events need."""

@@ -1,4 +1,4 @@
-"""One file with a ledger's events, the blobs that they name, and the signed checkpoint that they end at.
+"""Writes and reads bundles: one file with events, the blobs that they name, and the signed checkpoint at their end.
 
     forge.bundle.v1
     {"blobs":2,"first_seq":1,"format":"forge.bundle.v1",...}     the header: canonical JSON
@@ -6,8 +6,8 @@
     blob <sha256> <bytes>                                        then the bytes and a newline; by digest, ascending
     end <sha256 of everything before this line>
 
-The same events give the same bytes. What comes from outside is read a line or a megabyte at a time; a size that is
-declared is held against the file before anything is read for it.
+The same events give the same bytes. Data from outside is read a line or a megabyte at a time. A declared size is
+compared with the file before anything is read for it.
 """
 
 import hashlib
@@ -31,21 +31,26 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 
 FIRST_LINE = b"forge.bundle.v1\n"
+"""First line of a bundle: its format."""
 HEADER_LIMIT_BYTES = 1 << 20
+"""Longest header in bytes."""
 EVENT_LIMIT_BYTES = 128 * 1024
-"""A payload of control characters is six times as long in JSON."""
+"""Longest line of an event in bytes. A payload of control characters becomes six times as long in JSON."""
 NUMBER_LIMIT = 1 << 53
+"""Upper bound of numbers in a bundle: JSON readers with doubles are exact below it."""
 CHUNK_BYTES = 1 << 20
+"""Number of bytes that are read at a time."""
 _DIGESTS = ("payload_sha256", "prev_hash", "event_hash")
 _NUMBERS = ("seq", "stream_version", "schema_version")
 _MAY_BE_NULL = ("causation_id", "idempotency_key")
+"""Columns that may be null."""
 _HEX = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(rb"blob ([0-9a-f]{64}) (0|[1-9][0-9]{0,15})\n")
 _END = re.compile(rb"end ([0-9a-f]{64})\n")
 
 
 class BundleHeader(Value):
-    """What a bundle says of itself."""
+    """What a bundle says of itself; not believed before it is checked."""
 
     format: Literal["forge.bundle.v1"] = "forge.bundle.v1"
     ledger_id: Annotated[str, Field(min_length=1, max_length=100)]
@@ -53,18 +58,18 @@ class BundleHeader(Value):
     first_seq: Annotated[int, Field(ge=1, lt=NUMBER_LIMIT)]
     """The first event in it."""
     size: Annotated[int, Field(ge=1, lt=NUMBER_LIMIT)]
-    """The last event in it, which is what the checkpoint covers."""
+    """The last event in it; the checkpoint covers exactly that many events."""
     blobs: Annotated[int, Field(ge=0, lt=NUMBER_LIMIT)]
     note: str
     """The signed checkpoint of that size."""
     verifier_key: str
-    """The key that signed it, as the ledger names it."""
+    """The key that signed the checkpoint, in verifier form."""
 
 
 def write_bundle(
     stream: BinaryIO, header: BundleHeader, rows: Iterable[StoredRow], digests: Iterable[Digest], blobs: BlobStore
 ) -> Digest:
-    """Write a whole bundle; the digest on its last line."""
+    """Write a whole bundle; return the digest on its last line."""
     whole = hashlib.sha256()
 
     def put(content: bytes) -> None:
@@ -85,7 +90,7 @@ def write_bundle(
 
 
 def event_line(row: StoredRow) -> bytes:
-    """A row as canonical JSON, digests in hex."""
+    """Return a row as canonical JSON, with digests in hex."""
     columns: dict[str, object] = row._asdict()
     for name in _DIGESTS:
         columns[name] = getattr(row, name).hex()
@@ -93,7 +98,7 @@ def event_line(row: StoredRow) -> bytes:
 
 
 class UntrustedBundle:
-    """A stranger's file, read in order: header, events, blobs, end. Every number and name in it is a claim."""
+    """A bundle from another machine, read in order: header, events, blobs, end. Its content is only a claim."""
 
     def __init__(self, path: Path) -> None:
         with storage_errors(path):
@@ -127,17 +132,17 @@ class UntrustedBundle:
         self._whole = self._before_events.copy()
 
     def event_lines(self) -> Iterator[bytes]:
-        """The lines of the events, as they are, without their newlines."""
+        """Yield the lines of the events unchanged, without their newlines."""
         for number in range(self.header.first_seq, self.header.size + 1):
             yield self._line(EVENT_LIMIT_BYTES, f"event {number}")
 
     def rows(self) -> Iterator[StoredRow]:
-        """The events; raise BundleRefused at the first line that no writer of ours could have written."""
+        """Yield the events; raise BundleRefused at the first line that Forge's writer can't have written."""
         for number, line in enumerate(self.event_lines(), start=self.header.first_seq):
             yield self._row(line, number)
 
     def blobs(self) -> Iterator[tuple[Digest, Iterator[bytes]]]:
-        """Each blob's digest and its bytes in chunks, which are to be used up before the next; they are hashed."""
+        """Yield each blob's digest and its bytes in hashed chunks; use them up before the next blob."""
         before = b""
         for number in range(1, self.header.blobs + 1):
             line = self._line(100, f"blob {number}")
@@ -145,12 +150,12 @@ class UntrustedBundle:
             if not match:
                 raise self._refused(f"blob {number} begins with {line[:100]!r}, expected blob <sha256> <bytes>")
             if match[1] <= before:
-                raise self._refused(f"blob {match[1].decode()} is out of order, or there twice")
+                raise self._refused(f"blob {match[1].decode()} is out of order, or occurs twice")
             before = match[1]
             yield match[1].decode(), self._chunks(match[1].decode(), int(match[2]))
 
     def finish(self) -> Digest:
-        """Read the end; raise BundleRefused unless it is there, right, and the last thing."""
+        """Read the last line; return its digest, or raise BundleRefused unless it is right and the file ends."""
         found = self._whole.hexdigest()
         line = self._line(100, "the last line", hashed=False)
         match = _END.fullmatch(line + b"\n")
@@ -177,7 +182,7 @@ class UntrustedBundle:
             first = error.errors()[0]
             raise self._refused(f"its header can't be read: {first['loc']}: {first['msg']}") from error
         if canonical(header) != line or header.first_seq > header.size:
-            raise self._refused("its header isn't in the one form that it has")
+            raise self._refused("its header isn't canonical JSON")
         return header
 
     def _line(self, limit: int, what: str, *, hashed: bool = True) -> bytes:
@@ -200,7 +205,7 @@ class UntrustedBundle:
             raise self._refused(f"event {number}: {fault}")
         row = StoredRow(**columns | {name: bytes.fromhex(columns[name]) for name in _DIGESTS})
         if row.seq != number or event_line(row) != line:
-            raise self._refused(f"event {number} isn't in the one form that it has, or is event {row.seq}")
+            raise self._refused(f"event {number} isn't canonical JSON, or is event {row.seq}")
         return row
 
     def _chunks(self, digest: Digest, size_bytes: int) -> Iterator[bytes]:
@@ -229,7 +234,7 @@ class UntrustedBundle:
 
 
 def _fault(columns: object) -> str | None:
-    """Why a line is no row; None if it's one."""
+    """Return why a line is no row; None if it is one."""
     if not isinstance(columns, dict) or set(columns) != set(StoredRow._fields):
         return f"expected exactly the columns {', '.join(StoredRow._fields)}"
     for name, value in columns.items():
@@ -242,7 +247,7 @@ def _fault(columns: object) -> str | None:
         else:
             fine = _is_text(value) or (value is None and name in _MAY_BE_NULL)
         if not fine:
-            return f"{name} is {str(value)[:80]!r}, which it can't be"
+            return f"{name} is {str(value)[:80]!r}, expected another type or form"
     return None
 
 

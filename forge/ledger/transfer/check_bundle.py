@@ -1,7 +1,7 @@
-"""Checks a bundle from a stranger, all of it, and writes nothing.
+"""Checks a whole bundle from another machine, and writes nothing.
 
-The auditor reads the rows, not the code that writes ours. What was imported before is read again with them, so
-that a bundle which only goes on from there is held against all of it.
+The auditor reads the rows, not the code that writes ours. Rows that were imported before are read again, so that a
+bundle that continues them is compared with all of them.
 """
 
 import hashlib
@@ -32,15 +32,17 @@ from forge.ledger.transfer.bundle import BundleHeader, UntrustedBundle
 from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
-TOLD_EVERY = 20_000
+PROGRESS_EVENTS = 20_000
+"""Number of events between two messages of progress."""
 NOTE_LIMIT_BYTES = PAYLOAD_LIMIT_BYTES // 4
-"""JSON may double its bytes, and the event that keeps it has more to say."""
-_OF_SIZES = (b'"CheckpointPublished"', b'"LedgerRestored"')
+"""Longest checkpoint in bytes. JSON may double its length, and the event that stores it has other fields too."""
+_TYPES_WITH_SIZES = (b'"CheckpointPublished"', b'"LedgerRestored"')
+"""JSON of the types of events that state a root at a size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A bundle that holds, and what of its ledger was here before."""
+class CheckedBundle:
+    """A bundle that passed every check, and how much of its ledger was here before."""
 
     header: BundleHeader
     held: int
@@ -50,12 +52,12 @@ class Checked:
 
     @property
     def new(self) -> int:
-        """How many of its events weren't here."""
+        """Return how many of its events are new here."""
         return max(0, self.header.size - self.held)
 
 
-class _Here:
-    """What this ledger has of the bundle's: rows imported before, or its own."""
+class _KnownRows:
+    """The bundle's rows that are here already: rows imported before, or this ledger's own."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection, ledger_id: str) -> None:
         self.is_ours = ledger_id == ledger.ledger_id
@@ -65,7 +67,7 @@ class _Here:
         self.size = ledger.head.seq if self.is_ours else head[0] if head else 0
 
     def hash_at(self, seq: int) -> bytes | None:
-        """The hash of an event that is here."""
+        """Return the hash of an event that is here; None if it isn't."""
         if self.is_ours:
             row = self._connection.execute(SELECT_PLACE, (seq,)).fetchone()
         else:
@@ -73,7 +75,7 @@ class _Here:
         return row[0] if row else None
 
     def rows(self, until: int) -> Iterator[StoredRow]:
-        """The rows that are here, up to a place."""
+        """Yield the rows that are here, up to a place."""
         rows = self._connection.execute(*((SELECT_ALL, ()) if self.is_ours else (SELECT_FOREIGN, (self._ledger_id,))))
         for row in rows:
             if row[0] > until:
@@ -89,14 +91,14 @@ def check(
     trusted: VerifierKey | None,
     before: str | None,
     progress: Progress,
-) -> Checked:
-    """Read all of a bundle and write nothing; `before` is the verifier key that was believed the last time.
+) -> CheckedBundle:
+    """Read all of a bundle and write nothing; `before` is the verifier key that was accepted the last time.
 
-    Raises BundleRefused if it is damaged or isn't what it says, LedgerForked if it contradicts what is here,
-    UsageError if there is nothing to import in it.
+    Raises BundleRefused if it is damaged or contradicts itself, LedgerForked if it contradicts the rows that are
+    here, UsageError if it holds nothing to import.
     """
     with ledger.snapshot() as connection:
-        here = _Here(ledger, connection, bundle.header.ledger_id)
+        here = _KnownRows(ledger, connection, bundle.header.ledger_id)
         _require_no_gap(bundle, here)
         _require_short_note(bundle)
         reading, required, vouched = _read(bundle, here, progress)
@@ -112,10 +114,10 @@ def check(
     for place, name in required.items():
         if place not in provided and not blobs.has(place.hex()):
             raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
-    return Checked(bundle.header, here.size, reading.root, reading.last_hash, digest)
+    return CheckedBundle(bundle.header, here.size, reading.root, reading.last_hash, digest)
 
 
-def _require_no_gap(bundle: UntrustedBundle, here: _Here) -> None:
+def _require_no_gap(bundle: UntrustedBundle, here: _KnownRows) -> None:
     first = bundle.header.first_seq
     if first > here.size + 1:
         raise UsageError(
@@ -126,35 +128,35 @@ def _require_no_gap(bundle: UntrustedBundle, here: _Here) -> None:
 
 
 def _require_short_note(bundle: UntrustedBundle) -> None:
-    """Refuse a checkpoint under so many signatures that the event which keeps it couldn't be recorded."""
+    """Refuse a checkpoint with so many signatures that the event which stores it would be too long."""
     size_bytes = len(bundle.header.note.encode())
     if size_bytes > NOTE_LIMIT_BYTES:
         raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
 
 
-def _read(bundle: UntrustedBundle, here: _Here, progress: Progress) -> tuple[Reading, dict[bytes, str], int]:
-    """Derive the ledger from its rows; the blobs that it needs; and how many keys no later key is vouched by."""
+def _read(bundle: UntrustedBundle, here: _KnownRows, progress: Progress) -> tuple[Reading, dict[bytes, str], int]:
+    """Derive the ledger from its rows; return the reading, the blobs it needs, and where the vouched keys begin."""
     header, reading = bundle.header, Reading(None)
     reading.start(header.ledger_id, header.origin, _sizes(bundle, here), StoredNodes(None))
     required: dict[bytes, str] = {}
     vouched = 0
     for row in here.rows(header.first_seq - 1):
-        vouched = _take(bundle, reading, row, vouched)
+        vouched = _audit_row(bundle, reading, row, vouched)
     bundle.rewind()
     for row in bundle.rows():
         _require_same(bundle, here, row)
-        vouched = _take(bundle, reading, row, vouched)
+        vouched = _audit_row(bundle, reading, row, vouched)
         for field, digest in required_blobs(row.type, row.schema_version, _payload(row)):
             required[_digest(bundle, digest, row)] = f"event {row.seq} ({field})"
-        if row.seq % TOLD_EVERY == 0:
+        if row.seq % PROGRESS_EVENTS == 0:
             progress(f"checked {row.seq} of {header.size} events")
     return reading, required, vouched
 
 
-def _take(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouched: int) -> int:
-    """Have the auditor read one row; where the keys begin that vouch for each other."""
+def _audit_row(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouched: int) -> int:
+    """Audit one row; return the place of the first key from which each key vouches for the next."""
     before = len(reading.keys)
-    problems = reading.problems(tuple(map(_raw, row)))
+    problems = reading.problems(tuple(map(_auditor_form, row)))
     if problems:
         first = problems[0]
         raise refused(
@@ -163,8 +165,8 @@ def _take(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouched: in
     return before if row.type == "LedgerKeyAdopted" else vouched
 
 
-def _require_same(bundle: UntrustedBundle, here: _Here, row: StoredRow) -> None:
-    """Refuse a row that isn't the one that is here, whatever its own ledger says."""
+def _require_same(bundle: UntrustedBundle, here: _KnownRows, row: StoredRow) -> None:
+    """Refuse a row that differs from the one that is here."""
     if row.event_hash != event_hash(row):
         raise refused(bundle, f"event {row.seq}: event_hash isn't the hash of its content")
     known = here.hash_at(row.seq) if row.seq <= here.size else None
@@ -182,7 +184,7 @@ def _require_same(bundle: UntrustedBundle, here: _Here, row: StoredRow) -> None:
 def _require_signed(
     bundle: UntrustedBundle, reading: Reading, vouched: int, *, trusted: VerifierKey | None, before: str | None
 ) -> None:
-    """Refuse unless the key in force signed the end, and the key that is trusted leads to it."""
+    """Refuse unless the key in force signed the end, and the trusted key leads to it."""
     keys = reading.keys
     if not keys or str(keys[-1]) != bundle.header.verifier_key:
         found = str(keys[-1]) if keys else "no key"
@@ -204,7 +206,7 @@ def _require_signed(
 
 
 def _read_blobs(bundle: UntrustedBundle, progress: Progress) -> set[bytes]:
-    """Hash every blob; the digests."""
+    """Hash every blob; return the digests."""
     provided = set()
     for digest, chunks in bundle.blobs():
         for _ in chunks:
@@ -215,24 +217,24 @@ def _read_blobs(bundle: UntrustedBundle, progress: Progress) -> set[bytes]:
     return provided
 
 
-def _sizes(bundle: UntrustedBundle, here: _Here) -> set[int]:
-    """The sizes at which the rows speak of a root."""
+def _sizes(bundle: UntrustedBundle, here: _KnownRows) -> set[int]:
+    """Return the sizes at which the rows state a root."""
     rows = [row.payload.encode() for row in here.rows(bundle.header.first_seq - 1) if _speaks_of_sizes(row.type)]
     bundle.rewind()
-    lines = (line for line in bundle.event_lines() if any(name in line for name in _OF_SIZES))
+    lines = (line for line in bundle.event_lines() if any(name in line for name in _TYPES_WITH_SIZES))
     rows += [str(document.get("payload")).encode() for document in map(_loaded, lines) if document]
     return sizes_in(rows) | {bundle.header.size}
 
 
 def _speaks_of_sizes(type_name: str) -> bool:
-    return f'"{type_name}"'.encode() in _OF_SIZES
+    return f'"{type_name}"'.encode() in _TYPES_WITH_SIZES
 
 
 def _loaded(line: bytes) -> dict[str, object]:
     try:
         document = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return {}  # refused where it is read
+        return {}  # the check of the rows refuses it
     return document if isinstance(document, dict) else {}
 
 
@@ -250,21 +252,21 @@ def _digest(bundle: UntrustedBundle, text: str, row: StoredRow) -> bytes:
     return digest
 
 
-def _raw(value: object) -> object:
-    """A column as the auditor reads it from a database: text as bytes."""
+def _auditor_form(value: object) -> object:
+    """Return a column as the auditor reads it from a database: text as bytes."""
     return value.encode() if isinstance(value, str) else value
 
 
 def _forked(bundle: UntrustedBundle, there: str, here: str) -> LedgerForked:
     return LedgerForked(
         f"{str(bundle.path)!r} is of another continuation of ledger {bundle.header.ledger_id}: {there}, {here} here; "
-        "nothing was imported: ask its owner which one holds",
+        "nothing was imported: ask its owner which one is right",
         hint="forge ledger imported",
     )
 
 
 def refused(bundle: UntrustedBundle, what: str) -> BundleRefused:
-    """Why a bundle isn't imported."""
+    """Return the error for a bundle that isn't imported."""
     return BundleRefused(
         f"{str(bundle.path)!r}: {what}; nothing was imported: get the bundle again", hint="forge ledger import --help"
     )

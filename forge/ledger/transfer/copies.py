@@ -1,6 +1,6 @@
-"""Copies of a ledger's parts: the database as it was at one moment, blobs, run folders.
+"""Copies a ledger's parts: the database as it was at one moment, blobs, run folders.
 
-A copy of the database isn't in write-ahead mode: one file, which can be read from a disk that is read-only.
+The copy of the database isn't in write-ahead mode. It is one file, which can also be read from a read-only disk.
 """
 
 import hashlib
@@ -22,15 +22,16 @@ from forge.ledger.runs.directory import CAS, OPEN_FILE, OPEN_PREFIX, RUN_ID
 
 Progress = Callable[[str], None]
 PAGES_AT_ONCE = 2048
+"""Number of pages copied between two messages of progress."""
 _CHUNK_BYTES = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _RUN = re.compile(rf"run:({RUN_ID})")
 
 
 def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progress) -> None:
-    """Copy what `source` sees to `target`, which is on the disk when this returns.
+    """Copy what `source` sees to `target`, which is on disk when this returns.
 
-    Inside a read transaction that is one moment, however long it takes and whatever is written meanwhile.
+    Inside a read transaction the copy shows one moment, however long it takes and whatever is written meanwhile.
     """
 
     def told(_status: int, remaining: int, total: int) -> None:
@@ -47,14 +48,14 @@ def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progres
 
 
 def open_copy(path: Path) -> sqlite3.Connection:
-    """Open a database to copy it, and nothing else; raise what SQLite raises."""
+    """Open a database only to copy it; raise SQLite's own error."""
     return connect_to_read(path, timeout_s=30)
 
 
 def copy_blobs(source: Path, target: Path, *, progress: Progress) -> tuple[int, list[str]]:
-    """Copy every blob that is what its name says and isn't there yet; how many there are, and those that aren't.
+    """Copy each intact blob that isn't there yet; return how many there are, and the damaged ones.
 
-    Half-written and damaged ones stay behind; `first_naming` says whether one of them was needed.
+    Unfinished and damaged blobs aren't copied; `first_naming` finds out whether one of them is needed.
     """
     count, damaged = 0, []
     for path in sorted((source / CAS).glob("[0-9a-f][0-9a-f]/*")):
@@ -74,7 +75,7 @@ def copy_blobs(source: Path, target: Path, *, progress: Progress) -> tuple[int, 
 
 
 def first_naming(database: Path, digest: str) -> int | None:
-    """The first event that names a blob, if there is one."""
+    """Return the first event that names a blob; None if there is none."""
     with closing(open_copy(database)) as connection:
         found = connection.execute("SELECT seq FROM event WHERE instr(payload, ?) ORDER BY seq LIMIT 1", (digest,))
         row = found.fetchone()
@@ -82,7 +83,7 @@ def first_naming(database: Path, digest: str) -> int | None:
 
 
 def copy_run(source: Path, target: Path, *, sealed: bool) -> None:
-    """Copy the regular files of a run's folder; what vanishes on the way was moved by its own process."""
+    """Copy the regular files of a run's folder; a file that disappears meanwhile was moved by its own process."""
     aside = target.with_name(f"{PART_PREFIX}{target.name}")
     with storage_errors(target):
         shutil.rmtree(aside, ignore_errors=True)
@@ -97,7 +98,7 @@ def copy_run(source: Path, target: Path, *, sealed: bool) -> None:
 
 
 def runs_in(database: Path) -> dict[str, bool]:
-    """The runs that a copied ledger knows and that weren't aborted; whether each is sealed."""
+    """Return the runs that a copied ledger knows and that weren't aborted -> whether each is sealed."""
     query = "SELECT type, stream FROM event WHERE type IN ('RunStarted', 'RunSealed', 'RunAborted') ORDER BY seq"
     runs: dict[str, bool] = {}
     with storage_errors(database), closing(open_copy(database)) as connection:
@@ -111,13 +112,13 @@ def runs_in(database: Path) -> dict[str, bool]:
 
 
 def run_folder(root: Path, run_id: str) -> Path | None:
-    """Where a run's files are, sealed or open; a link leads elsewhere, to files that aren't the run's."""
+    """Return the folder of a run's files, sealed or open; a link is ignored, because it leads out of the run."""
     places = (root / run_id, root / f"{OPEN_PREFIX}{run_id}")
     return next((path for path in places if path.is_dir() and not path.is_symlink()), None)
 
 
 def make_durable(root: Path) -> None:
-    """Make every name below `root` survive a power cut; the files' content is on the disk already."""
+    """Make every name below `root` survive a power cut; the files' content is on disk already."""
     with storage_errors(root):
         for folder, _, _ in os.walk(root):
             fsync_folder(Path(folder))
@@ -133,7 +134,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _copy_file(source: Path, target: Path, *, mode: int) -> str:
-    """Copy whole or not at all, and give the digest of what was copied."""
+    """Copy a file, whole or not at all, and return the digest of what was copied."""
     digest = hashlib.sha256()
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(reading, "rb") as stream, written_aside(target, mode=mode) as copy:

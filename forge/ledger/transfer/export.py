@@ -1,4 +1,4 @@
-"""Writes a bundle: events up to a signed checkpoint, and the blobs that they stand on."""
+"""Writes a bundle: events up to a signed checkpoint, and the blobs that they need."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +17,17 @@ from forge.ledger.transfer.referenced_blobs import NamedBlobs
 
 Progress = Callable[[str], None]
 PUBLIC = 0o644
+"""Mode of an exported file: every user may read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What a bundle holds."""
+    """Content of a bundle that was written."""
 
     header: BundleHeader
     root_hash: Digest
     sha256: Digest
-    """As on its last line."""
+    """Digest on its last line."""
 
 
 def export(
@@ -39,9 +40,9 @@ def export(
     actor: str,
     progress: Progress,
 ) -> Exported:
-    """Write the events after `since`, up to a checkpoint that is issued now, with all that they name.
+    """Write the events after `since`, up to a checkpoint that is issued now, with all blobs that they name.
 
-    Raises UsageError if there is no checkpoint and no key to make one, or nothing after `since`.
+    Raises UsageError if there is no checkpoint and no key to make one, or no event after `since`.
     """
     if not target.parent.is_dir() or target.is_dir():
         raise UsageError(f"can't write {str(target)!r}: expected a file's name in a folder that exists")
@@ -77,7 +78,7 @@ def _header(ledger: Ledger, checkpoint: CheckpointPublished, *, since: int, blob
 
 
 def _checkpoint(ledger: Ledger, keyring: Keyring, actor: str) -> CheckpointPublished:
-    """One that covers all there is, or the newest if the key isn't here; raise UsageError if there is none."""
+    """Return a checkpoint of all events, or the newest one without the key; raise UsageError without any."""
     public = signing_state(ledger).public
     if public is not None and keyring.has(public):
         return issue(ledger, keyring, actor=actor)

@@ -1,8 +1,8 @@
-"""Takes another ledger's events in as evidence, once all of their bundle was checked.
+"""Imports another ledger's events as evidence, after the whole bundle was checked.
 
-Checking and storing blobs is done beside other writers. The rows themselves go in under the lock in one transaction
-with the event that vouches for them, however many they are: a part of them, left by a crash, would be rows that no
-event speaks of, which is what an audit calls damage. Other writers queue on the lock meanwhile, and none is refused.
+Other writers go on while the bundle is checked and its blobs are stored. Then all rows are stored in one transaction,
+together with the event that describes them. If a crash could leave only some of the rows, no event would describe
+them, and the audit would report damage. Other writers wait for this transaction, and none is refused.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.bundle import UntrustedBundle
-from forge.ledger.transfer.check_bundle import Checked, Progress, check, refused
+from forge.ledger.transfer.check_bundle import CheckedBundle, Progress, check, refused
 from forge.proof.note import VerifierKey
 
 
@@ -29,10 +29,10 @@ def take_in(
     trusted: VerifierKey | None,
     actor: str,
     progress: Progress,
-) -> Checked:
-    """Check a bundle, then keep its events beside this ledger's own; a second time changes nothing.
+) -> CheckedBundle:
+    """Check a bundle, then store its events beside this ledger's own; a second import changes nothing.
 
-    Raises what `check` raises; nothing is written then.
+    Raises what `check` raises; nothing is written in these cases.
     """
     with _one_at_a_time(ledger), UntrustedBundle(source) as bundle:
         before = imports(ledger).get(bundle.header.ledger_id)
@@ -46,7 +46,7 @@ def take_in(
 
 
 def imports(ledger: Ledger) -> dict[str, LedgerImported]:
-    """The latest import of each other ledger."""
+    """Return the latest import of each other ledger."""
     found = {}
     for recorded in ledger.read(types=("LedgerImported",)):
         if isinstance(recorded.event, LedgerImported):
@@ -56,7 +56,7 @@ def imports(ledger: Ledger) -> dict[str, LedgerImported]:
 
 @contextmanager
 def _one_at_a_time(ledger: Ledger) -> Iterator[None]:
-    """Imports take turns; other writers go on until the rows are stored."""
+    """Let one import run at a time; other writers go on until the rows are stored."""
     with storage_errors(ledger.path):
         lock = WriterLock(ledger.path.with_name(f"{ledger.path.name}.import"))
     try:
@@ -66,7 +66,7 @@ def _one_at_a_time(ledger: Ledger) -> Iterator[None]:
         lock.close()
 
 
-def _batch(ledger: Ledger, checked: Checked, actor: str) -> Batch:
+def _batch(ledger: Ledger, checked: CheckedBundle, actor: str) -> Batch:
     header = checked.header
     event = LedgerImported(
         ledger_id=ledger.ledger_id,
@@ -88,8 +88,8 @@ def _batch(ledger: Ledger, checked: Checked, actor: str) -> Batch:
     )
 
 
-def new_rows(bundle: UntrustedBundle, checked: Checked) -> Iterator[StoredRow]:
-    """The rows that aren't here yet, read once more; raise BundleRefused if they aren't those that were checked."""
+def new_rows(bundle: UntrustedBundle, checked: CheckedBundle) -> Iterator[StoredRow]:
+    """Yield the rows that aren't here yet, read again; raise BundleRefused if they changed since the check."""
     bundle.rewind()
     last = b""
     for row in bundle.rows():
@@ -103,7 +103,7 @@ def new_rows(bundle: UntrustedBundle, checked: Checked) -> Iterator[StoredRow]:
 
 
 def store_blobs(bundle: UntrustedBundle, blobs: BlobStore) -> int:
-    """Put every blob of a checked bundle into the store; how many there were."""
+    """Store every blob of a checked bundle; return how many there were."""
     bundle.rewind()
     for _ in bundle.event_lines():
         pass

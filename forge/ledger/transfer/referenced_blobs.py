@@ -1,4 +1,4 @@
-"""Which stored bytes an event stands on: the blobs that it names, and those that they name in turn."""
+"""Finds the stored bytes that an event needs: the blobs that it names, and those that these name."""
 
 from collections.abc import Iterator
 
@@ -8,21 +8,22 @@ from forge.domain.digest import Digest
 from forge.ledger.blobs import BlobStore
 
 READ_LIMIT_BYTES = 1 << 20
-"""A blob that is larger is data: nothing is looked for in it."""
+"""Largest blob in bytes that is searched for names of other blobs. A larger one is data."""
 _SUFFIX = "sha256"
+"""End of the name of each field that holds a digest."""
 _PREFIX = "sha256:"
-"""How a piece of evidence names a blob, whatever its field is called."""
+"""Beginning of a piece of evidence that names a blob, whatever its field is called."""
 
 
 class NamedBlobs:
-    """The blobs that a sequence of events stands on, among those that are stored."""
+    """The stored blobs that a sequence of events needs."""
 
     def __init__(self, blobs: BlobStore) -> None:
         self.digests: set[Digest] = set()
         self._blobs = blobs
 
     def add(self, payload: str) -> None:
-        """Take the blobs that a payload names, and what these name; raise BlobCorrupt if one is damaged."""
+        """Add the blobs that a payload names, and those that these name; raise BlobCorrupt if one is damaged."""
         pending = list(_named(orjson.loads(payload)))
         while pending:
             digest = pending.pop()
@@ -41,7 +42,7 @@ class NamedBlobs:
 
 
 def _named(node: object, name: str = "") -> Iterator[Digest]:
-    """Values of fields called `*sha256` that look like one, and `sha256:` with one after it."""
+    """Yield digests in fields called `*sha256`, and those after `sha256:`."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from _named(value, key)

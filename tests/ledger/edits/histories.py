@@ -205,7 +205,7 @@ SIGNATURES = (
         "a key adopted at the end",
         _adopted,
         "nothing",
-        "whoever owns the file may adopt a key; nothing vouches for it, and it has signed nothing",
+        "the owner of the file may adopt a key; nothing vouches for it, and it has signed nothing",
     ),
     Edit(
         "a key adopted at the end, and a checkpoint signed by it",

@@ -81,7 +81,7 @@ def give_up(workspace: Workspace, pick: int) -> bool:
     run = _picked(workspace, pick, "prompt_ready", "candidate_ready", "verified", "benchmarked")
     if run is None:
         return False
-    abort(workspace, run, "nobody works on it")
+    abort(workspace, run, "no process works on it")
     return True
 
 
@@ -146,7 +146,7 @@ def promoted(workspace: Workspace) -> list[str]:
 
 
 def silent(_: str) -> None:
-    """Nobody listens to the progress."""
+    """Ignore the progress."""
 
 
 def _picked(workspace: Workspace, pick: int, *states: str) -> RunState | None:

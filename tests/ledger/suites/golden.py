@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def silent(_: str) -> None:
-    """Nobody listens to the progress."""
+    """Ignore the progress."""
 
 
 def written(folder: Path) -> Path:

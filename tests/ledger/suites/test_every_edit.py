@@ -23,7 +23,7 @@ TOOLS = ("alembic_version", "sqlite_")
 
 
 def silent(_: str) -> None:
-    """Nobody listens."""
+    """Ignore the progress."""
 
 
 @pytest.fixture(scope="module")
