@@ -1,11 +1,11 @@
-# Two commands are all a newcomer needs: `make demo` and `make test`. Both set everything up first.
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both set everything up first, as `make quick` does.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check docs scores performance measurement registry clean setup
+.PHONY: demo test quick check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -13,6 +13,10 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 
 test: $(READY)  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -n auto
+
+quick: $(READY)  ## tests that need neither torch nor another process, and one evil candidate for each gate
+	@$(BIN)/python -m pytest -n auto --quick
+	@$(BIN)/python -m pytest -n auto --gates tests/evil
 
 check: $(READY)  ## format, lint, types, layers, documentation
 	@$(BIN)/ruff format --check .

@@ -6,6 +6,8 @@ from hypothesis import settings
 from forge.sandbox.capabilities import probe
 from forge.sandbox.isolation import Isolation
 
+pytest_plugins = ["tests.quick"]
+
 # Before torch is first imported, as in the workspace: idle workers sleep instead of taking a guest's processor.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

@@ -204,6 +204,7 @@ def test_what_a_column_or_a_title_is_called_is_no_markup(shipped, empty):
     assert "[/x]" in ask("audit", "history", "--op", "[/x]", "--gpu", "[red]", "--home", empty, "--draw").out
 
 
+@pytest.mark.slow
 def test_a_file_is_never_written_over_a_ledger_or_through_a_link(shipped, tmp_path):
     home = copied(shipped, tmp_path / "home")
     ledger = home / "kernel_registry.db"

@@ -324,6 +324,7 @@ def test_ledger_verify_and_rebuild_answer_with_what_they_found(home: Path) -> No
     assert {one["state"] for one in again} == {"identical"}
 
 
+@pytest.mark.slow
 def test_operations_and_skills_are_listed_and_shown() -> None:
     listed = [one["op"] for one in ask("op", "list", "--json").document]
     assert "fused_add_rmsnorm" in listed

@@ -58,6 +58,7 @@ def draw_all(folder: Path, suffix: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob(f"*{suffix}"))}
 
 
+@pytest.mark.slow
 def test_each_picture_is_the_same_whenever_it_is_drawn(tmp_path):
     (tmp_path / "again").mkdir()
     for suffix, beginning in ((".svg", b"<?xml"), (".png", b"\x89PNG")):

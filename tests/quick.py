@@ -1,0 +1,184 @@
+"""What `make quick` runs, chosen by what tests do and not by a list.
+
+`--quick` hides torch and starts no process, so no guest either. A test that asks for either is left to `make test`,
+unless it passes without torch; so is a test that is marked as slow. `--gates` runs one evil candidate for each gate,
+and counts what both commands have left.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVIL = Path(__file__).parent / "evil"
+TORCH, PROCESS = "torch", "a process"
+PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn"}
+"""What Python's audit hooks (PEP 578) call the start of a process."""
+PASSED = "forge/quick"
+"""The key of pytest's cache under which `--quick` leaves the ids of the tests that passed."""
+LEFT = "left to make test"
+LONG_S = 1.0
+"""Seconds from which a test is named as slow. Thousands of quick tests share about a minute and a half."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("forge")
+    group.addoption("--quick", action="store_true", help="run what passes without torch and starts no process")
+    group.addoption("--gates", action="store_true", help="run one evil candidate for each gate")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        with_workers = bool(config.getoption("numprocesses", None))
+        config.pluginmanager.register(PassedTests(config) if with_workers else Quick(config))
+    if config.getoption("--gates"):
+        if importlib.util.find_spec(TORCH) is None:
+            pytest.exit("torch isn't installed: no gate was tried", returncode=0)
+        config.pluginmanager.register(OneForEachGate(config))
+
+
+class WithoutTorch:
+    """A finder of modules that finds what another one does, but for torch."""
+
+    def __init__(self, finder: Any, asked: set[str]) -> None:
+        self._finder = finder
+        self._asked = asked
+
+    def find_spec(self, name: str, *where: Any) -> Any:
+        if name.partition(".")[0] == TORCH:
+            self._asked.add(TORCH)
+            return None
+        return self._finder.find_spec(name, *where)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._finder, name)
+
+
+class PassedTests:
+    """Keeps the ids of the tests that passed, for `--gates`, and names those that took long."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._passed: set[str] = set()
+        self._long: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self._passed.add(report.nodeid)
+        if not report.passed or hasattr(report, "left"):
+            self._passed.discard(report.nodeid)
+        if report.passed and report.duration > LONG_S:
+            self._long.append(f"{report.duration:.1f} s: {report.nodeid} ({report.when})")
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        return (LEFT, "", "") if hasattr(report, "left") else None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in self._long:
+            terminalreporter.write_line(f"took long, is it one for pytest.mark.slow? {line}")
+
+    def pytest_sessionfinish(self) -> None:
+        if getattr(self._config, "cache", None) and not hasattr(self._config, "workerinput"):
+            self._config.cache.set(PASSED, sorted(self._passed))
+
+
+class Quick(PassedTests):
+    """Runs tests without torch and without processes, and leaves those that need them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config)
+        assert TORCH not in sys.modules, "a plugin of pytest has imported torch"
+        self._asked: set[str] = set()
+        self._errors: list[BaseException] = []
+        self._refuses = False
+        for place, finder in enumerate(sys.meta_path):
+            sys.meta_path[place] = WithoutTorch(finder, self._asked)  # type: ignore[call-overload]  # it has all of it
+        sys.addaudithook(self._refuse_processes)
+
+    def _refuse_processes(self, event: str, _: tuple[Any, ...]) -> None:
+        """Raise what no code of ours takes for a fault of the machine: it isn't an Exception."""
+        if event in PROCESS_EVENTS and self._refuses:
+            self._asked.add(PROCESS)
+            pytest.skip(LEFT)
+
+    def pytest_collection(self) -> None:
+        self._refuses = True
+
+    def pytest_sessionfinish(self) -> None:
+        self._refuses = False
+        super().pytest_sessionfinish()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """A module that can't be imported without torch has no tests here."""
+        self._asked.clear()
+        report = yield
+        if not report.passed and self._asked:
+            report.outcome, report.longrepr, report.result = "passed", None, []
+        return report
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        self._asked.clear()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Leave a test that fails after it asked, and one that would have started a process, whatever it says."""
+        report = yield
+        error = None if call.excinfo is None else call.excinfo.value
+        again = any(error is one for one in self._errors)  # of a fixture that many tests use: it is made once
+        if PROCESS in self._asked or (not report.passed and (self._asked or again)):
+            report.left = True  # type: ignore[attr-defined]  # pytest takes along what a report is given
+            report.outcome = "passed" if report.when == "teardown" else "skipped"
+            report.longrepr = None if report.when == "teardown" else (str(report.location[0]), 0, LEFT)
+            if error is not None:
+                self._errors.append(error)
+        return report
+
+
+class OneForEachGate:
+    """Runs one evil candidate for each gate, and says how many tests neither command has run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._chosen: set[str] = set()
+        self._collection: subprocess.Popen[str] | None = None
+        if not hasattr(config, "workerinput"):
+            command = [sys.executable, "-m", "pytest", "-n0", "--collect-only", "-q", "-p", "no:cacheprovider"]
+            self._collection = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=config.rootpath)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Take the first candidate by name that a gate refuses, and one that needs no compiler if there is one."""
+        from tests.evil.described import described
+
+        chosen: dict[str, tuple[bool, pytest.Item]] = {}
+        for item in items:
+            path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
+            if item.path.parent != EVIL or path is None:
+                continue
+            said = described(path)
+            compiled = said.language != "torch"
+            if said.gate not in {None, "any"} and (said.gate not in chosen or chosen[said.gate][0] > compiled):
+                chosen[said.gate] = (compiled, item)
+        items[:] = [item for _, item in chosen.values()]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._chosen.add(report.nodeid)
+
+    def pytest_unconfigure(self) -> None:
+        if self._collection is None:
+            return
+        listed, _ = self._collection.communicate()
+        counts = [int(line.rpartition(": ")[2]) for line in listed.splitlines() if line.startswith("tests/")]
+        passed = set(self._config.cache.get(PASSED, [])) if getattr(self._config, "cache", None) else set()
+        print(f"{sum(counts) - len(passed | self._chosen)} tests left to `make test`")
