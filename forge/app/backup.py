@@ -1,7 +1,7 @@
-"""Copies of a whole workspace, made while others write in it, and checked before they count.
+"""Copies a whole workspace while other processes write in it, and checks the copy.
 
-A backup has the form of a workspace, so that `forge ledger verify --home BACKUP` checks it where it lies. It lacks
-what is derived (`kernel_registry/`) and, unless it is asked for, the private key.
+A backup has the form of a workspace, so that `forge ledger verify --home BACKUP` checks it in place. It lacks derived
+files (`kernel_registry/`) and, unless it is asked for, the private key.
 """
 
 import os
@@ -36,29 +36,30 @@ from forge.ledger.transfer.copies import (
 )
 
 MANIFEST = "backup.json"
+"""Name of the file in which a backup describes itself."""
 Data = dict[str, object]
 
 
 class Backup(Value):
-    """What a backup says of itself; the audit says whether it's so."""
+    """What a backup says of itself; only the audit confirms it."""
 
     format: Literal["forge.backup.v1"] = "forge.backup.v1"
     ledger_id: str
     size: Annotated[int, Field(ge=1)]
-    """How many events it holds."""
+    """Number of events in it."""
     root_hash: Digest
     head_hash: Digest
     with_key: bool
-    """Whether the private key is in it."""
+    """True if it holds the private key."""
 
 
 def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Progress) -> Data:
-    """Copy the ledger as it is at one moment, with all that its events name; nothing stays if that isn't whole.
+    """Copy the ledger as it is at one moment, with all that its events name; nothing remains if the copy isn't whole.
 
-    Raises UsageError if `target` exists, LedgerCorrupt if the audit of the copy finds anything.
+    Raises UsageError if `target` exists, LedgerCorrupt if the audit of the copy finds any problem.
     """
     with _filled_aside(target) as aside:
-        signed = workspace.keyring.last  # before the copy: what is signed later isn't in it
+        signed = workspace.keyring.last  # read before the copy, which lacks events that are signed later
         with workspace.ledger.snapshot() as connection:
             copy_database(connection, aside / LEDGER_FILE, progress=progress)
         blobs, damaged = copy_blobs(workspace.runs_root, aside / RUNS_FOLDER, progress=progress)
@@ -77,7 +78,7 @@ def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Pro
 
 @contextmanager
 def _filled_aside(target: Path) -> Iterator[Path]:
-    """A folder beside `target` that takes its name when the block ends well, and goes away otherwise."""
+    """Yield a folder beside `target` that takes its name if the block ends without an error; else remove it."""
     target = Path(os.path.abspath(target))
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists: a backup gets a folder of its own; give a name that is free")
@@ -93,7 +94,7 @@ def _filled_aside(target: Path) -> Iterator[Path]:
 
 
 def _copy_runs(workspace: Workspace, aside: Path) -> int:
-    """Copy the folder of each run that the copied ledger knows, as that ledger knows it: sealed or open."""
+    """Copy the folder of each run in the copied ledger, sealed or open as that ledger says."""
     count = 0
     for run_id, sealed in runs_in(aside / LEDGER_FILE).items():
         folder = run_folder(workspace.runs_root, run_id)

@@ -1,4 +1,4 @@
-"""A benchmark as it is answered: what was measured, how, and what that says of the baselines."""
+"""Says what a benchmark means as an answer: what was measured, how, and what that says of the baselines."""
 
 from forge.domain.evidence import Confirmation, Replay, Speedup, WorkloadTiming
 from forge.domain.verdict import UNDECIDED, Reason
@@ -7,13 +7,13 @@ from forge.events import BenchmarkFailed, BenchmarkRecorded
 Data = dict[str, object]
 
 NEAR_THE_FLOOR = 0.85
-"""A baseline that reaches this share of its floor leaves hardly anything to gain: that it stands is a result."""
+"""Share of its floor from which a baseline leaves hardly anything to gain: this is itself a result."""
 FAR_FROM_THE_FLOOR = 0.10
-"""A baseline below this share of its floor is a bad one: what is gained over it says little."""
+"""Share of its floor below which a baseline is bad: a speedup over it says little."""
 
 
 def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
-    """Verdict, reason, and every workload with its baselines."""
+    """Return verdict, reason, and every workload with its baselines."""
     reason = event.reason if isinstance(event, BenchmarkFailed) else None
     verdict = "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected"
     return {
@@ -78,7 +78,7 @@ def _replay(replay: Replay) -> Data:
 
 
 def _notes(timing: WorkloadTiming, reason: Reason | None) -> list[Data]:
-    """What the floor says of the fastest baseline. A CPU's floor is a coarse alarm, and says nothing here."""
+    """Return what the floor says of the fastest baseline; none for a CPU, whose floor is only a coarse alarm."""
     if timing.candidate.method != "launch_plan":
         return []
     best = min(timing.speedups, key=lambda one: one.baseline_median_ns)

@@ -1,6 +1,6 @@
-"""A run's plan and brief: what its author is told, by what is known when the run is opened.
+"""Plans runs and renders their briefs: what the author is told, from what is known when the run is opened.
 
-Nothing here needs the lab: planning takes no tensors and no guest.
+Nothing here needs the lab: planning uses no tensors and no guest.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ PROMPT_FILE = "agent_prompt.md"
 
 
 def prepare(workspace: Workspace, run: RunState) -> Path:
-    """Plan a run and render its prompt, as far as that hasn't happened; the prompt's path."""
+    """Plan a run and render its prompt unless that is done; return the prompt's path."""
     if run.plan is not None and run.prompt is not None:
         return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
     require_state(run, "planned", phase="plan")
@@ -58,7 +58,7 @@ def _plan(workspace: Workspace, run: RunState) -> tuple[PlanAccepted, tuple[Skil
 def _render(
     workspace: Workspace, run: RunState, accepted: PlanAccepted, skills: tuple[Skill, ...], *, budget_tokens: int
 ) -> Path:
-    """Render the brief over a plan, and keep it."""
+    """Render the brief of a plan, and store it."""
     rendered = prompt.render(
         task_of(run),
         run_id=run.run_id,
@@ -77,7 +77,7 @@ def _render(
 
 
 def render_within(workspace: Workspace, run: RunState, *, budget_tokens: int) -> Path:
-    """Render a run's brief anew, for another budget, as long as nothing was submitted."""
+    """Render a run's brief again, for another budget, if nothing was submitted yet."""
     prepare(workspace, run)
     run = workspace.find_run(run.run_id)
     require_state(run, "prompt_ready", phase="prompt")
@@ -88,7 +88,7 @@ def render_within(workspace: Workspace, run: RunState, *, budget_tokens: int) ->
 
 
 def brief(workspace: Workspace, run: RunState) -> str:
-    """The prompt as it was rendered, whatever became of its file."""
+    """Return the prompt as it was rendered, even if its file was changed or removed."""
     prepare(workspace, run)
     rendered = workspace.find_run(run.run_id).prompt
     assert rendered is not None

@@ -10,7 +10,7 @@ from forge.platforms.capture import capture_environment
 
 
 def measured_ceilings(device: Device | None) -> Ceilings:
-    """Measure now: the GPU where there is one, else the processor. Raise EnvironmentUnfit."""
+    """Measure the ceilings now, of the GPU if there is one, otherwise of the processor. Raise EnvironmentUnfit."""
     from forge.executor.local import calibrate, require_lab
 
     require_lab()

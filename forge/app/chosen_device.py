@@ -10,10 +10,11 @@ from forge.errors import UnknownName
 from forge.platforms.cuda import choose, devices
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+"""Environment variable that says which GPUs CUDA shows to a process."""
 
 
 def chosen_device(named: str | None = None) -> Device | None:
-    """The GPU that is meant, by name or else by the environment; None where there is none. Raise UnknownName."""
+    """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName."""
     device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))
     if named is not None and device is None:
         raise UnknownName("GPU", named, [one.uuid for one in devices()])

@@ -1,4 +1,4 @@
-"""What may be said: a kernel's sentences from its evidence, and pages held against the ledger."""
+"""Answers what may be said about speed: a kernel's sentences from its evidence, and pages checked by the ledger."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -10,19 +10,21 @@ from forge.errors import UnknownName, UsageError
 
 Data = dict[str, object]
 PAGE_LIMIT_BYTES = 2**20
-"""Larger than any page; what a parser would take long for is refused before it is read."""
+"""Largest page in bytes. A parser would take long for a larger file, so it is refused before it is read."""
 FIGURES_LIMIT_BYTES = 2**24
+"""Largest file of figures that a page names, in bytes."""
 SUFFIXES = ("", ".md", ".markdown", ".txt")
+"""Endings of the names of pages."""
 
 
 def evidence_of(home: Path) -> Evidence:
-    """Everything in a workspace's ledger that a sentence about speed can cite. Nothing is written there."""
+    """Return everything in a workspace's ledger that a sentence about speed can cite. Nothing is written."""
     with Workspace.open(home, read_only=True) as workspace:
         return gather(workspace.ledger.read(types=TYPES))
 
 
 def kernel_claims(home: Path, kernel_id: str) -> Data:
-    """The sentences that a kernel's evidence allows; raise UnknownName."""
+    """Return the sentences that a kernel's evidence allows; raise UnknownName."""
     evidence = evidence_of(home)
     known = evidence.kernel_ids
     if kernel_id not in known:
@@ -37,7 +39,7 @@ def kernel_claims(home: Path, kernel_id: str) -> Data:
 
 
 def check_files(home: Path, files: Sequence[Path], *, code: bool) -> Data:
-    """Hold pages against a workspace's ledger, which is only read; raise UsageError for a file that is no page."""
+    """Check pages against a workspace's ledger, which is only read; raise UsageError for a file that is no page."""
     texts = [(file, _page(file)) for file in files]
     evidence = evidence_of(home)
     reports = [check_page(str(file), text, evidence, _beside(file), code=code) for file, text in texts]
@@ -48,7 +50,7 @@ def check_files(home: Path, files: Sequence[Path], *, code: bool) -> Data:
 
 
 def _page(file: Path) -> str:
-    """The text of a Markdown file."""
+    """Return the text of a Markdown file."""
     if file.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{str(file)!r} is no Markdown: expected a name in .md, .markdown or .txt")
     text = _text(file, PAGE_LIMIT_BYTES)
@@ -72,7 +74,7 @@ def _text(file: Path, limit_bytes: int) -> str:
 
 
 def _beside(page: Path) -> Callable[[str], str | None]:
-    """Reads a file that a page names as a link would: relative to the page's own folder."""
+    """Return a function that reads a file by the name in a link, relative to the page's folder."""
 
     def read(untrusted_name: str) -> str | None:
         named = Path(untrusted_name)

@@ -1,4 +1,4 @@
-"""What is said where a command came second, or was stopped halfway by the disk."""
+"""Completes the errors of a command that another process preceded, or that the disk stopped halfway."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +8,8 @@ from forge.ledger.store import Ledger
 
 
 @contextmanager
-def in_turn(ledger: Ledger, *, run_id: str, key: str) -> Iterator[None]:
-    """For the append of a phase: say who was first if another process took the same step meanwhile."""
+def naming_the_first(ledger: Ledger, *, run_id: str, key: str) -> Iterator[None]:
+    """Name the first event in the error if another process took the same step during the block."""
     try:
         yield
     except IdempotencyConflict as error:
@@ -18,16 +18,16 @@ def in_turn(ledger: Ledger, *, run_id: str, key: str) -> Iterator[None]:
         if first is None:
             raise
         raise IdempotencyConflict(
-            f"another {key.partition(':')[0]} of run {run_id!r} was first (event {first}): this one would record "
-            "something else, and nothing of it was recorded; look where the run stands",
+            f"another {key.partition(':')[0]} of run {run_id!r} was first (event {first}): this command "
+            "would record something else, so it recorded nothing; look at the run's state",
             hint=f"forge run show {run_id}",
         ) from error
 
 
-def say_what_stands(refused: StorageFailed, recorded_seq: int) -> None:
-    """Add what the command had recorded before the disk refused, unless the error says so itself."""
+def add_recorded_events(refused: StorageFailed, recorded_seq: int) -> None:
+    """Add to the error what the command had recorded before the disk refused, unless it says so itself."""
     if refused.hint is None and recorded_seq:
         refused.message += (
-            f"; but what this command recorded before stands, up to event {recorded_seq}: look at that first"
+            f"; but this command had recorded events before, up to event {recorded_seq}: look at these first"
         )
         refused.hint = "forge run list"

@@ -1,8 +1,9 @@
-"""What a person takes back: a kernel, or a benchmark that kernels stand on. Each is an event; nothing is removed.
+"""Records what a person withdraws: a kernel, or a benchmark that kernels rest on. Nothing is removed.
 
-A decision is made on a stream as it stands and appended only if it still does, then signed and published: when the
-command has ended, no lookup of the published registry answers with what was taken back. Where it can't be published,
-on a full disk say, the registry's pointer is taken away: better no answer than that one.
+A decision is made on the current state of a stream, and appended only if the stream hasn't changed since. Then it is
+signed and published. When the command has ended, no lookup of the published registry answers with what was withdrawn.
+If it can't be published, for example on a full disk, the registry's pointer is removed: no answer is better than a
+wrong one.
 """
 
 import sqlite3
@@ -15,16 +16,19 @@ from forge.app.workspace import Workspace
 from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError
 from forge.events import BenchmarkInvalidated, BenchmarkRecorded, Event, KernelDeprecated, KernelRevoked
 from forge.events.promote import Severity
-from forge.projections.publish import AGAIN
+from forge.projections.publish import REBUILD_COMMAND
 from forge.projections.snapshot import POINTER
 
 Data = dict[str, object]
 Decision = BenchmarkInvalidated | KernelDeprecated | KernelRevoked
 REASON_LIMIT = 1000
+"""Longest reason, in characters."""
 EVIDENCE_LIMIT = 32
+"""Most pieces of evidence for one decision."""
 NUMBER_DIGITS = 20
-"""More than any event's number has."""
+"""Length of a number of digits above which it can't be the number of an event."""
 EVIDENCE_BYTES = 64 * 1024 * 1024
+"""Largest file of evidence, in bytes."""
 KERNEL = """
     SELECT family, op, gpu, dtype, status, status_seq, superseded_by, revoked_seq FROM kernels WHERE kernel_id = ?
 """
@@ -35,7 +39,7 @@ WITHDRAWN = "SELECT seq, why FROM invalidations WHERE benchmark_seq = ?"
 def revoke(
     workspace: Workspace, kernel_id: str, *, reason: str, severity: str, evidence: tuple[str, ...] = ()
 ) -> Data:
-    """Take a kernel back for good; raise AlreadyDecided if it was, UnknownName if there is none."""
+    """Revoke a kernel for good; raise AlreadyDecided if it was revoked, UnknownName if there is none."""
     _require_reason(reason)
     known: dict[str, Severity] = {name: name for name in get_args(Severity)}
     if severity not in known:
@@ -56,7 +60,7 @@ def revoke(
 
 
 def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None) -> Data:
-    """Say that a kernel is no longer the one to use; raise AlreadyDecided if that adds nothing."""
+    """Deprecate a kernel, so that another is used; raise AlreadyDecided if that adds nothing."""
     _require_reason(reason)
     row, version = _kernel(workspace, kernel_id)
     _require_not_revoked(row, kernel_id)
@@ -78,7 +82,7 @@ def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_b
 
 
 def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data:
-    """Withdraw a recorded benchmark; every kernel that stands on it stops answering. Gives those kernels."""
+    """Withdraw a recorded benchmark and return the kernels that rest on it, which stop answering."""
     _require_reason(reason)
     event = _benchmark(workspace, benchmark_seq)
     stream = event.stream()
@@ -104,7 +108,7 @@ def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data
 
 
 def _kernel(workspace: Workspace, kernel_id: str) -> tuple[dict[str, object], int]:
-    """A kernel's row, and the version of its family's stream, read before it."""
+    """Return a kernel's row, and the version of its family's stream, read before the row."""
     version = workspace.ledger.stream_version(f"kernel:{kernel_id.rpartition('_v')[0]}")
     with _caught_up(workspace) as connection:
         require_kernel(connection, kernel_id)
@@ -114,13 +118,13 @@ def _kernel(workspace: Workspace, kernel_id: str) -> tuple[dict[str, object], in
 
 
 def _caught_up(workspace: Workspace) -> AbstractContextManager[sqlite3.Connection]:
-    """The tables, with whatever a killed command left undone signed and published first."""
+    """Return the tables, after signing and publishing what a killed command left undone."""
     workspace.catch_up()
     return workspace.publication.tables()
 
 
 def _decide(workspace: Workspace, event: Decision, *, expected: int) -> Data:
-    """Record the decision if the stream still stands where it was read, sign it and publish it."""
+    """Record the decision if the stream hasn't changed since it was read, then sign and publish it."""
     stream = event.stream()
     appended = workspace.ledger.append(
         (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
@@ -140,7 +144,7 @@ def _answer(workspace: Workspace, seq: int, event_hash: str) -> Data:
 
 
 def _repeated(workspace: Workspace, event: Decision, seq: object) -> Data | None:
-    """The answer to a decision that the same person recorded in the same words at `seq`: the command came again."""
+    """Return the answer to a decision that the same person recorded in the same words: the command was repeated."""
     if not isinstance(seq, int):
         return None
     recorded = next(workspace.ledger.read(after_seq=seq - 1, limit=1))
@@ -150,19 +154,19 @@ def _repeated(workspace: Workspace, event: Decision, seq: object) -> Data | None
 
 
 def _not_published(workspace: Workspace, event: Event, seq: int, error: ForgeError) -> ForgeError:
-    """Have no lookup answer with what was taken back, though it can't be published that it was; and say so."""
+    """Make sure that no lookup answers with what was withdrawn, though publishing failed; return the error."""
     gone = workspace.publication.withdraw()
     pointer = str(workspace.registry_root / POINTER)
     lookups = (
-        f"{pointer!r} was taken away, so no lookup that opens the registry from now on answers from before it"
+        f"{pointer!r} was removed, so that no lookup opens the registry as it was before this decision"
         if gone
-        else f"{pointer!r} can't be taken away, so lookups still answer from before it: remove that file"
+        else f"{pointer!r} can't be removed, so lookups still answer as before this decision: remove that file"
     )
     kind = StorageFailed if isinstance(error, StorageFailed) else IntegrityError
     return kind(
         f"event {seq} ({event.TYPE}) is recorded, but couldn't be published ({error.__cause__ or error}); "
-        f"{lookups}; free space or restore access, then run: {AGAIN}",
-        hint=AGAIN,
+        f"{lookups}; free space or restore access, then run: {REBUILD_COMMAND}",
+        hint=REBUILD_COMMAND,
     )
 
 
@@ -181,7 +185,7 @@ def _require_not_revoked(row: Data, kernel_id: str) -> None:
 
 
 def _require_successor(workspace: Workspace, row: Data, kernel_id: str, successor: str) -> None:
-    """A successor answers the same question, and does so today."""
+    """Raise UsageError unless the successor is an active kernel for the same slot."""
     found, _ = _kernel(workspace, successor)
     slot = ("op", "gpu", "dtype")
     if successor == kernel_id or found["status"] != "active" or any(found[name] != row[name] for name in slot):
@@ -194,7 +198,7 @@ def _require_successor(workspace: Workspace, row: Data, kernel_id: str, successo
 
 
 def _evidence(workspace: Workspace, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Evidence as the event names it: `event:<seq>:<hash>`, or `sha256:<digest>` of a file that is kept."""
+    """Return evidence as the event names it: `event:<seq>:<hash>`, or `sha256:<digest>` of a stored file."""
     if len(given) > EVIDENCE_LIMIT:
         raise UsageError(f"{len(given)} pieces of evidence: expected at most {EVIDENCE_LIMIT}")
     return tuple(_piece(workspace, one) for one in given)
@@ -221,7 +225,7 @@ def _piece(workspace: Workspace, given: str) -> str:
 
 
 def _benchmark(workspace: Workspace, seq: int) -> BenchmarkRecorded:
-    """The benchmark at `seq`; raise UsageError if that is no event, or another one."""
+    """Return the benchmark at `seq`; raise UsageError if that is no event, or another one."""
     head = workspace.ledger.head.seq
     if not 1 <= seq <= head:
         raise UsageError(

@@ -1,13 +1,13 @@
-"""The whole loop on the examples that ship with Forge, in a workspace of its own."""
+"""Runs the whole loop on the examples that ship with Forge, in a workspace of its own."""
 
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.device import chosen_device
+from forge.app.chosen_device import chosen_device
+from forge.app.phase_answer import phase_answer
 from forge.app.phases import bench, promote_candidate, submit, verify_candidate
-from forge.app.reads import outcome
 from forge.app.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.tensors import parse_dtype, parse_shape
@@ -21,12 +21,12 @@ from forge.pipeline.create import Request
 from forge.platforms.cuda import gpu_facts
 
 ATTEMPTS = 3
-"""An inconclusive benchmark is repeated; all attempts count."""
+"""Number of benchmarks before giving up: an inconclusive one is repeated, and all attempts count."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """What is demonstrated: a slot, an honest kernel for it, and a cheat."""
+    """What is demonstrated: a slot, an honest kernel for it, and a candidate that cheats."""
 
     op: str
     language: str
@@ -34,13 +34,13 @@ class Story:
     dtype: str
     shape: str
     honest: str
-    """The example's folder; likewise `cheat`."""
+    """Folder of the honest example; `cheat` is that of the other."""
     cheat: str
     title: str
 
     @property
     def slot(self) -> str:
-        """As a table's line."""
+        """Return the slot as a line of a table."""
         return f"{self.op}, {self.gpu}, {self.dtype}, {self.shape.replace(',', ' ')}"
 
 
@@ -55,12 +55,12 @@ ON_A_CPU = Story(
     title="residual add and RMSNorm in one pass, C++, fp32, 16 x 4096",
 )
 GPUS = ("h100", "h200")
-"""Where the example's softmax was seen to be faster than every baseline, or is one kind of processor with these."""
+"""GPUs on which the example's softmax was faster than every baseline, and those with the same kind of processor."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the demonstration came to."""
+class DemoResult:
+    """The result of the demonstration."""
 
     home: str
     title: str
@@ -75,7 +75,7 @@ class Told:
 
 
 def on_a_gpu(gpu: str) -> Story:
-    """The same story where there is a GPU."""
+    """Return the story for a GPU."""
     return Story(
         op="softmax",
         language="triton",
@@ -89,7 +89,7 @@ def on_a_gpu(gpu: str) -> Story:
 
 
 def story_here() -> Story:
-    """On the GPU, if this machine has one that the examples are made for and torch can use it; else on the CPU."""
+    """Return the story for this machine's GPU if the examples and torch support it, otherwise for the CPU."""
     device = chosen_device()
     facts = gpu_facts(device.uuid) if device is not None else None
     return on_a_gpu(facts.slug) if facts is not None and facts.slug in GPUS and _can_compute() else ON_A_CPU
@@ -104,7 +104,7 @@ def _can_compute() -> bool:
 
 
 def examples_folder() -> Path:
-    """Where the examples are: in a source checkout or in an installed package; raise EnvironmentUnfit."""
+    """Return the folder of examples, in a source checkout or in an installed package; raise EnvironmentUnfit."""
     package = Path(__file__).parent.parent
     for folder in (package / "_examples", package.parent / "examples"):
         if (folder / "honest_cpp" / "kernel.py").exists():
@@ -112,8 +112,8 @@ def examples_folder() -> Path:
     raise EnvironmentUnfit("the shipped examples are missing: expected them in the package; install Forge again")
 
 
-def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str], Progress]) -> Told:
-    """Promote an honest kernel, refuse a cheat, look the slot up."""
+def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str], Progress]) -> DemoResult:
+    """Promote an honest kernel, refuse a cheat, and look the slot up."""
     examples = examples_folder()
     request = Request(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
     opened = create_task(workspace, request)
@@ -122,15 +122,15 @@ def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str],
     submit(workspace, workspace.find_run(cheat), examples / story.cheat, author="forge demo")
     caught = verify_candidate(workspace, workspace.find_run(cheat), progress=progress("a cheat: verify"))
     state = workspace.find_run(opened.run_id)
-    return Told(
+    return DemoResult(
         home=str(workspace.home),
         title=story.title,
         slot=story.slot,
         honest_run=opened.run_id,
         cheat_run=cheat,
-        benchmark=outcome(timed, workspace=workspace),
-        promoted=outcome(promoted, workspace=workspace) if promoted else None,
-        refused=outcome(caught, workspace=workspace),
+        benchmark=phase_answer(timed, workspace=workspace),
+        promoted=phase_answer(promoted, workspace=workspace) if promoted else None,
+        refused=phase_answer(caught, workspace=workspace),
         claims=[assessed.event.model_dump(mode="json") for assessed in state.assessments],
         lookup=_look_up(workspace.registry_root, story),
     )

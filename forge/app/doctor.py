@@ -1,4 +1,4 @@
-"""What this machine can do, and what it lacks."""
+"""Reports what this machine can do, and what it lacks."""
 
 import shutil
 import sqlite3
@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 
 from forge import __version__
-from forge.app.device import chosen_device
+from forge.app.chosen_device import chosen_device
 from forge.domain.device import Device
 from forge.executor.local import isolation
 from forge.lab.device.toolkit import has_toolkit
@@ -18,11 +18,12 @@ from forge.platforms.nvml import sample
 from forge.sandbox.isolation_report import ladder
 
 SQLITE_FIXED = (3, 51, 3)
-"""From here on SQLite can't corrupt a write-ahead log when a checkpoint meets its reset (sqlite.org/wal.html)."""
+"""Oldest version of SQLite without a fault that may corrupt a write-ahead log at a checkpoint
+(sqlite.org/wal.html)."""
 
 
 def examine_machine() -> dict[str, object]:
-    """Platforms, languages, isolation, the ladder that leads to it, and versions."""
+    """Return platforms, languages, isolation, the steps that lead to it, and versions."""
     device = chosen_device()
     environment = capture_environment(forge_version=__version__, forge_commit=None, device=device)
     wall = isolation()

@@ -1,4 +1,4 @@
-"""Bundles between machines: an export ends at a signed checkpoint, an import is evidence and no more."""
+"""Moves bundles between machines: an export ends at a signed checkpoint, an import is only evidence."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def export(workspace: Workspace, target: Path, *, since: int, progress: Progress
 
 
 def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Progress) -> Data:
-    """Check a bundle, then keep its events beside our own; importing it again changes nothing."""
+    """Check a bundle, then store its events beside our own; a second import changes nothing."""
     done = read(
         workspace.ledger,
         workspace.blobs,
@@ -59,7 +59,7 @@ def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Pr
 
 
 def imported(workspace: Workspace) -> list[Data]:
-    """Every other ledger that was imported, with the promotions in it: evidence, not kernels of this workspace."""
+    """Return each imported ledger with its promotions, which are evidence and no kernels of this workspace."""
     return [
         {
             "ledger_id": one.foreign_ledger_id,
@@ -92,7 +92,7 @@ def _promotions(workspace: Workspace, ledger_id: str) -> list[Data]:
 
 
 def _foreign(workspace: Workspace, ledger_id: str, kind: str) -> list[tuple[int, str, Data]]:
-    """Place, time and payload of another ledger's events of one type; it may be a newer Forge's."""
+    """Return place, time and payload of another ledger's events of one type, which a newer Forge may have written."""
     with workspace.ledger.snapshot() as connection:
         rows = connection.execute(SELECT_FOREIGN_OF_TYPE, (ledger_id, kind)).fetchall()
     return [(seq, recorded_at, orjson.loads(payload)) for seq, recorded_at, payload in rows]

@@ -1,4 +1,4 @@
-"""Closes experiments: finds what a decided candidate came from, and records what its change showed."""
+"""Closes experiments: finds what a decided candidate is based on, and records what its change showed."""
 
 from itertools import chain
 
@@ -18,9 +18,9 @@ from forge.projections.standing import Standings
 
 
 def close_experiment(workspace: Workspace, run: RunState, *, actor: str) -> None:
-    """Record how the run's experiment ended, once, if anything was decided about its candidate.
+    """Record how the run's experiment ended, once, if its candidate was decided.
 
-    Only what stood in the ledger before the decision is looked at, so that a second call says the same.
+    Only events before the decision are read, so that a second call gives the same.
     """
     decided = _decision(run)
     if run.submitted is None or decided is None:
@@ -34,23 +34,23 @@ def close_experiment(workspace: Workspace, run: RunState, *, actor: str) -> None
 
 
 def _decision(run: RunState) -> Recorded[Decision] | None:
-    """The latest event that judged the candidate."""
+    """Return the latest event that judged the candidate."""
     found: list[Recorded[Decision]] = [one for one in (run.benchmark, run.failure, run.rejection) if one is not None]
     return max(found, key=lambda one: one.seq, default=None)
 
 
 def _parents(workspace: Workspace, run: RunState, decided: Recorded[Decision]) -> list[Parent]:
-    """What the candidate says it came from."""
+    """Return the candidates from which this one says it was made."""
     assert run.submitted is not None
     named = run.submitted.event.parents
     if not named or not isinstance(decided.event, Timed) or run.task is None:
         return []
-    offered = offered_kernel(workspace, run.task.event.task.family, before_seq=decided.seq)
+    incumbent = incumbent_kernel(workspace, run.task.event.task.family, before_seq=decided.seq)
     return [
         Parent(
             candidate=parent,
             timed=_timed(workspace, parent, like=decided.event, before_seq=decided.seq),
-            promoted=offered is not None and offered.candidate == parent,
+            promoted=incumbent is not None and incumbent.candidate == parent,
         )
         for parent in named
         if parent != run.submitted.event.candidate
@@ -58,7 +58,7 @@ def _parents(workspace: Workspace, run: RunState, decided: Recorded[Decision]) -
 
 
 def _timed(workspace: Workspace, candidate: Digest, *, like: Timed, before_seq: int) -> Timed | None:
-    """The candidate's latest benchmark for the same task, by the same clock on a machine that compares with ours."""
+    """Return the candidate's latest benchmark for the same task, with the same clock on a comparable machine."""
     machine, clock = _perf_key(workspace, like.env_sha256), _clock(workspace, like)
     latest: Timed | None = None
     for recorded in workspace.ledger.read(stream=f"candidate:{candidate}"):
@@ -72,7 +72,7 @@ def _timed(workspace: Workspace, candidate: Digest, *, like: Timed, before_seq: 
 
 
 def _clock(workspace: Workspace, timed: Timed) -> str | None:
-    """The protocol of its samples; None where nothing was timed."""
+    """Return the protocol of its samples; None if nothing was timed."""
     return protocol_of(workspace.blobs.get(timed.workloads[0].samples_sha256)) if timed.workloads else None
 
 
@@ -83,8 +83,8 @@ def _perf_key(workspace: Workspace, env_sha256: Digest) -> Digest | None:
     return None
 
 
-def offered_kernel(workspace: Workspace, family: str, *, before_seq: int | None = None) -> KernelPromoted | None:
-    """The newest active version of a family, as the registry has it: now, or before an event."""
+def incumbent_kernel(workspace: Workspace, family: str, *, before_seq: int | None = None) -> KernelPromoted | None:
+    """Return the incumbent: the newest active version of a family in the registry, now or before an event."""
     ledger = workspace.ledger
     events = chain(ledger.read(stream=f"kernel:{family}"), ledger.read(types=("BenchmarkInvalidated",)))
-    return Standings(one for one in events if before_seq is None or one.seq < before_seq).offered(family)
+    return Standings(one for one in events if before_seq is None or one.seq < before_seq).newest_active(family)

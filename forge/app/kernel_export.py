@@ -1,7 +1,7 @@
-"""A promoted kernel as a folder of files, for whoever takes it elsewhere: every byte from the store.
+"""Exports a promoted kernel as a folder of files that can be used elsewhere: every byte comes from the store.
 
-What the folder holds is what the promotion's own event names, by digest; neither a working directory nor the
-published registry is read for it. A folder appears whole or not at all.
+The folder holds what the promotion's own event names, by digest. Neither a working directory nor the published
+registry is read. A folder appears whole or not at all.
 """
 
 import os
@@ -24,8 +24,9 @@ from forge.ledger.transfer.copies import make_durable
 
 ENTRY_FILE, README_FILE = "registry_entry.json", "README.txt"
 WITHDRAWN = ("revoked", "evidence_invalid")
-"""What no lookup answers with, and is exported only where that is asked for."""
+"""Statuses with which no lookup answers; such kernels are exported only on request."""
 READABLE = 0o644
+"""Mode of an exported file."""
 Data = dict[str, object]
 README = """\
 {kernel_id}
@@ -47,7 +48,7 @@ Digests (sha256sum --check README.txt):
 
 
 def export_kernel(workspace: Workspace, kernel_id: str, target: Path, *, revoked_too: bool) -> Data:
-    """Write a kernel's sources, what was built of them, its launch plan, and what the registry says.
+    """Write a kernel's sources, its built files, its launch plan, and its registry entry.
 
     Raises UnknownName, UsageError if `target` isn't free or the kernel was withdrawn, BlobCorrupt.
     """
@@ -107,7 +108,7 @@ def _require_free(target: Path) -> None:
 
 
 def _write_aside(target: Path, files: Mapping[str, bytes]) -> None:
-    """Fill a folder beside `target` that takes its name when all is on the disk."""
+    """Fill a folder beside `target` that takes its name once everything is on disk."""
     with storage_errors(target):
         aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
         try:

@@ -1,4 +1,4 @@
-"""What the projections say about kernels: plain data for a table or for JSON."""
+"""Answers questions about kernels from the projections, as plain data for a table or for JSON."""
 
 import difflib
 import sqlite3
@@ -36,13 +36,13 @@ RUN_PLACES = "SELECT started_seq, plan_seq, prompt_seq, ended_seq FROM runs WHER
 
 
 def kernels(workspace: Workspace) -> list[Data]:
-    """The registry's entries, as published."""
+    """Return the registry's entries, as published."""
     with workspace.publication.tables() as connection:
         return [orjson.loads(text) for (text,) in connection.execute(documents.ENTRIES)]
 
 
 def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
-    """One registry entry; raise UnknownName."""
+    """Return one registry entry; raise UnknownName."""
     with workspace.publication.tables() as connection:
         require_kernel(connection, kernel_id)
         entry: Data = orjson.loads(connection.execute(documents.ENTRY, (kernel_id,)).fetchone()[0])
@@ -50,7 +50,7 @@ def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
 
 
 def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
-    """Raise UnknownName, with the names that come nearest, unless there is such a kernel."""
+    """Raise UnknownName, with the nearest names, unless there is such a kernel."""
     known = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels ORDER BY kernel_id")]
     if kernel_id in known:
         return
@@ -61,7 +61,7 @@ def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
 
 
 def kernel_history(workspace: Workspace, kernel_id: str) -> Data:
-    """Everything that led to a kernel and happened since, in order, each with its place and hash."""
+    """Return everything that led to a kernel and happened since, in order, with each event's place and hash."""
     with workspace.publication.tables() as connection:
         require_kernel(connection, kernel_id)
         places, status = _places(connection, kernel_id)
@@ -81,7 +81,7 @@ def kernel_history(workspace: Workspace, kernel_id: str) -> Data:
 
 
 def _places(connection: sqlite3.Connection, kernel_id: str) -> tuple[set[int], Data]:
-    """Where the events about a kernel, its candidate, its task and its runs stand; and what became of it."""
+    """Return the places of the events about a kernel, its candidate, task and runs; and what became of it."""
     cursor = connection.execute(STATUS, (kernel_id,))
     status: Data = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
     candidate, task_id = status["candidate"], status["task_id"]
@@ -116,7 +116,7 @@ def _told(recorded: Recorded[Event]) -> Data:
 
 
 def told(event: Event) -> str | None:
-    """What an event says, in a line; None where its type says it."""
+    """Return what an event says in one line; None if its type says it."""
     match event:
         case TaskCreated():
             return event.task_id

@@ -1,4 +1,4 @@
-"""The signing key of a workspace, shown, given to another machine, and taken in."""
+"""Shows the signing key of a workspace, exports it to another machine, and imports it."""
 
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from forge.ledger.signatures.keyring import PRIVATE
 
 Data = dict[str, object]
 FILE_LIMIT_BYTES = 1 << 20
+"""Largest key file that is read, in bytes."""
 
 
 def show(workspace: Workspace) -> Data:
-    """The key in force, whether its private key is here, and which adoptions no key vouches for."""
+    """Return the key in force, whether its private key is here, and the adoptions that no key vouches for."""
     state, last = signing_state(workspace.ledger), workspace.keyring.last
     return {
         "key": state.verifier,
@@ -27,7 +28,7 @@ def show(workspace: Workspace) -> Data:
 
 
 def export(workspace: Workspace, target: Path, passphrase: str, *, keep: bool) -> Data:
-    """Write the key in force to a new file, and take it out of use here unless it is kept."""
+    """Write the key in force to a new file, and take it out of use here unless `keep`."""
     path = resolved(target)
     if path.exists() or not path.parent.is_dir():
         raise UsageError(f"can't write {str(target)!r}: expected a new name in a folder that exists")
@@ -51,7 +52,7 @@ def take_in(workspace: Workspace, source: Path, passphrase: str) -> Data:
 
 
 def read_key_file(source: Path) -> bytes:
-    """The bytes of a small file that the caller names; raise UsageError."""
+    """Return the bytes of a small file that the caller names; raise UsageError."""
     try:
         return read_regular(source, limit_bytes=FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:
@@ -59,7 +60,7 @@ def read_key_file(source: Path) -> bytes:
 
 
 def passphrase_in(source: Path) -> str:
-    """The first line of a file; raise UsageError."""
+    """Return the first line of a file; raise UsageError."""
     try:
         return read_key_file(source).decode().split("\n", 1)[0].rstrip("\r")
     except UnicodeDecodeError as error:

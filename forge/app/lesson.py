@@ -1,4 +1,4 @@
-"""Lessons of this workspace: proposed over closed experiments, accepted by a person, read into the library."""
+"""Manages this workspace's lessons: proposed from closed experiments, accepted by a person, read with the skills."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,13 @@ from forge.pipeline.plan import read_libraries
 from forge.pipeline.skills import Skill, find_skill
 
 NAME_LIMIT = 200
+"""Longest name of the person who accepts, in characters."""
 Data = dict[str, object]
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson and whether it was accepted."""
+    """A lesson, and its acceptance if there is one."""
 
     proposed: Recorded[LessonProposed]
     accepted: Recorded[LessonAccepted] | None
@@ -28,7 +29,7 @@ class Lesson:
 def propose(
     workspace: Workspace, *, op: str, runs: tuple[str, ...], text: str, playbook: str | None, ended: str | None
 ) -> Lesson:
-    """Propose a lesson over the experiments of `runs`; raise LessonRefused where they don't bear it."""
+    """Propose a lesson from the experiments of `runs`; raise LessonRefused if they don't support it."""
     known = _closed(workspace)
     evidence = [_of_run(known, workspace.find_run(name).run_id) for name in runs]
     event = lesson.propose(
@@ -44,7 +45,7 @@ def propose(
 
 
 def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
-    """Take a lesson into its playbook, unless what was tried since speaks against it."""
+    """Accept a lesson into its playbook, unless later experiments contradict it."""
     if not (1 <= len(by) <= NAME_LIMIT and by.isprintable() and by.strip()):
         raise UsageError(f"bad name {by[:NAME_LIMIT]!r}: expected 1 to {NAME_LIMIT} printable characters")
     found = find_lesson(workspace, name)
@@ -78,7 +79,7 @@ def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
 
 
 def lessons(workspace: Workspace) -> list[Lesson]:
-    """Every lesson, in the order in which they were proposed."""
+    """Return every lesson, in the order of their proposals."""
     proposed: dict[str, Recorded[LessonProposed]] = {}
     accepted: dict[str, Recorded[LessonAccepted]] = {}
     for recorded in workspace.ledger.read(types=("LessonProposed", "LessonAccepted")):
@@ -90,7 +91,7 @@ def lessons(workspace: Workspace) -> list[Lesson]:
 
 
 def accepted_lessons(workspace: Workspace) -> dict[str, tuple[LessonProposed, ...]]:
-    """Playbook -> the lessons in it, in the order in which they were accepted."""
+    """Return playbook -> its lessons, in the order of their acceptance."""
     taken = [(one.accepted.seq, one.proposed.event) for one in lessons(workspace) if one.accepted is not None]
     found: dict[str, tuple[LessonProposed, ...]] = {}
     for _, event in sorted(taken, key=lambda one: one[0]):
@@ -99,7 +100,7 @@ def accepted_lessons(workspace: Workspace) -> dict[str, tuple[LessonProposed, ..
 
 
 def find_lesson(workspace: Workspace, name: str) -> Lesson:
-    """The lesson by its id; raise UnknownName."""
+    """Return the lesson with this id; raise UnknownName."""
     known = {one.proposed.event.lesson_id: one for one in lessons(workspace)}
     if name not in known:
         raise UnknownName("lesson", name, list(known), listed_by="forge lesson list")
@@ -107,7 +108,7 @@ def find_lesson(workspace: Workspace, name: str) -> Lesson:
 
 
 def described(one: Lesson) -> Data:
-    """A lesson for a table or for JSON."""
+    """Return a lesson as data for a table or for JSON."""
     event, accepted = one.proposed.event, one.accepted
     return {
         **event.model_dump(mode="json"),
@@ -125,7 +126,7 @@ def _library(workspace: Workspace) -> tuple[Skill, ...]:
 
 
 def _closed(workspace: Workspace) -> list[Experiment]:
-    """Every closed experiment with its task, in order."""
+    """Return every closed experiment with its task, in order."""
     tasks: dict[str, Task] = {}
     found: list[Experiment] = []
     for recorded in workspace.ledger.read(types=("TaskCreated", "ExperimentClosed")):
@@ -149,7 +150,7 @@ def _of_run(known: list[Experiment], run_id: str) -> Experiment:
 
 
 def _playbook(evidence: list[Experiment]) -> str:
-    """That of the language that all of the evidence is in."""
+    """Return the playbook of the language of all evidence; raise UsageError if there are several languages."""
     languages = sorted({one.task.language for one in evidence})
     if len(languages) != 1:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What an operation's history holds, gathered for a page or for a program."""
+"""Collects what an operation's history holds, for a page or for a program."""
 
 import sqlite3
 
@@ -9,7 +9,7 @@ from forge.pipeline.notes import render_notes
 from forge.platforms import find_target
 
 Data = dict[str, object]
-ASKED = {
+QUERIES = {
     "tasks": "SELECT * FROM tasks WHERE op = :op AND (:gpu IS NULL OR gpu = :gpu) ORDER BY seq",
     "experiments": """
         SELECT * FROM experiments WHERE op = :op AND (:gpu IS NULL OR gpu = :gpu) ORDER BY closed_seq DESC
@@ -23,10 +23,10 @@ ASKED = {
 
 
 def gather(workspace: Workspace, *, op: str, gpu: str | None) -> Data:
-    """Everything that is noted about an operation, on one processor or on all; raise UnknownName."""
+    """Return everything recorded about an operation, on one processor or on all; raise UnknownName."""
     names = {"op": op, "gpu": None if gpu is None else find_target(gpu).gpu}
     with workspace.publication.tables() as history:
-        found: Data = {name: _rows(history, query, names) for name, query in ASKED.items()}
+        found: Data = {name: _rows(history, query, names) for name, query in QUERIES.items()}
     if not found["tasks"]:
         find_operation(op)
     taught = [described(one) for one in lessons(workspace) if one.proposed.event.op == op]
@@ -34,7 +34,7 @@ def gather(workspace: Workspace, *, op: str, gpu: str | None) -> Data:
 
 
 def notes(workspace: Workspace, *, op: str, gpu: str | None) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     found = gather(workspace, op=op, gpu=gpu)
     return render_notes(**found)  # type: ignore[arg-type]  # the names of `gather` are those of `render_notes`
 

@@ -1,4 +1,4 @@
-"""Operations of the user's own, loaded again: a task names its reference file and its contract by digest."""
+"""Loads the user's own operations: a task names its reference file and its contract by digest."""
 
 import orjson
 
@@ -9,7 +9,7 @@ from forge.operations.own import make_known, own_operation
 
 
 def make_task_known(blobs: BlobStore, task: Task) -> None:
-    """Have `find_operation` know what a recorded task is judged against; the catalogue's it knows already."""
+    """Register the operation of a recorded task with `find_operation`, unless it is in the catalogue."""
     if is_own(task.op):
         contract = Contract.model_validate(orjson.loads(blobs.get(task.inputs_sha256)))
         make_known(own_operation(contract, blobs.get(task.reference_sha256)))

@@ -1,4 +1,4 @@
-"""Recorded evidence, loaded again: what a phase needs to know, from the ledger and the blobs alone."""
+"""Loads recorded evidence for the phases, from the ledger and the blobs only."""
 
 import orjson
 
@@ -31,7 +31,7 @@ from forge.sandbox.reply import ArtifactFile
 
 
 def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidence:
-    """Everything the lab needs to judge the run's candidate, byte for byte as it was submitted."""
+    """Return everything that the lab needs to judge the run's candidate, byte for byte as it was submitted."""
     assert run.submitted is not None
     task = task_of(run)
     submitted: CandidateSubmitted = run.submitted.event
@@ -52,7 +52,7 @@ def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidenc
 
 
 def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[ArtifactFile, ...]:
-    """What was made of a candidate when it was verified: built files, and its launch plan."""
+    """Return what was built of a candidate when it was verified: built files, and its launch plan."""
     if artifact_sha256 is None:
         return ()
     listing = orjson.loads(workspace.blobs.get(artifact_sha256))
@@ -60,9 +60,9 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
 
 
 def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: Evidence) -> Incumbent:
-    """What the lab needs of the kernel on offer, to measure a candidate beside it.
+    """Return what the lab needs of the incumbent to measure a candidate beside it.
 
-    What was built for another kind of processor isn't loaded here: the lab builds it anew.
+    Files built for another kind of processor aren't loaded: the lab builds the kernel again.
     """
     artifact = artifact_of(workspace, kernel.artifact_sha256)
     loadable = kept_plan(artifact) is not None or kernel.abi_key == evidence.environment.abi_key
@@ -76,9 +76,9 @@ def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: Evidence) 
 def require_loadable(
     run_id: str, evidence: Evidence, artifact: tuple[ArtifactFile, ...], verified_on: Environment
 ) -> None:
-    """Raise EnvironmentUnfit where a candidate was built, and judged, for another kind of machine than this one.
+    """Raise EnvironmentUnfit if a candidate was built and judged for another kind of machine than this one.
 
-    A launch plan's device code is for its GPU, whatever the host is. Without one the built host code is loaded.
+    A launch plan's device code runs on its GPU, whatever the host is. Without a plan, the built host code is loaded.
     """
     if simulated(evidence) or not find_language(evidence.task.language).builds or kept_plan(artifact) is not None:
         return
@@ -92,10 +92,10 @@ def require_loadable(
 
 
 def earlier_samples(workspace: Workspace, run: RunState, environment: Environment) -> Taken | None:
-    """The samples of this run's earlier attempts, which a new one adds to.
+    """Return the samples of this run's earlier attempts, to which the next attempt adds.
 
-    None where they were taken on another machine, by another protocol, or beside another kernel than the one on offer
-    now: together they would say nothing of either.
+    None if they were taken on another machine, by another protocol, or beside another incumbent than today's: such
+    samples can't be combined.
     """
     if run.failure is None:
         return None
@@ -118,7 +118,7 @@ def _comparable(workspace: Workspace, run: RunState, environment: Environment) -
 
 
 def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
-    """Candidates judged for a task, with the first event that did."""
+    """Return candidates judged for a task -> the first event that judged them."""
     judged: dict[str, int] = {}
     for recorded in workspace.ledger.read(types=("CandidateVerified", "CandidateRejected")):
         event = recorded.event
@@ -128,18 +128,18 @@ def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
 
 
 def earlier_judgement(workspace: Workspace, evidence: Evidence) -> Earlier | None:
-    """The judgement that stands for this candidate already."""
+    """Return the earlier judgement of this candidate; None if there is none."""
     types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
     return judged_earlier(evidence, workspace.ledger.read(types=types))
 
 
 def report_of(workspace: Workspace, event: CandidateVerified | CandidateRejected) -> bytes | None:
-    """The report that a judgement names, byte for byte."""
+    """Return the report that a judgement names, byte for byte."""
     return workspace.blobs.get(event.report_sha256) if event.report_sha256 is not None else None
 
 
 def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
-    """Whether a recorded benchmark no longer counts."""
+    """Return whether a recorded benchmark was withdrawn."""
     return any(
         isinstance(recorded.event, BenchmarkInvalidated) and recorded.event.benchmark_seq == benchmark_seq
         for recorded in workspace.ledger.read(types=("BenchmarkInvalidated",))
@@ -147,7 +147,7 @@ def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
 
 
 def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
-    """The machine that an event names."""
+    """Return the machine that an event names."""
     for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
         if isinstance(recorded.event, EnvironmentCaptured):
             return recorded.event.environment

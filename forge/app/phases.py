@@ -1,4 +1,4 @@
-"""Moves a run forward, one phase at a time: loads what is recorded, calls the phase, records what it says."""
+"""Moves a run forward, one phase at a time: loads recorded evidence, calls the phase, records its events."""
 
 from pathlib import Path
 from typing import assert_never
@@ -6,7 +6,7 @@ from typing import assert_never
 from forge.app import repeated
 from forge.app.briefs import prepare
 from forge.app.ceilings import required_ceilings
-from forge.app.conflicts import in_turn
+from forge.app.conflicts import naming_the_first
 from forge.app.experiment import incumbent_kernel
 from forge.app.phase_inputs import (
     artifact_of,
@@ -37,7 +37,7 @@ from forge.projections.runs import RunState
 
 
 def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | None) -> Event:
-    """Take a candidate in; CandidateSubmitted or CandidateRejected."""
+    """Take a candidate in; return CandidateSubmitted or CandidateRejected."""
     if run.state == "planned":
         prepare(workspace, run)
         run = workspace.find_run(run.run_id)
@@ -58,9 +58,9 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
 
 
 def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress, again: bool = False) -> Event:
-    """Have the lab judge the submitted candidate; CandidateVerified, CandidateRejected or VerificationErrored.
+    """Let the lab judge the submitted candidate; return CandidateVerified, CandidateRejected or VerificationErrored.
 
-    What was judged before on the same terms isn't judged again, unless `again` asks for it.
+    An earlier judgement under the same conditions is reused, unless `again` is given.
     """
     recorded = repeated.judgement(run, again=again)
     if recorded is not None:
@@ -82,7 +82,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
 
 
 def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
-    """Have the lab time the verified candidate; BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
+    """Let the lab time the verified candidate; return BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
     recorded = repeated.timing(run)
     if recorded is not None:
         return recorded
@@ -126,7 +126,7 @@ def _conclude(workspace: Workspace, run: RunState, evidence: Evidence, measured:
     timed = benchmark.baselines(evidence, measured)
     baseline_seqs: tuple[int, ...] = ()
     if timed.events:
-        # named by its samples: after a crash the attempt is measured anew, and these are other events
+        # the key contains the samples' digest: after a crash the attempt is measured again, which gives other events
         measurement = sha256(render_samples(measured.samples, measured.confirmation))
         appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines:{measurement}", actor=GATE)
         baseline_seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
@@ -150,7 +150,7 @@ def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event
 
 
 def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionDenied:
-    """Apply the policy to the recorded evidence."""
+    """Apply the policy to the recorded evidence, and record the decision."""
     recorded = repeated.decision(run)
     if recorded is not None:
         return recorded
@@ -162,7 +162,7 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
-    with in_turn(workspace.ledger, run_id=run.run_id, key=key):
+    with naming_the_first(workspace.ledger, run_id=run.run_id, key=key):
         workspace.ledger.append(
             (event,),
             actor=GATE,
@@ -171,13 +171,13 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
             idempotency_key=key,
             expected={stream: version_before},
         )
-    # sealing writes promotion.json, from the event: a promotion that is refused leaves none
+    # sealing writes promotion.json from the event, so a refused promotion leaves no file
     workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
     return event
 
 
 def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
-    """What is on record of a benchmarked run, and what is on offer."""
+    """Return what is recorded about a benchmarked run, and the incumbent."""
     assert run.submitted is not None
     assert run.verified is not None
     assert run.benchmark is not None

@@ -1,4 +1,4 @@
-"""`policy.toml` in the workspace, over the defaults that ship with Forge."""
+"""Reads `policy.toml` of the workspace, over the defaults that ship with Forge."""
 
 import tomllib
 from pathlib import Path
@@ -12,10 +12,11 @@ from forge.errors import UsageError
 
 POLICY_FILE = "policy.toml"
 POLICY_LIMIT_BYTES = 1 << 20
+"""Largest policy file that is read, in bytes."""
 
 
 def load_policy(home: Path) -> Policy:
-    """The workspace's policy; raise UsageError that names the field if the file isn't one."""
+    """Return the workspace's policy; raise UsageError that names the wrong field."""
     path = home / POLICY_FILE
     if not path.exists():
         return Policy()
@@ -36,5 +37,5 @@ def load_policy(home: Path) -> Policy:
 
 
 def _as_fields(document: dict[str, object]) -> dict[str, object]:
-    """TOML's lists as the tuples that fields are; any other type must be the field's own."""
+    """Convert TOML's lists to the tuples of the fields; any other value must have the field's own type."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}

@@ -1,4 +1,4 @@
-"""Has a profiler look at a run's verified candidate, and records it."""
+"""Profiles a run's verified candidate, and records the result."""
 
 from dataclasses import replace
 from typing import get_args
@@ -21,7 +21,7 @@ TOOLS: dict[str, Tool] = {name: name for name in get_args(Tool)}
 def profile_candidate(
     workspace: Workspace, run: RunState, *, untrusted_tool: str | None, progress: Progress
 ) -> dict[str, object]:
-    """Record ProfileCaptured; the report, as data. Without a tool: counters where they can be had, else operators."""
+    """Record ProfileCaptured and return the report. Without a tool: counters if available, otherwise operators."""
     if untrusted_tool is not None and untrusted_tool not in TOOLS:
         raise UnknownName("profiler", untrusted_tool, list(TOOLS))
     if run.verified is None:
@@ -34,7 +34,7 @@ def profile_candidate(
     executor = LocalExecutor(workspace.runs_root / "measuring.lock")
     tool = TOOLS[untrusted_tool] if untrusted_tool is not None else executor.profiler(job_of(evidence))
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
-    if tool != "cuobjdump":  # it reads what was built, and loads nothing
+    if tool != "cuobjdump":  # cuobjdump only reads the built files
         verified_on = captured_environment(workspace, run.verified.event.env_sha256)
         require_loadable(run.run_id, evidence, artifact, verified_on)
     outcome = profile(evidence, executor, artifact, tool=tool, progress=progress)

@@ -1,10 +1,10 @@
-"""The published registry of one workspace: brought up to the ledger, built anew, and read."""
+"""Publishes the registry of one workspace, builds it anew, and reads it."""
 
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
@@ -16,62 +16,63 @@ from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, 
 from forge.ledger.store import Ledger
 from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
 from forge.projections.fold import Position
-from forge.projections.publish import Compared, publish, read_pointer, republish, withdraw
+from forge.projections.publish import publish, read_pointer, republish, withdraw
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
 from forge.proof.publication import publication_text
 
-FOLDED = "forge-history-"
-"""Begins the name of a temporary folder with a history that couldn't be published."""
+TEMPORARY_PREFIX = "forge-history-"
+"""Prefix of a temporary folder with a history that couldn't be published."""
 LISTING_FILE = "artifact.json"
-"""What was built of a kernel, file by file with its digest; its own digest is the kernel's `artifact_sha256`."""
+"""Name of the list of a kernel's built files with their digests; its own digest is `artifact_sha256`."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published of `ledger` under `root`."""
+    """The registry under `root`, published from `ledger`."""
 
     root: Path
     ledger: Ledger
     blobs: BlobStore
     sign: Callable[[str], str | None]
-    """Signs a text with the ledger's key; None where that isn't at hand."""
+    """Function that signs a text with the ledger's key; it returns None if the key isn't at hand."""
 
     @property
     def seq(self) -> int:
-        """The event up to which it stands; 0 if there is none that can be read."""
+        """Return the event up to which the registry is published; 0 if none can be read."""
         shown = read_pointer(self.root)
         return shown.position.seq if shown and shown.position.ledger_id == self.ledger.ledger_id else 0
 
     def is_current(self) -> bool:
-        """Whether it stands at the ledger's head; not if the ledger was replaced by an older or another one."""
+        """Return whether it is at the ledger's head; False if the ledger was replaced by an older or another one."""
         shown, head = read_pointer(self.root), self.ledger.head
         found = shown and (shown.position.ledger_id, shown.position.seq, shown.position.event_hash)
         return found == (self.ledger.ledger_id, head.seq, head.event_hash)
 
     def bring_up(self) -> None:
-        """Publish what came since."""
+        """Publish the events since the last publication."""
         publish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note)
 
-    def build_anew(self) -> list[Compared]:
-        """Fold everything from the first event, publish it, and say what differed."""
-        return republish(
+    def build_anew(self) -> list[dict[str, object]]:
+        """Fold everything from the first event and publish it; return how each published file differed."""
+        compared = republish(
             self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note
         )
+        return [asdict(one) for one in compared]
 
     def withdraw(self) -> bool:
-        """Have lookups find no registry until it is published again; whether that could be done."""
+        """Remove the pointer, so that lookups find no registry; return whether that was possible."""
         return withdraw(self.root)
 
     @contextmanager
     def tables(self) -> Iterator[sqlite3.Connection]:
-        """`history.db` at the ledger's head, for reading."""
+        """Yield `history.db` at the ledger's head, for reading."""
         with self.tables_file() as path, closing(connect(path, read_only=True)) as connection:
             yield connection
 
     @contextmanager
     def tables_file(self) -> Iterator[Path]:
-        """The file of `tables`; where nothing can be published, a temporary one that is folded from the ledger."""
+        """Yield the file of `tables`; if nothing can be published, a temporary one folded from the ledger."""
         with ExitStack() as made:
             yield self._published_tables() or made.enter_context(self._folded_tables())
 
@@ -88,7 +89,7 @@ class Publication:
         source = self._source()
         with ExitStack() as made:
             with publishing_errors(Path(tempfile.gettempdir()), source):
-                folder = Path(made.enter_context(tempfile.TemporaryDirectory(prefix=FOLDED)))
+                folder = Path(made.enter_context(tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX)))
                 path, _ = made.enter_context(built(folder, source))
             yield path
 
@@ -101,7 +102,7 @@ class Publication:
         return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.stands_in(self._source())
 
     def _note(self, head: Position, sha256: str) -> str | None:
-        """The signed note for a pointer; a workspace without the key keeps the one that is there and fits."""
+        """Return the signed note for a pointer; without the key, the existing note if it still fits."""
         name = signing_state(self.ledger).name
         text = publication_text(name, seq=head.seq, event_hash=head.event_hash, sha256=sha256)
         shown = read_pointer(self.root)
@@ -122,7 +123,7 @@ class Publication:
         return files
 
     def _signed_files(self, cursor: Cursor) -> Mapping[str, bytes]:
-        """For those who check: the key in force and the newest checkpoint; none where there never was a key."""
+        """Return the key in force and the newest checkpoint, for independent verifiers; none without a key."""
         verifier, files = signing_state(self.ledger).verifier, dict[str, bytes]()
         if verifier is not None:
             files[VERIFIER_FILE] = f"{verifier}\n".encode()

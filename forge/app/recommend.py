@@ -1,4 +1,4 @@
-"""Deployment plans for the command line: reads the profiles, finds the registry, and answers as plain data."""
+"""Answers with deployment plans: reads the profiles, finds the registry, and returns plain data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +19,7 @@ from forge.recommend import (
 
 Data = dict[str, object]
 PROFILES_BYTES = 2**26
+"""Largest file of profiles, in bytes."""
 
 
 def recommend(
@@ -44,7 +45,7 @@ def recommend(
 
 
 def _registry(home: Path | None) -> Path | None:
-    """Where the published registry is; none if no workspace was named and none is here."""
+    """Return the folder of the published registry; None if no workspace was named and none is here."""
     try:
         return find_home(home) / REGISTRY_FOLDER
     except WorkspaceNotFound:

@@ -1,7 +1,7 @@
-"""What is put right after somebody was killed: on its own where that is safe, the rest by `forge ledger recover`.
+"""Repairs a workspace after a process was killed: automatically if that is safe, otherwise by `forge ledger recover`.
 
-A run that is open isn't an orphan: each phase is a command of its own, and a run waits for the next one as long
-as it takes. An orphan is a run that can't be taken up any more, because its folder is gone.
+An open run isn't an orphan: each phase is a separate command, and a run may wait for the next one for any time. An
+orphan is a run that can't continue because its folder is gone.
 """
 
 from dataclasses import dataclass
@@ -16,39 +16,42 @@ from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
 RECOVERY = "system:recovery"
-FOLDER_GONE = "its folder is gone: who worked on it was killed, or it was removed"
-NOBODY = "nobody works on it: closed by forge ledger recover"
+"""Actor of the events that recovery records."""
+FOLDER_GONE = "its folder is gone: the process that worked on it was killed, or it was removed"
+"""Reason recorded for a run whose folder is gone."""
+CLOSED_BY_RECOVERY = "no process works on it: closed by forge ledger recover"
+"""Reason recorded for an open run that the user asked to close."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What was found and put right."""
+    """What recovery found and repaired."""
 
     alone: bool
-    """Nobody else was at work. If somebody was, nothing was touched."""
+    """True if no other process was at work. Otherwise nothing was changed."""
     after_a_crash: bool
-    """Somebody had been killed, or was cut off, since the last time."""
+    """True if a process was killed since the last recovery."""
     swept: tuple[str, ...] = ()
-    """Half-written files that were removed."""
+    """Unfinished files that were removed."""
     sealed: tuple[str, ...] = ()
-    """Runs that had come to their end and weren't sealed yet."""
+    """Runs that had ended and were sealed now."""
     aborted: tuple[str, ...] = ()
-    """Runs that were closed."""
+    """Runs that were aborted now."""
     unknown: tuple[str, ...] = ()
-    """Runs on the disk that the ledger doesn't know; left as they are."""
+    """Runs on disk that the ledger doesn't know; they are kept."""
     published: bool = False
-    """The published registry was behind the ledger."""
+    """True if the published registry was behind the ledger."""
 
     @property
     def did_nothing(self) -> bool:
-        """There was nothing to put right."""
+        """Return whether there was nothing to repair."""
         return not (self.swept or self.sealed or self.aborted or self.published)
 
 
 def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
-    """Put right what the dead left behind; again, or by two at once, it does nothing more.
+    """Repair what killed processes left; a second or concurrent call changes nothing more.
 
-    `abort_open` closes every run that is still open as well. Raises StorageFailed if it was opened for reading.
+    `abort_open` also closes every open run. Raises StorageFailed if the workspace was opened for reading.
     """
     presence = workspace.presence
     if presence is None:
@@ -69,7 +72,7 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
                 take_up(workspace, run)
                 sealed.append(run_id)
             elif abort_open or _is_orphan(workspace, run):
-                _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else NOBODY)
+                _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else CLOSED_BY_RECOVERY)
                 aborted.append(run_id)
             else:
                 workspace.put_back(run)
@@ -100,7 +103,7 @@ def _begun_and_ended(workspace: Workspace) -> tuple[set[str], set[str]]:
 
 
 def _is_orphan(workspace: Workspace, run: RunState) -> bool:
-    """Whether files were put into the run's folder, and there is no folder."""
+    """Return whether the run had files and its folder is gone."""
     had_files = run.plan is not None or run.prompt is not None or run.submitted is not None
     return had_files and not RunDirectory(workspace.runs_root, run.run_id).path.exists()
 

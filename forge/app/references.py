@@ -1,4 +1,4 @@
-"""Reference files of the user's own, made into tasks: read, inferred in a sandbox, shown, frozen."""
+"""Makes tasks from the user's own reference files: read, inferred in a sandbox, shown, frozen."""
 
 import os
 import re
@@ -24,21 +24,21 @@ from forge.pipeline.reference import create_own
 
 @dataclass(frozen=True)
 class Confirmable:
-    """What was inferred of a reference file, on terms that were parsed: nothing is recorded yet."""
+    """The result of inferring a reference file, on parsed terms; nothing is recorded yet."""
 
     inferred: Inferred
     terms: Terms
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What became of one problem file."""
+class ImportedProblem:
+    """The result of importing one problem file."""
 
     problem: str
     task_id: str | None = None
     op: str | None = None
     refusal: str | None = None
-    """Why there is no task."""
+    """Reason why there is no task."""
 
 
 def infer_reference(
@@ -50,7 +50,7 @@ def infer_reference(
     operands: Sequence[str] = (),
     progress: Progress,
 ) -> Confirmable:
-    """Look at a reference file; raise UsageError, ReferenceRefused, or EnvironmentUnfit."""
+    """Infer the operation of a reference file; raise UsageError, ReferenceRefused, or EnvironmentUnfit."""
     require_lab()
     terms = parse_terms(request, workspace.policy)
     question = Question(
@@ -66,15 +66,15 @@ def infer_reference(
 
 
 def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:
-    """Record the task and open its first run; raise WeakTask where it can't tell wrong answers from right ones."""
+    """Record the task and open its first run; raise WeakTask if it can't tell wrong answers from right ones."""
     task = _frozen(workspace, confirmed)
     return replace(open_run(workspace, task.task_id, command="task create"), admission=confirmed.inferred.admission)
 
 
 def import_problems(
     workspace: Workspace, path: Path, request: Request, *, progress: Progress
-) -> Iterator[tuple[int, Imported]]:
-    """Freeze a task for each problem file at `path`; how many there are, and what became of each."""
+) -> Iterator[tuple[int, ImportedProblem]]:
+    """Freeze a task for each problem file at `path`; yield the number of files, and the result of each."""
     files = problem_files(path)
     parse_terms(request, workspace.policy)
     for file in files:
@@ -83,7 +83,7 @@ def import_problems(
 
 
 def problem_files(path: Path) -> list[Path]:
-    """A problem file, or those of a folder in the order of their numbers; raise UsageError where there are none."""
+    """Return a problem file, or those of a folder in the order of their numbers; raise UsageError without any."""
     if path.is_file():
         return [path]
     found = path.glob("*.py") if path.is_dir() else []
@@ -93,17 +93,17 @@ def problem_files(path: Path) -> list[Path]:
     return sorted(files, key=lambda one: (int((re.match(r"\d{1,9}", one.name) or ["0"])[0]), one.name))
 
 
-def _imported(workspace: Workspace, file: Path, request: Request) -> Imported:
+def _imported(workspace: Workspace, file: Path, request: Request) -> ImportedProblem:
     try:
         found = infer_reference(workspace, file, request, progress=lambda _: None)
         task = _frozen(workspace, found)
-    except (UsageError, WeakTask) as error:  # the terms were parsed: what is wrong is the file
-        return Imported(_shown(file), refusal=error.message)
-    return Imported(_shown(file), task.task_id, task.op)
+    except (UsageError, WeakTask) as error:  # the terms were parsed, so the file is wrong
+        return ImportedProblem(_shown(file), refusal=error.message)
+    return ImportedProblem(_shown(file), task.task_id, task.op)
 
 
 def _shown(file: Path) -> str:
-    """A file's name as a document can hold it, whatever bytes the disk has."""
+    """Return a file's name as valid text, whatever bytes it has on disk."""
     return os.fsencode(file.name).decode("utf-8", "backslashreplace")
 
 
@@ -124,7 +124,7 @@ def _parse_function(untrusted_name: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """The file's bytes: regular, not large, UTF-8 without NUL."""
+    """Return the bytes of a regular file, not too large, UTF-8 without NUL."""
     try:
         content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""A workspace that goes on from a backup, as an epoch of its own.
+"""Makes a workspace that continues from a backup, as a new epoch.
 
-The backup is checked before anything is made, and it is held against what the signer of this folder signed last:
-a backup that is older than that would take signed events back.
+The backup is checked before anything is made. It is also compared with what the signer of this folder signed last,
+because an older backup would remove signed events.
 """
 
 import os
@@ -15,8 +15,9 @@ from forge.app.backup import MANIFEST, Backup, Data
 from forge.app.key_folder import KEYS_FOLDER, keys_folder
 from forge.app.policy_file import POLICY_FILE, load_policy
 from forge.app.recovery import RECOVERY
+from forge.app.user import command_line_actor
 from forge.app.user_paths import read_regular
-from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, asking, new_id, now
+from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, new_id, now
 from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored
@@ -33,16 +34,17 @@ from forge.ledger.store import Ledger
 from forge.ledger.transfer.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
 
 EPOCH_BYTES = 6
+"""Number of random bytes in an epoch's name."""
 PART_LIMIT_BYTES = 1 << 20
-"""More than a key, a policy or what a backup says of itself has."""
+"""Largest small file of a backup, in bytes: more than a key, a policy or the backup's description has."""
 
 
 def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> Data:
-    """Make a workspace at `home` of the backup at `source`, and record that it goes on from there.
+    """Make a workspace at `home` from the backup at `source`, and record where it continues.
 
-    `accept_loss` restores a backup that lacks signed events: a new key signs from there on. Raises UsageError if
-    there is a workspace already, LedgerCorrupt if the backup isn't whole, CheckpointRefused if events that were
-    signed aren't in it.
+    `accept_loss` restores a backup that lacks signed events; a new key signs from there on. Raises UsageError if
+    there is a workspace already, LedgerCorrupt if the backup isn't whole, CheckpointRefused if it lacks signed
+    events.
     """
     if os.path.lexists(home / LEDGER_FILE):
         raise UsageError(
@@ -69,7 +71,7 @@ def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) 
 
 
 def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> tuple[LedgerRestored, int]:
-    """Copy what there is, database last; where the new epoch begins, and how many signed events it lacks."""
+    """Copy the parts, database last; return where the new epoch begins, and how many signed events it lacks."""
     with storage_errors(home), built_aside(home / LEDGER_FILE) as aside:
         with closing(open_copy(source / LEDGER_FILE)) as connection:
             copy_database(connection, aside, progress=progress)
@@ -84,12 +86,12 @@ def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -
             event = _restored(ledger, keyring)
             if lost:
                 keyring.set_aside()
-                adopt(ledger, keyring, os.urandom(SEED_BYTES), actor=asking())
+                adopt(ledger, keyring, os.urandom(SEED_BYTES), actor=command_line_actor())
     return event, lost
 
 
 def _whole(source: Path) -> AuditReport:
-    """The audit of a backup that is whole, and is the one that it says it is."""
+    """Audit a backup; raise unless it is whole and agrees with its own description."""
     if not (source / LEDGER_FILE).is_file():
         raise WorkspaceNotFound(
             f"no {LEDGER_FILE} in {str(source)!r}: expected a folder that `forge ledger backup` made",
@@ -113,7 +115,7 @@ def _whole(source: Path) -> AuditReport:
 
 
 def _part_of(path: Path) -> bytes:
-    """A small file of a backup; raise LedgerCorrupt where it is none."""
+    """Return a small file of a backup; raise LedgerCorrupt if it can't be read."""
     try:
         return read_regular(path, limit_bytes=PART_LIMIT_BYTES)
     except (OSError, ValueError) as error:
@@ -135,7 +137,7 @@ def _has_keys(keyring: Keyring) -> bool:
 
 
 def _copy_keys(theirs: Keyring, mine: Keyring) -> None:
-    """Take over the backup's private keys and what they signed last, if it has any."""
+    """Copy the backup's private keys and what they signed last, if it has any."""
     keys = theirs.files()
     if not keys:
         return
@@ -149,7 +151,7 @@ def _copy_keys(theirs: Keyring, mine: Keyring) -> None:
 
 
 def _require_extension(ledger: Ledger, keyring: Keyring, *, accept_loss: bool) -> int:
-    """How many signed events the backup lacks; raise CheckpointRefused unless that is none, or accepted."""
+    """Return how many signed events the backup lacks; raise CheckpointRefused if any, unless that is accepted."""
     last = keyring.last
     if last is None:
         return 0
@@ -164,15 +166,16 @@ def _require_extension(ledger: Ledger, keyring: Keyring, *, accept_loss: bool) -
         )
     if last.size > size and not accept_loss:
         raise CheckpointRefused(
-            f"this backup has {size} events, {last.size} were signed here: {last.size - size} that others may hold a "
-            "checkpoint of would be lost; take a newer backup, or accept the loss, and a new key signs from there on",
+            f"this backup has {size} events, {last.size} were signed here: "
+            f"{last.size - size} events would be lost, of which others may hold a checkpoint; take a newer backup, "
+            "or accept the loss: a new key then signs",
             hint="forge ledger restore --help",
         )
     return max(0, last.size - size)
 
 
 def _copy_files(source: Path, home: Path, *, progress: Progress) -> None:
-    """Blobs, run folders and the policy; what is there already stays, and the audit looks at all of it."""
+    """Copy blobs, run folders and the policy; existing files stay, and the audit checks all of it."""
     copy_blobs(source / RUNS_FOLDER, home / RUNS_FOLDER, progress=progress)
     for run_id, sealed in runs_in(source / LEDGER_FILE).items():
         folder = run_folder(source / RUNS_FOLDER, run_id)
@@ -186,7 +189,7 @@ def _copy_files(source: Path, home: Path, *, progress: Progress) -> None:
 
 
 def _restored(ledger: Ledger, keyring: Keyring) -> LedgerRestored:
-    """Record where this continuation begins; its name is what tells it from any other."""
+    """Record where this continuation begins, with a name that no other continuation has."""
     last = keyring.last
     with ledger.tree() as tree:
         event = LedgerRestored(
@@ -201,8 +204,8 @@ def _restored(ledger: Ledger, keyring: Keyring) -> LedgerRestored:
 
 
 def _go_on(home: Path) -> bool:
-    """Sign and publish what was restored; whether this workspace can sign."""
-    shutil.rmtree(home / REGISTRY_FOLDER, ignore_errors=True)  # of the ledger that was here before, and derived
+    """Sign and publish what was restored; return whether this workspace can sign."""
+    shutil.rmtree(home / REGISTRY_FOLDER, ignore_errors=True)  # derived from the ledger that was here before
     with Workspace.open(home) as workspace:
         workspace.catch_up()
         public = signing_state(workspace.ledger).public

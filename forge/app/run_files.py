@@ -1,20 +1,23 @@
-"""What a run's folder owes to the ledger: files that events name by digest, and files that say what events say.
+"""Compares a run's folder with the ledger: files that events name by digest, and files that repeat events.
 
-The folder is open to whoever works in the workspace until it is sealed, and a crash may come between an event and its
-files. So nothing there is believed: what is sealed under these names is put back from blobs and events first.
+Any process in the workspace can write to the folder until it is sealed, and a crash may come between an event and its
+files. So its content isn't trusted: before sealing, these files are written again from blobs and events.
 """
+
+from pathlib import Path
 
 import orjson
 
 from forge.domain.digest import Digest, canonical
+from forge.errors import PhaseOutOfOrder
 from forge.ledger.blobs import BlobStore
-from forge.ledger.runs.directory import CANDIDATE, RunDirectory
+from forge.ledger.runs.directory import CANDIDATE, RunDirectory, check
 from forge.pipeline.plan import listed
 from forge.projections.runs import RunState
 
 
 def recorded_digests(run: RunState) -> dict[str, Digest]:
-    """The files that events of the run name by digest."""
+    """Return the files that events of the run name -> their digests."""
     named: dict[str, Digest | None] = {}
     if run.prompt is not None:
         named["agent_prompt.md"] = run.prompt.event.rendered_sha256
@@ -34,7 +37,7 @@ def recorded_digests(run: RunState) -> dict[str, Digest]:
 
 
 def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
-    """Have in the open folder what the ledger says of it, and nothing beside the candidate's own files."""
+    """Write the files that the ledger knows into the open folder, and remove others beside the candidate's own."""
     if directory.is_sealed:
         return
     recorded = recorded_digests(run)
@@ -48,7 +51,7 @@ def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
 
 
 def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
-    """The files that say what events say."""
+    """Return the files that repeat what events say."""
     files: dict[str, bytes] = {}
     if run.task is not None:
         files["task.json"] = _readable(run.task.event.task.model_dump(mode="json"))
@@ -67,3 +70,15 @@ def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
 
 def _readable(document: object) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2)
+
+
+def check_run(runs_root: Path, run: RunState) -> list[dict[str, str]]:
+    """Return how a sealed run's directory differs from its manifest and from events; empty if nothing does."""
+    manifest = getattr(run.end.event, "manifest_sha256", None) if run.end else None
+    if manifest is None:
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} is {run.state} and not sealed: expected one that has come to its end",
+            hint=f"forge run show {run.run_id}",
+        )
+    found = check(runs_root / run.run_id, manifest, recorded=recorded_digests(run))
+    return [{"kind": problem.kind, "path": problem.path} for problem in found]

@@ -1,4 +1,4 @@
-"""Where a run stands, what comes next, and how it ends."""
+"""Says in which state a run is and what comes next, and ends runs."""
 
 from forge.app.experiment import close_experiment
 from forge.app.workspace import Workspace
@@ -10,23 +10,24 @@ from forge.pipeline import claims
 from forge.projections.runs import RunState
 
 GATE = "system:gate"
-"""Who writes evidence and decisions: Forge's own phases."""
+"""Actor of evidence and decisions: Forge's own phases."""
 
-NEXT = {
+NEXT_COMMAND = {
     "planned": "forge prompt {run}",
     "prompt_ready": "forge submit {run} DIR",
     "candidate_ready": "forge verify {run}",
     "verified": "forge bench {run}",
     "benchmarked": "forge promote {run}",
 }
-"""What comes next for a run in a given state; every other state is an end."""
+"""State of a run -> the command that comes next; a run in any other state has ended."""
 ENDS = frozenset({"promoted", "denied", "rejected", "failed"})
-"""The outcomes under which a run is sealed."""
+"""Outcomes with which a run is sealed."""
 REASON_LIMIT = 500
+"""Longest reason for closing a run, in characters."""
 
 
 def require_state(run: RunState, state: str, *, phase: str) -> None:
-    """Raise PhaseOutOfOrder, with the command that fits, unless the run is in the state a phase needs."""
+    """Raise PhaseOutOfOrder, with the right command, unless the run is in the state that a phase needs."""
     if run.state == state:
         return
     raise PhaseOutOfOrder(
@@ -35,28 +36,28 @@ def require_state(run: RunState, state: str, *, phase: str) -> None:
 
 
 def what_comes_next(run: RunState) -> str:
-    """The command that takes a run further; where it has come to its end, the one that opens another."""
+    """Return the command that continues a run; if the run has ended, the one that opens another."""
     return next_of(run) or f"forge run open {run.task_id}"
 
 
 def next_of(run: RunState) -> str | None:
-    """The command that takes a run further; None at its end. One that can't be decided any more needs another run."""
+    """Return the command that continues a run; None at its end. A run that can't be decided needs another run."""
     failed = run.failure.event.reason.message if run.failure else ""
     if run.state == "verified" and failed.endswith(IN_ANOTHER_RUN):
         return f"forge run open {run.task_id}"
-    following = NEXT.get(run.state)
+    following = NEXT_COMMAND.get(run.state)
     return following.format(run=run.run_id) if following else None
 
 
 def task_of(run: RunState) -> Task:
-    """The task a run is for."""
+    """Return the task of a run."""
     if run.task is None:
         raise PhaseOutOfOrder(f"run {run.run_id!r} names a task that isn't recorded")
     return run.task.event.task
 
 
 def take_up(workspace: Workspace, run: RunState) -> RunState:
-    """Finish what a phase leaves to do, or was killed over: claims, the experiment, a seal, a publication."""
+    """Finish the work after a phase, also after a kill: claims, the experiment, a seal, a publication."""
     if run.sealed:
         if run.end is not None and workspace.published_seq < run.end.seq:
             workspace.publish()
@@ -81,7 +82,7 @@ def _assess_claims(workspace: Workspace, run: RunState) -> None:
 
 
 def abort(workspace: Workspace, run: RunState, reason: str) -> None:
-    """Close a run without an outcome; one that has come to its end is sealed instead, and refused."""
+    """Close a run without an outcome; a run that has ended is sealed instead, and the call is refused."""
     run = take_up(workspace, run)
     ended = run.end.event if run.end else None
     if isinstance(ended, RunAborted) and ended.reason == reason:
@@ -92,3 +93,22 @@ def abort(workspace: Workspace, run: RunState, reason: str) -> None:
         raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
     event = RunAborted(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")
+
+
+def run_summary(run: RunState) -> dict[str, object]:
+    """Return a run's state, its reason if it was refused, and the next command."""
+    rejected = run.rejection.event.reason if run.rejection else None
+    failed = run.failure.event.reason if run.failure else None
+    reason = rejected or failed
+    return {
+        "run_id": run.run_id,
+        "task_id": run.task_id,
+        "state": run.state,
+        "sealed": run.sealed,
+        "started_at": run.started.recorded_at,
+        "candidate": run.submitted.event.candidate if run.submitted else None,
+        "author": run.submitted.event.author if run.submitted else None,
+        "reason": reason.model_dump(mode="json") if reason else None,
+        "kernel_id": getattr(run.promotion.event, "kernel_id", None) if run.promotion else None,
+        "next": next_of(run),
+    }

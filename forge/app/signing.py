@@ -1,4 +1,4 @@
-"""Checkpoints, keys and proofs of a workspace's ledger."""
+"""Issues checkpoints, rotates keys, and writes proofs for a workspace's ledger."""
 
 import os
 from pathlib import Path
@@ -24,10 +24,11 @@ from forge.ledger.signatures.signing import SEED_BYTES
 
 Data = dict[str, object]
 PUBLIC = 0o644
+"""Mode of a written note or proof: every user may read it."""
 
 
 def checkpoint(workspace: Workspace, *, new_key: bool, copy: Path | None) -> Data:
-    """Sign the ledger as it stands, publish the note, and put a copy where it is wanted."""
+    """Sign the ledger, publish the note, and write a copy if `copy` is given."""
     if new_key:
         issued = adopt(workspace.ledger, workspace.keyring, os.urandom(SEED_BYTES), actor=workspace.actor)
     else:

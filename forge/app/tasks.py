@@ -1,4 +1,4 @@
-"""Tasks and the runs opened for them."""
+"""Creates tasks, and opens runs for them."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,13 +23,13 @@ class Opened:
     run_id: str
     prompt_path: Path
     admission: Admission | None = None
-    """How a task that was just made did against known answers."""
+    """Result of the new task's trial on known answers."""
 
 
 def create_task(workspace: Workspace, request: Request) -> Opened:
-    """Try a task on known answers, freeze it, then open its first run; raise WeakTask where it can't tell them apart.
+    """Try a task on known answers, freeze it, then open its first run; raise WeakTask if it fails the trial.
 
-    A light install has no tensors to try with: there the task is frozen untried, and says so.
+    A light install has no tensors to try with. There the task is frozen untried, and the event says so.
     """
     tried = admit if lab_is_installed() else None
     task, outcome = create(request, policy=workspace.policy, rng=workspace.rng, admit=tried)
@@ -43,12 +43,12 @@ def create_task(workspace: Workspace, request: Request) -> Opened:
 
 
 def admission_of(workspace: Workspace, task_id: str) -> Admission | None:
-    """How a recorded task did against known answers, if it was tried."""
+    """Return the result of a recorded task's trial on known answers; None if it wasn't tried."""
     return find_task(workspace, task_id).admission
 
 
 def find_task(workspace: Workspace, name: str) -> TaskCreated:
-    """The task that `name` means: its id or a unique beginning; raise UsageError."""
+    """Return the task that `name` means: its id or a unique beginning; raise UsageError."""
     created = [recorded.event for recorded in workspace.ledger.read(types=("TaskCreated",))]
     fitting = [event for event in created if isinstance(event, TaskCreated) and event.task_id.startswith(name)]
     exact = [event for event in fitting if event.task_id == name]
@@ -71,3 +71,13 @@ def open_run(workspace: Workspace, task_name: str, *, command: str = "run open")
     workspace.append((started,), run_id=run, key=f"start:{run}")
     prompt_path = prepare(workspace, workspace.find_run(run))
     return Opened(created.task_id, run, prompt_path)
+
+
+def all_tasks(workspace: Workspace) -> list[dict[str, object]]:
+    """Return every task, oldest first."""
+    created = (recorded for recorded in workspace.ledger.read(types=("TaskCreated",)))
+    return [
+        {"task_id": one.event.task_id, "created_at": one.recorded_at, **one.event.task.model_dump(mode="json")}
+        for one in created
+        if isinstance(one.event, TaskCreated)
+    ]

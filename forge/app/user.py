@@ -1,13 +1,20 @@
-"""Who asks, as events name a person of this machine."""
+"""Names the person who asks, in the form in which events name an actor."""
 
 import getpass
 import os
+import socket
 
 USER_LIMIT = 100
+"""Longest user name that is taken as it is, in characters; an event's actor holds 200."""
+
+
+def command_line_actor() -> str:
+    """Return the actor `cli:<user>@<host>` of the person at the command line."""
+    return f"cli:{user_name()}@{socket.gethostname()}"
 
 
 def user_name() -> str:
-    """The user's name, or number where the system has no name for it, or one that no event could hold."""
+    """Return the user's name; the user's number if the system has no name that an event can hold."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

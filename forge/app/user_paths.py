@@ -1,6 +1,6 @@
-"""Paths that a caller names: followed and read, whatever lies there.
+"""Follows and reads paths that a caller names, whatever is there.
 
-A pipe, a device or a file without end can't hold a reader up, and a link to itself is the caller's mistake.
+A pipe, a device or an endless file can't block the reader. A link to itself is the caller's mistake.
 """
 
 import os
@@ -11,15 +11,15 @@ from forge.errors import UsageError
 
 
 def resolved(path: Path) -> Path:
-    """The path without links; raise UsageError where these lead round in a circle."""
+    """Return the path without links; raise UsageError if these lead in a circle."""
     try:
         return path.resolve()
-    except RuntimeError as error:  # Python 3.13 gives such a path back as it is
+    except RuntimeError as error:  # Python 3.13 returns such a path unchanged
         raise UsageError(f"{str(path)!r} is a link that leads to itself: expected a folder or a file") from error
 
 
 def read_regular(path: Path, *, limit_bytes: int) -> bytes:
-    """A regular file's bytes; raise ValueError if it is another kind or larger, and what the system raises."""
+    """Return a regular file's bytes; raise ValueError for another kind or a larger file, or the system's error."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -1,28 +1,27 @@
-"""A workspace: the ledger, the run directories, the published registry, and who is asking when.
+"""Opens and changes a workspace: the ledger, the run directories, the published registry.
 
-Blobs go in before the events that name them: a crash leaves garbage, never a dangling reference. A run's files are
-copies for a person to read and come after their event, so that an event which is refused leaves none; what a crash
-kept from being written is put back from blobs and events when the workspace is recovered, and before a run is sealed.
+Blobs are written before the events that name them: a crash leaves unused bytes, never a missing blob. A run's files
+are copies for people. They are written after their event, so that a refused event leaves none. If a crash prevents
+that, they are written from blobs and events when the workspace is recovered, and before a run is sealed.
 """
 
 import os
 import random
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from forge import __version__
-from forge.app.conflicts import in_turn, say_what_stands
-from forge.app.device import chosen_device
+from forge.app.chosen_device import chosen_device
+from forge.app.conflicts import add_recorded_events, naming_the_first
 from forge.app.key_folder import keys_folder
 from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.app.run_files import put_back, recorded_digests
-from forge.app.user import user_name
+from forge.app.user import command_line_actor
 from forge.app.user_paths import resolved
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
@@ -47,30 +46,28 @@ LEDGER_FILE = "kernel_registry.db"
 RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 SIGNER = "system:signer"
+"""Actor of checkpoints."""
 HOME_VARIABLE = "FORGE_HOME"
+"""Environment variable that names the workspace."""
 ORIGIN_LIMIT = 200
+"""Longest origin of a ledger, in characters."""
 
-# Before torch is first imported: this process's idle workers must sleep, not spin, while a guest is timed.
+# Set before torch is first imported: idle workers of this process must sleep, not spin, while a guest is timed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """Return the time, in UTC."""
     return datetime.now(UTC)
 
 
 def new_id() -> str:
-    """A fresh event id."""
+    """Return a new event id."""
     return uuid7(int(now().timestamp() * 1000), os.urandom(10))
 
 
-def asking() -> str:
-    """The person at the command line, as events name one."""
-    return f"cli:{user_name()}@{socket.gethostname()}"
-
-
 def find_home(named: Path | None) -> Path:
-    """The workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
+    """Return the workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
     chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
     if chosen is not None:
         return resolved(chosen)
@@ -92,7 +89,7 @@ class Workspace:
     policy: Policy
     rng: random.Random
     presence: Presence | None
-    """That this process may write here; none if it only reads."""
+    """Marks this process as at work; None if it only reads."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -120,7 +117,7 @@ class Workspace:
 
     @classmethod
     def open(cls, home: Path, *, read_only: bool = False) -> "Workspace":
-        """Open a workspace, to be read where nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
+        """Open a workspace, only for reading if nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
         path = home / LEDGER_FILE
         if not path.exists():
             raise WorkspaceNotFound(
@@ -146,11 +143,11 @@ class Workspace:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object) -> None:
         try:
             if isinstance(error, StorageFailed):
-                say_what_stands(error, self.ledger.recorded_seq)
+                add_recorded_events(error, self.ledger.recorded_seq)
             elif kind is None and self.presence is not None:
                 self.catch_up()
         except StorageFailed as refused:
-            say_what_stands(refused, self.ledger.recorded_seq)
+            add_recorded_events(refused, self.ledger.recorded_seq)
             raise
         finally:
             self.ledger.close()
@@ -158,9 +155,9 @@ class Workspace:
                 self.presence.leave()
 
     def catch_up(self) -> bool:
-        """Publish what came since the last publication, then sign it; whether there was anything.
+        """Publish and sign the events since the last publication; return whether there were any.
 
-        A revocation reaches readers before anything else is done, since a process may be killed at any point.
+        A revocation reaches readers before anything else is done, because a process may be killed at any point.
         """
         behind = not self.publication.is_current()
         if behind:
@@ -172,32 +169,32 @@ class Workspace:
 
     @property
     def runs_root(self) -> Path:
-        """Where run directories and blobs are."""
+        """Return the folder of run directories and blobs."""
         return self.home / RUNS_FOLDER
 
     @property
     def registry_root(self) -> Path:
-        """Where projections are published."""
+        """Return the folder of published projections."""
         return self.home / REGISTRY_FOLDER
 
     @property
     def actor(self) -> str:
-        """Who is asking."""
-        return asking()
+        """Return the actor who asks."""
+        return command_line_actor()
 
     def run_states(self) -> runs.RunsState:
-        """Every run, folded from the ledger."""
+        """Return the state of every run, folded from the ledger."""
         return runs.fold(runs.EMPTY, self.ledger.read())
 
     def find_run(self, name: str) -> runs.RunState:
-        """The run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
+        """Return the run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
         found = find_run(self.ledger, name)
         if found.task is not None:
             make_task_known(self.blobs, found.task.event.task)
         return found
 
     def directory(self, run_id: str) -> RunDirectory:
-        """A run's directory, made anew if a crash came before it."""
+        """Return a run's directory; make it if a crash prevented that."""
         directory = RunDirectory(self.runs_root, run_id)
         return directory if directory.path.exists() else RunDirectory.create(self.runs_root, run_id)
 
@@ -213,7 +210,7 @@ class Workspace:
         """Store what a phase made, append its events in one transaction, then write the run's files."""
         for blob in outcome.blobs:
             self.blobs.put(blob)
-        with in_turn(self.ledger, run_id=run_id, key=key):
+        with naming_the_first(self.ledger, run_id=run_id, key=key):
             appended = self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
         directory = self.directory(run_id)
         if not (appended.replayed and directory.is_sealed):
@@ -230,7 +227,7 @@ class Workspace:
         causation_id: str | None = None,
         actor: str | None = None,
     ) -> Appended:
-        """Append events that name nothing new."""
+        """Append events that name no new blobs."""
         return self.ledger.append(
             tuple(events),
             actor=actor or self.actor,
@@ -253,7 +250,7 @@ class Workspace:
         return environment
 
     def seal(self, run_id: str, outcome: str) -> None:
-        """Close a run's directory and say so; resumable at any point."""
+        """Seal a run's directory and record it; a killed call can be repeated."""
         run = self.find_run(run_id)
         self.put_back(run)
         sealed = self.directory(run_id).seal(recorded_digests(run))
@@ -263,7 +260,7 @@ class Workspace:
         self.publish()
 
     def put_back(self, run: runs.RunState) -> None:
-        """Have in a run's folder, while it is open, what was recorded of it."""
+        """Write into a run's open folder what was recorded of it."""
         put_back(self.directory(run.run_id), run, self.blobs)
 
     def sign_decisions(self) -> None:
@@ -276,20 +273,20 @@ class Workspace:
             issue(self.ledger, self.keyring, actor=SIGNER)
 
     def signed_size(self, seq: int) -> int | None:
-        """The size of its own last checkpoint, if that covers the event; None where the key isn't here."""
+        """Return the size of the last checkpoint, if it covers the event; None if the key isn't here."""
         last = self.keyring.last
         return last.size if last and last.size >= seq else None
 
     @property
     def publication(self) -> Publication:
-        """What is published of the ledger."""
+        """Return the publication of the ledger."""
         return Publication(
             self.registry_root, self.ledger, self.blobs, sign=lambda text: sign_text(self.ledger, self.keyring, text)
         )
 
     @property
     def published_seq(self) -> int:
-        """The event up to which the published registry stands; 0 if there is none that can be read."""
+        """Return the event up to which the registry is published; 0 if none can be read."""
         return self.publication.seq
 
     def publish(self) -> None:
@@ -297,7 +294,7 @@ class Workspace:
         self.publication.bring_up()
 
     def keep_policy(self) -> str:
-        """The policy's digest; its bytes are stored so that the digest can be read."""
+        """Store the policy and return its digest."""
         return self.blobs.put(canonical(self.policy))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from forge.cli.output import emit_json, say, terminal_width
 
 if TYPE_CHECKING:
-    from forge.app.demo import Told
+    from forge.app.demo import DemoResult
 
 Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 
@@ -21,7 +21,7 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
     A machine that is too noisy for a verdict also counts as expected.
     """
     from forge.app.demo import demonstrate, story_here
-    from forge.app.named_path import resolved
+    from forge.app.user_paths import resolved
     from forge.app.workspace import Workspace
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
@@ -34,13 +34,13 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
     return 0 if went_well(told) else 1
 
 
-def went_well(told: "Told") -> bool:
-    """Whether the cheat was refused, and the honest kernel promoted or left open for the machine's noise alone."""
+def went_well(told: "DemoResult") -> bool:
+    """Return True if the cheat was refused and the honest kernel was promoted, or undecided only because of noise."""
     promoted = told.promoted is not None and told.promoted["kernel_id"] is not None
     return told.refused["verdict"] == "rejected" and (promoted or _too_noisy(told))
 
 
-def _too_noisy(told: "Told") -> bool:
+def _too_noisy(told: "DemoResult") -> bool:
     timed: Reported = told.benchmark
     return told.promoted is None and (timed.get("reason") or {}).get("code") == "NOISE_TOO_HIGH"
 
@@ -59,7 +59,7 @@ def _reporter(phase: str) -> Callable[[str], None]:
     return report
 
 
-def _tell(told: "Told") -> None:
+def _tell(told: "DemoResult") -> None:
     from rich.console import Console
 
     if sys.stderr.isatty():
@@ -79,7 +79,7 @@ def _tell(told: "Told") -> None:
         console.print(f"  forge {command} --home {told.home}", soft_wrap=True)
 
 
-def _tell_promotion(told: "Told", show: Callable[..., None]) -> None:
+def _tell_promotion(told: "DemoResult", show: Callable[..., None]) -> None:
     show(f"\n[bold]An honest kernel[/bold]: {told.title}")
     timed: Reported = told.benchmark
     for workload in timed.get("workloads", []):
@@ -126,7 +126,7 @@ def _tell_confirmation(workload: Reported, used: str, show: Callable[..., None])
         show(f"  confirmed on fresh data: {one['speedup']:.2f}x over {used}, {low:.2f} to {high:.2f}x")
 
 
-def _tell_refusal(told: "Told", show: Callable[..., None]) -> None:
+def _tell_refusal(told: "DemoResult", show: Callable[..., None]) -> None:
     refused: Reported = told.refused
     failed = [gate for gate in refused["gates"] if gate["verdict"] == "failed"]
     show("\n[bold]A cheat[/bold]: its first answer is right, then it returns a cached answer")

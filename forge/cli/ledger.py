@@ -52,11 +52,13 @@ def log(
 
     Example: forge ledger log --type KernelPromoted
     """
-    from forge.app import reads
+    from forge.app.ledger_answers import recorded_events
 
     with open_workspace(home) as workspace:
         types = tuple(of_type) if of_type else None
-        events: list[dict[str, Any]] = reads.log(workspace, after_seq=after, limit=limit, types=types)  # Any: JSON
+        events: list[dict[str, Any]] = recorded_events(
+            workspace, after_seq=after, limit=limit, types=types
+        )  # Any: JSON
     if as_json:
         emit_json(events)
     else:
@@ -88,7 +90,7 @@ def verify(
 
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
-    from forge.app.reads import verify_ledger
+    from forge.app.ledger_answers import verify_ledger
     from forge.app.workspace import find_home
 
     report: dict[str, Any] = verify_ledger(  # Any: a JSON document
@@ -199,10 +201,8 @@ def rebuild(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge ledger rebuild
     """
-    from forge.app import reads
-
     with open_workspace(home) as workspace:
-        compared = reads.rebuild(workspace)
+        compared = workspace.publication.build_anew()
     if as_json:
         emit_json({"files": compared})
     else:

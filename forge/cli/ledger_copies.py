@@ -89,8 +89,8 @@ def restore(
 
     Example: forge ledger restore ../backups/monday my-kernels
     """
-    from forge.app.named_path import resolved
     from forge.app.restore import restore as go_on_from
+    from forge.app.user_paths import resolved
 
     with reporting("restore") as progress:
         done = go_on_from(source, resolved(directory), accept_loss=accept_loss, progress=progress)

@@ -104,7 +104,7 @@ def verify(
 
     Example: forge verify last
     """
-    from forge.app.device import chosen_device
+    from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
     with open_workspace(home) as workspace:
@@ -118,7 +118,7 @@ def bench(run: Run, device: DeviceName = None, home: Home = None, as_json: Json 
 
     Example: forge bench last
     """
-    from forge.app.device import chosen_device
+    from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
     with open_workspace(home) as workspace:
@@ -151,7 +151,7 @@ def pipeline(
 
     Example: forge pipeline last examples/honest_cpp
     """
-    from forge.app.device import chosen_device
+    from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
     with open_workspace(home) as workspace:
@@ -202,47 +202,51 @@ def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
 
 
 def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
-    from forge.app import phases, reads
+    from forge.app import phases
+    from forge.app.phase_answer import phase_answer
 
     with _told_if_recorded(workspace, "submit"):
         event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
-    return reads.outcome(event, workspace=workspace)
+    return phase_answer(event, workspace=workspace)
 
 
 def _verify(workspace: "Workspace", run: str, *, again: bool) -> Answer:
-    from forge.app import phases, reads, runs
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
 
     with reporting("verify") as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
         with _told_if_recorded(workspace, "verify"):
             event = phases.verify_candidate(workspace, state, progress=progress, again=again)
-    return reads.outcome(event, workspace=workspace)
+    return phase_answer(event, workspace=workspace)
 
 
 def _bench(workspace: "Workspace", run: str) -> Answer:
-    from forge.app import phases, reads, runs
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
 
     with reporting("bench") as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
         with _told_if_recorded(workspace, "bench"):
             event = phases.bench(workspace, state, progress=progress)
-    return reads.outcome(event, workspace=workspace)
+    return phase_answer(event, workspace=workspace)
 
 
 def _promote(workspace: "Workspace", run: str) -> Answer:
-    from forge.app import phases, reads, runs
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
 
     state = runs.take_up(workspace, workspace.find_run(run))
     with _told_if_recorded(workspace, "promote"):
         event = phases.promote_candidate(workspace, state)
-    answer = reads.outcome(event, workspace=workspace)
+    answer = phase_answer(event, workspace=workspace)
     sealed = workspace.find_run(state.run_id).end
     assert sealed is not None
     return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
 
 
 def _next(workspace: "Workspace", run: str) -> str:
-    from forge.app.reads import run_summary
+    from forge.app.runs import run_summary
 
     summary = run_summary(workspace.find_run(run))
     following = summary["next"]

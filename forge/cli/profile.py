@@ -29,7 +29,7 @@ def profile(
 
     Example: forge profile last --tool cuobjdump
     """
-    from forge.app.device import chosen_device
+    from forge.app.chosen_device import chosen_device
     from forge.app.profile import profile_candidate
 
     chosen_device(device)

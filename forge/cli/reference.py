@@ -14,7 +14,7 @@ from forge.cli.output import emit_json, emit_table, reporting, say
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.references import Confirmable, Imported
+    from forge.app.references import Confirmable, ImportedProblem
     from forge.pipeline.create import Request
 
 REASON_SHOWN = 110
@@ -139,7 +139,7 @@ def import_collection(collection: str, path: Path, request: "Request", *, home: 
     """Import problem files one after the other; exit with status 1 if one was refused."""
     from forge.app.references import import_problems
 
-    done: list[Imported] = []
+    done: list[ImportedProblem] = []
     with open_workspace(home) as workspace, _importing() as advance:
         for total, one in import_problems(workspace, path, request, progress=advance):
             done.append(one)

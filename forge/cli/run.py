@@ -40,7 +40,7 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge run list
     """
-    from forge.app.reads import run_summary
+    from forge.app.runs import run_summary
 
     with open_workspace(home) as workspace:
         summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
@@ -57,8 +57,7 @@ def show(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge run show last
     """
-    from forge.app.reads import run_summary
-    from forge.app.runs import take_up
+    from forge.app.runs import run_summary, take_up
 
     with open_workspace(home) as workspace:
         summary = run_summary(take_up(workspace, workspace.find_run(run)))
@@ -74,12 +73,12 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge run check last
     """
-    from forge.app.reads import check_run
+    from forge.app.run_files import check_run
     from forge.app.runs import take_up
 
     with open_workspace(home) as workspace:
         state = take_up(workspace, workspace.find_run(run))
-        problems = check_run(workspace, state)
+        problems = check_run(workspace.runs_root, state)
     if as_json:
         emit_json({"run_id": state.run_id, "ok": not problems, "problems": problems})
     else:

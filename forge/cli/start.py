@@ -28,7 +28,7 @@ def init(
 
     Example: forge init my-kernels
     """
-    from forge.app.named_path import resolved
+    from forge.app.user_paths import resolved
     from forge.app.workspace import Workspace
 
     with Workspace.create(resolved(directory), origin=origin) as workspace:
@@ -55,7 +55,7 @@ def doctor(
 
     Example: forge doctor
     """
-    from forge.app.device import chosen_device
+    from forge.app.chosen_device import chosen_device
     from forge.app.doctor import examine_machine
 
     chosen_device(device)
@@ -85,8 +85,8 @@ def doctor(
 
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
-    """Where there is a workspace the ceilings are recorded in it; without one they are only told."""
-    from forge.app.device import calibrated, calibrated_here
+    """Measure the ceilings and print them; record them if there is a workspace."""
+    from forge.app.ceilings import calibrated, calibrated_here
     from forge.app.workspace import find_home
     from forge.errors import WorkspaceNotFound
 

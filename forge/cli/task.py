@@ -184,10 +184,10 @@ def list_tasks(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge task list
     """
-    from forge.app.reads import tasks
+    from forge.app.tasks import all_tasks
 
     with open_workspace(home) as workspace:
-        found: list[dict[str, Any]] = tasks(workspace)  # Any: a JSON document
+        found: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
     if as_json:
         emit_json(found)
     else:

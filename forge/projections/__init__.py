@@ -1,8 +1,9 @@
-"""Rebuildable folds over the ledger: pure, without clock, randomness, environment, files or network.
+"""Derives tables and published files from the ledger's events; all of it can be rebuilt from the first event.
 
-`FOLDS` is the index of the folds behind `history.db`, in the order in which an event passes through them;
-`documents` renders the JSON files from its tables; `runs` is folded on demand by the phases and published
-nowhere. To add one: a module with `TYPES` and `take`, its tables, and its line below.
+A fold is pure: it uses no clock, randomness, environment, files or network. `FOLDS` is the index of the folds behind
+`history.db`, in the order in which an event passes through them. `documents` renders the JSON files from its tables.
+`runs` is folded when a phase needs it, and published nowhere.
+To add a fold: a module with `TYPES` and `take`, its tables, and its line below.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from forge.projections.fold import Source
 from forge.projections.state import State
 
 PROJECTOR_VERSION = 4
-"""Of the folds' meaning; another number means: rebuild."""
+"""Version of what the folds compute. If a file has another version, it is rebuilt."""
 
 Take = Callable[[State, Line, Source], None]
 
@@ -26,7 +27,7 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (candidate_events.TYPES, candidate_events.take),
     (recent_times.TYPES, recent_times.take),
 )
-"""Which events a fold reads, and how it takes one."""
+"""Event types that each fold reads, and the function that takes one event."""
 
 TAKERS: dict[str, tuple[Take, ...]] = {
     name: tuple(take for types, take in FOLDS if name in types)

@@ -1,7 +1,7 @@
-"""The views of `history.db`, and the names under which it may be asked freely.
+"""Defines the views of `history.db`, and the names that free SQL may read.
 
-The names and columns of what is listed in `SURFACE` are stable: one that is taken away or changes its meaning is told
-in the changelog. Everything else in the file is the folds' memory and may change with any version.
+The names and columns of what `SURFACE` lists are stable. If one is removed or changes its meaning, the changelog says
+so. Everything else in the file is internal and may change with any version.
 """
 
 LEADERBOARD = """
@@ -114,4 +114,4 @@ SURFACE = {
     "changes": "The same candidate on two kinds of machine, and whether the speedups can be told apart.",
     "invalidations": "Benchmarks that were withdrawn, and by which event.",
 }
-"""Name -> what it answers: all that free SQL may read."""
+"""Name -> what it answers. Free SQL may read only these tables and views."""

@@ -1,6 +1,6 @@
-"""Which events are about a candidate, or about the kernel it became: the way from any kernel to all of its history.
+"""Finds the events about a candidate, or about the kernel it became, so that a kernel's whole history can be read.
 
-Only places are kept; the events themselves are read from the ledger, where their hashes are.
+Only the places of events are stored. The events themselves are read from the ledger, with their hashes.
 """
 
 from forge.ledger.replay import Line
@@ -25,12 +25,14 @@ ABOUT_A_CANDIDATE = frozenset(
         "KernelPromoted",
     }
 )
+"""Types of events that name a candidate."""
 ABOUT_A_KERNEL = frozenset({"KernelDeprecated", "KernelRevoked"})
+"""Types of events that name only a kernel."""
 TYPES = ABOUT_A_CANDIDATE | ABOUT_A_KERNEL
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Note the event under its candidate; runs after the registry, which refuses a kernel that never was."""
+    """Add the event's place to its candidate; runs after the registry, which refuses an unknown kernel."""
     if line.type in ABOUT_A_KERNEL:
         kernel = state.get("kernels", line.event["kernel_id"])
         candidate = kernel["candidate"] if kernel else None

@@ -1,7 +1,7 @@
-"""Brings `history.db` up to the ledger's head: by the events since its cursor, or from the first one.
+"""Brings `history.db` up to the ledger's head: from its cursor on, or from the first event.
 
-The cursor stands in the same transaction as the rows. It names a place and the chain's hash there: a ledger that
-was replaced, restored or cut off has another hash at that place, and everything is built anew from it.
+The cursor is written in the same transaction as the rows. It names a place and the hash of the event there. If the
+ledger was replaced, restored or cut off, the hash at that place is different, and the file is built anew.
 """
 
 import os
@@ -18,7 +18,7 @@ from forge.ledger.failures import StorageErrors, storage_errors
 from forge.ledger.replay import Line
 from forge.projections import PROJECTOR_VERSION, TAKERS, latest_speedups, recent_times
 from forge.projections.audit_views import VIEWS
-from forge.projections.fold import Head, Position, Source
+from forge.projections.fold import Position, Source, SourceHead
 from forge.projections.schema import SCHEMA_VERSION, tables
 from forge.projections.sqlite_file import (
     add_indexes,
@@ -33,7 +33,9 @@ from forge.projections.sqlite_file import (
 from forge.projections.state import State
 
 FILE = "history.db"
+"""Name of the file of tables in the registry's folder."""
 ASIDE = ".publishing-"
+"""Prefix of unfinished files beside the published ones."""
 READ_CURSOR = """
     SELECT ledger_id, seq, event_hash, registry_seq, registry_hash, checkpoint_seq FROM cursor
     WHERE schema_version = ? AND projector_version = ?
@@ -42,34 +44,34 @@ READ_CURSOR = """
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the folds have come in which ledger."""
+    """Place up to which the folds have come, and in which ledger."""
 
     ledger_id: str
     seq: int
     event_hash: Digest
     registry_seq: int
-    """The newest event that changed what the registry's documents show; 0 before the first."""
+    """Newest event that changed what the registry's documents show; 0 before the first."""
     registry_hash: Digest
     checkpoint_seq: int | None
-    """The newest checkpoint."""
+    """Place of the newest checkpoint."""
 
     @property
     def registry(self) -> Position:
-        """What the registry's documents were derived from."""
+        """Return the position from which the registry's documents were derived."""
         return Position(self.ledger_id, self.registry_seq, self.registry_hash)
 
     @property
     def head(self) -> Position:
-        """Up to where everything is folded."""
+        """Return the position up to which everything is folded."""
         return Position(self.ledger_id, self.seq, self.event_hash)
 
     def stands_in(self, source: Source) -> bool:
-        """Whether the ledger is the one that was folded, or its continuation."""
+        """Return whether the ledger is the one that was folded, or its continuation."""
         return self.ledger_id == source.ledger_id and self.event_hash == source.hash_at(self.seq)
 
 
 def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
-    """Where the tables stand; None if another projector wrote them, or none did."""
+    """Return the tables' cursor; None if another version wrote them, or there is none."""
     try:
         row = connection.execute(READ_CURSOR, (SCHEMA_VERSION, PROJECTOR_VERSION)).fetchone()
     except sqlite3.OperationalError as error:
@@ -80,15 +82,15 @@ def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
 
 
 def publishing_errors(path: Path, source: Source) -> StorageErrors:
-    """What a disk that refuses here leaves: the ledger as it is, and the publication before."""
+    """Return a translator of errors that says what is still true if the disk refuses here."""
     return storage_errors(path, left=f"recorded up to event {source.head.seq}, and what is published still stands")
 
 
 def catch_up(path: Path, source: Source) -> tuple[Cursor, bool]:
-    """Bring the file at `path` up to the ledger's head: where it stands now, and whether it was built anew.
+    """Bring the file at `path` up to the ledger's head; return its cursor, and whether it was built anew.
 
-    One process at a time may do this (see `publish.publishing`). Raises LedgerCorrupt if the events don't bear
-    each other out, StorageFailed if the disk refuses; the file is then as it was.
+    Only one process at a time may do this (see `publish.publishing`). Raises LedgerCorrupt if the events contradict
+    each other, StorageFailed if the disk refuses. The file is then as it was.
     """
     with publishing_errors(path, source):
         cursor = _followed(path, source)
@@ -100,7 +102,7 @@ def catch_up(path: Path, source: Source) -> tuple[Cursor, bool]:
 
 
 def _followed(path: Path, source: Source) -> Cursor | None:
-    """The cursor after the events since the last one; None if the file can't be gone on with."""
+    """Fold the events since the file's cursor and return the new one; None if the file must be built anew."""
     if not path.exists():
         return None
     try:
@@ -122,12 +124,12 @@ def _followed(path: Path, source: Source) -> Cursor | None:
     except sqlite3.DatabaseError as error:
         if refused_by_the_disk(error):
             raise
-        return None  # damaged, or never a database of ours: it holds nothing that the ledger doesn't
+        return None  # damaged, or another database: the ledger holds everything that is needed to build it anew
 
 
 @contextmanager
 def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
-    """A whole file beside the published one, folded from the first event; removed afterwards."""
+    """Yield a file beside the published one, folded from the first event; it is removed when the block ends."""
     descriptor, name = tempfile.mkstemp(prefix=ASIDE, suffix=".db", dir=folder)
     os.close(descriptor)
     aside = Path(name)
@@ -152,7 +154,7 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
 
 
 def _make_last(aside: Path) -> None:
-    """Have the file on the disk before it takes another's place."""
+    """Make the file durable before it replaces another."""
     descriptor = os.open(aside, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.fchmod(descriptor, 0o644)
@@ -161,10 +163,10 @@ def _make_last(aside: Path) -> None:
         os.close(descriptor)
 
 
-def fold(connection: sqlite3.Connection, source: Source, head: Head, *, after: Cursor | None = None) -> Cursor:
-    """Take every event between the cursor and `head` into the tables, and write the new cursor.
+def fold(connection: sqlite3.Connection, source: Source, head: SourceHead, *, after: Cursor | None = None) -> Cursor:
+    """Fold every event between the cursor and `head` into the tables, and write the new cursor.
 
-    Without a cursor there are no indexes yet, and what is derived by them is left to the caller.
+    Without a cursor the tables have no indexes yet, and the caller derives the tables that need them.
     """
     state = State(connection)
     seq, event_hash = (after.seq, after.event_hash) if after else (0, "")

@@ -1,4 +1,4 @@
-"""What was said about candidates, and what was measured: claimed against measured, per claimant."""
+"""Folds claims: what was claimed about candidates, and what was measured."""
 
 from forge.ledger.replay import Line
 from forge.projections.fold import Source
@@ -9,7 +9,7 @@ TYPES = frozenset({"ClaimRecorded", "ClaimAssessed"})
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """A claim stands as it was first made in its run; the latest assessment counts."""
+    """Store a claim as it was first made in its run, and the latest assessment of it."""
     key = (line.event["run_id"], line.event["claim_id"])
     row = state.get("claims", *key)
     if line.type == "ClaimRecorded":

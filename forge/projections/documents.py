@@ -1,4 +1,4 @@
-"""The published JSON files, rendered from the tables of `history.db`: whole, canonical, and only when they change."""
+"""Renders the published JSON files from the tables of `history.db`: whole, canonical, and only if they change."""
 
 import sqlite3
 
@@ -10,7 +10,7 @@ from forge.projections.fold import Position
 
 FILE = "verified_kernels.json"
 SCHEMA_VERSION = 1
-"""Of `verified_kernels.json`."""
+"""Version of the form of `verified_kernels.json`."""
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 LOOKUPS = """
@@ -21,15 +21,14 @@ SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NU
 
 
 def render(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
-    """Every document of the registry, relative to kernel_registry/, the pointer last.
+    """Return every document of the registry, by its path in kernel_registry/; the pointer is last.
 
-    All but the pointer say that they were derived from the newest event that changed them, so their bytes stay
-    the same while nothing happens to a kernel.
+    All but the pointer name the newest event that changed them, so their bytes stay the same while no kernel changes.
     """
     gpus = snapshot.architectures(connection.execute(SEEN_GPUS))
     lookup = snapshot.render(connection.execute(LOOKUPS), gpus)
     name, digest = snapshot.named(lookup)
-    ranked = [leaderboard.Ranked(*row) for row in connection.execute(leaderboard.RANKED)]
+    ranked = [leaderboard.RankedKernel(*row) for row in connection.execute(leaderboard.RANKED)]
     lines = [versions.Version(*row) for row in connection.execute(versions.VERSIONS)]
     return {
         leaderboard.FILE: leaderboard.render(ranked, cursor.registry),

@@ -1,7 +1,7 @@
-"""What each candidate showed: the fold behind the view `experiments`, failures among them.
+"""Folds experiments: what each candidate showed, failures included; the view `experiments` reads this table.
 
-The phase that decided says by an event of its own what a candidate was held against. Where there is none, because it
-was decided before such events were, the decision itself is read: over the baseline that counted.
+ExperimentClosed says what a candidate was compared with. Runs that were decided before that event type existed have
+none. For them the decision itself is read: over the baseline that counted.
 """
 
 from forge.domain.evidence import Interval
@@ -17,7 +17,7 @@ TYPES = frozenset(
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Open a trial, or note how it ended; an event of a run without a candidate leaves no row."""
+    """Open a trial, or record how it ended; an event of a run without a candidate leaves no row."""
     run_id = line.event["run_id"]
     if line.type == "CandidateSubmitted":
         state.put("trials", _opened(line, state.get("tasks", line.event["task_id"])), run_id)
@@ -60,7 +60,7 @@ def _closed(line: Line) -> Row:
 
 
 def _decided(line: Line) -> Row | None:
-    """What the decision itself says; None where it leaves the question open."""
+    """Return what the decision itself says; None if it leaves the question open."""
     event = line.event
     reason = event["reason"]["code"] if "reason" in event else None
     refused = end_of_refusal(reason, stage=event.get("stage", "benchmark")) if reason else None
@@ -80,7 +80,7 @@ def _decided(line: Line) -> Row | None:
 
 
 def _counted(event: Document) -> Document | None:
-    """The interval over the baseline that had to be beaten, at the public workload: confirmed, if it was."""
+    """Return the interval over the baseline that had to be beaten, at the public workload, confirmed if it was."""
     for workload in event["workloads"][:1]:
         timed = workload.get("confirmation") or workload
         for one in timed["speedups"]:

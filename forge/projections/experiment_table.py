@@ -1,4 +1,4 @@
-"""The table of what was tried and how it ended; the view `experiments` shows what came to an end."""
+"""Declares the table of what was tried and how it ended."""
 
 from sqlalchemy import Index, Text
 from sqlmodel import Field
@@ -7,7 +7,7 @@ from forge.projections.history_table import CLUSTERED, HistoryTable
 
 
 class TrialRow(HistoryTable, table=True):
-    """The candidate of one run as an experiment; open until it is refused or timed."""
+    """The candidate of one run as an experiment; open until the candidate is refused or timed."""
 
     __tablename__ = "trials"
     __table_args__ = (Index("trials_by_slot", "op", "gpu", "dtype", "closed_seq"), CLUSTERED)
@@ -25,7 +25,7 @@ class TrialRow(HistoryTable, table=True):
     layer: str | None
     axis: str | None
     parent: str | None
-    """The candidate it was held against, where `against` is parent."""
+    """The candidate it was compared with, if `against` is parent."""
     against: str | None
     """parent, promoted, or a baseline; None where nothing was timed."""
     ended: str | None
@@ -38,5 +38,5 @@ class TrialRow(HistoryTable, table=True):
     decided_seq: int | None
     """The refusal or the benchmark that decided."""
     closed_seq: int | None
-    """The event that closed it; that which decided, where none says so by itself."""
+    """The event that closed the experiment: ExperimentClosed, or for older runs the decision."""
     recorded_at: str

@@ -1,6 +1,6 @@
-"""What was tried for an operation and how it ended, as plans and notes quote it: failures as carefully as successes.
+"""Reads what was tried for an operation and how it ended, failures included, for plans and notes.
 
-Read from `history.db` at the ledger's head: the same rows that an audit shows.
+The source is `history.db` at the ledger's head: the same rows that an audit shows.
 """
 
 import sqlite3
@@ -11,9 +11,10 @@ from forge.domain.task import Task
 from forge.events.plan import BestKernel, EarlierExperiment
 from forge.projections.state import Cell, Row
 
-LATEST = 8
-"""How many are kept for a plan: an author reads a page, not an archive."""
+LATEST_EXPERIMENTS = 8
+"""Number of experiments that a plan quotes, so that the author's brief stays about a page."""
 HYPOTHESIS_LIMIT = 160
+"""Longest quoted hypothesis, in characters."""
 EARLIER = """
     SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq
     FROM experiments WHERE op = :op
@@ -30,15 +31,15 @@ BEST = """
 
 
 def earlier_experiments(history: sqlite3.Connection, task: Task) -> tuple[EarlierExperiment, ...]:
-    """The latest experiments on the task's operation: those on its processor and type first, each newest first."""
-    names = {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype, "latest": LATEST}
+    """Return the latest experiments on the task's operation: first those on its processor and type, newest first."""
+    names = {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype, "latest": LATEST_EXPERIMENTS}
     found = history.execute(EARLIER, names)
     columns = [name for name, *_ in found.description]
     return tuple(_earlier(dict(zip(columns, row, strict=True))) for row in found)
 
 
 def _earlier(row: Row) -> EarlierExperiment:
-    """A row of the view; the author's words are made harmless, the task's id is cut to its family."""
+    """Return a row of the view as a value, with the author's words made harmless and the task's id cut."""
     words = {name: one_line(_text(row[name])) for name in ("layer", "axis", "hypothesis")}
     family = str(row.pop("task_id")).rpartition("_")[0]
     return EarlierExperiment.model_validate({**row, **words, "family": family})
@@ -49,7 +50,7 @@ def _text(cell: Cell) -> str | None:
 
 
 def best_kernel(history: sqlite3.Connection, task: Task) -> BestKernel | None:
-    """The kernel that the registry offers on this processor in this type: at this shape, else at another."""
+    """Return the best active kernel on this processor in this type: at this shape, otherwise at another."""
     shape = canonical(task.shape).decode()
     names = {"op": task.op, "gpu": task.target.gpu, "dtype": task.dtype, "language": task.language, "shape": shape}
     row = history.execute(BEST, names).fetchone()
@@ -71,7 +72,7 @@ def best_kernel(history: sqlite3.Connection, task: Task) -> BestKernel | None:
 
 
 def one_line(untrusted_text: str | None, *, limit: int = HYPOTHESIS_LIMIT) -> str | None:
-    """Words from outside as a table's cell can hold them: one line, no markup, cut short."""
+    """Return text from outside as one line without markup, cut to `limit` characters."""
     if untrusted_text is None:
         return None
     plain = "".join(character if character.isprintable() else " " for character in untrusted_text)

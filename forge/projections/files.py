@@ -1,7 +1,7 @@
-"""Putting rendered files where readers find them: whole, on the disk, and the pointer last.
+"""Writes rendered files to the published folder: whole, durable, and the pointer last.
 
-A reader sees each file as it was or as it is, never in between; a snapshot is on the disk before the pointer
-names it; after a crash or a full disk the pointer names what it named before.
+A reader sees each file either in its old or in its new form. A snapshot is on disk before the pointer names it. After
+a crash or on a full disk, the pointer names what it named before.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from forge.projections.catch_up import ASIDE
 from forge.projections.snapshot import POINTER
 
 SNAPSHOTS = "lookup-*.json"
+"""Pattern of the names of snapshots."""
 
 
 def put(directory: Path, files: Mapping[str, bytes], *, keep: int = 5) -> None:
@@ -39,7 +40,7 @@ def _check_name(name: str) -> None:
 
 
 def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write every file aside, then rename them all; nothing is left aside if one can't be written."""
+    """Write every file aside, then rename them all; if one can't be written, none is left aside."""
     written: list[tuple[str, Path]] = []
     try:
         for name, content in files.items():
@@ -61,7 +62,7 @@ def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def holds(target: Path, content: bytes) -> bool:
-    """Whether the file is there with this content."""
+    """Return whether the file exists with this content."""
     try:
         return target.read_bytes() == content
     except FileNotFoundError:
@@ -69,7 +70,7 @@ def holds(target: Path, content: bytes) -> bool:
 
 
 def _mode(name: str) -> int:
-    """A snapshot is named by its content: nobody edits it."""
+    """Return a file's mode: read-only for a snapshot, because its name depends on its content."""
     return 0o444 if PurePosixPath(name).match(SNAPSHOTS) else 0o644
 
 
@@ -88,7 +89,7 @@ def _write_aside(directory: Path, content: bytes, *, mode: int) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Make renames in `folder` last."""
+    """Make renames in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -97,7 +98,7 @@ def _sync(folder: Path) -> None:
 
 
 def _prune(directory: Path, *, keep: int) -> None:
-    """Remove all but the `keep` newest snapshots; what the pointer names always stays."""
+    """Remove all but the `keep` newest snapshots; the one that the pointer names always stays."""
     try:
         named = orjson.loads((directory / POINTER).read_bytes())["snapshot"]
     except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):

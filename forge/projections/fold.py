@@ -1,4 +1,4 @@
-"""What every fold shares: where in the ledger it stands, what it is given, and how to look inside an event."""
+"""Defines what every fold uses: the position in the ledger, the source of events, and a test of an event's type."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,37 +12,37 @@ from forge.ledger.replay import Line
 F = TypeVar("F", bound=Fact)
 
 
-class Head(Protocol):
-    """The end of a ledger: the newest event's place and hash."""
+class SourceHead(Protocol):
+    """The end of a ledger: place and hash of the newest event."""
 
     @property
     def seq(self) -> int:
-        """The newest event's place; 0 for an empty ledger."""
+        """Return the newest event's place; 0 for an empty ledger."""
 
     @property
     def event_hash(self) -> Digest:
-        """The newest event's hash, in hex."""
+        """Return the newest event's hash, in hex."""
 
 
 class Source(Protocol):
-    """A prefix of one ledger, in order and by place: all that a fold may see."""
+    """The beginning of one ledger, in order and by place. A fold sees nothing else."""
 
     @property
     def ledger_id(self) -> str:
-        """Which ledger it is."""
+        """Return the ledger's id."""
 
     @property
-    def head(self) -> Head:
-        """Where the prefix ends."""
+    def head(self) -> SourceHead:
+        """Return where it ends."""
 
     def hash_at(self, seq: int) -> Digest | None:
-        """The hash of the event at `seq`; None beyond the end."""
+        """Return the hash of the event at `seq`; None beyond the end."""
 
     def lines(self, after_seq: int) -> Iterator[Line]:
-        """The events that follow `after_seq`, up to the head."""
+        """Yield the events that follow `after_seq`, up to the head."""
 
     def event_at(self, seq: int) -> Recorded[Event] | None:
-        """The event at `seq`, checked; None if there is none."""
+        """Return the event at `seq`, checked; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Position:
     event_hash: Digest
 
     def document(self) -> dict[str, object]:
-        """The `ledger` object of every published file."""
+        """Return the `ledger` object of every published file."""
         return {"ledger_id": self.ledger_id, "seq": self.seq, "event_hash": self.event_hash}
 
 
 def holds(recorded: Recorded[Fact] | None, kind: type[F]) -> TypeGuard[Recorded[F]]:
-    """Whether there is a recorded event, and it is a `kind`."""
+    """Return whether `recorded` is an event of type `kind`."""
     return recorded is not None and isinstance(recorded.event, kind)

@@ -1,4 +1,4 @@
-"""What was ever tried: the fold behind the audit tables of tasks, machines, candidates, benchmarks and refusals."""
+"""Folds history: the audit tables of tasks, machines, candidates, benchmarks and refusals."""
 
 import math
 
@@ -46,7 +46,7 @@ def _task(state: State, line: Line) -> Row | None:
 
 
 def _take_environment(state: State, line: Line) -> None:
-    """Keep the first description; one of a GPU may tell the registry's readers its architecture."""
+    """Store a machine's first description; a GPU's may tell the registry's readers its architecture."""
     if state.get("environments", line.event["env_sha256"]) is None:
         row = environment_row(line)
         state.put("environments", row, line.event["env_sha256"])
@@ -65,7 +65,7 @@ def _take_benchmark(state: State, line: Line) -> None:
 
 
 def _count(state: State, rows: list[Row], *, times: int) -> None:
-    """Add accepted measurements to their slot's geometric mean, or with `times=-1` take them out again."""
+    """Add accepted measurements to their slot's geometric mean; `times=-1` removes them again."""
     for row in rows:
         ratio = row["speedup"]
         if not row["baseline_used"] or row["op"] is None or not isinstance(ratio, float):
@@ -85,7 +85,7 @@ COUNTED = "SELECT op, gpu, dtype, baseline_used, speedup FROM benchmarks WHERE s
 
 
 def _invalidate(state: State, line: Line) -> None:
-    """Mark every row of the benchmark, the first time it is withdrawn."""
+    """Mark every row of the benchmark when it is withdrawn for the first time."""
     benchmark_seq = line.event["benchmark_seq"]
     if state.get("invalidations", benchmark_seq) is not None:
         return

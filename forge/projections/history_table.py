@@ -1,12 +1,12 @@
-"""What every table of `history.db` shares: its own metadata, which the ledger's migrations never see."""
+"""Defines the base of the tables of `history.db`, whose metadata the ledger's migrations never see."""
 
 from sqlalchemy.orm import registry
 from sqlmodel import SQLModel
 
 TABLES = registry()
 CLUSTERED = {"sqlite_with_rowid": False}
-"""Clustered by its key: the table's content says nothing of the order in which it was written."""
+"""Option of a table without rowid: its content doesn't depend on the order in which it was written."""
 
 
 class HistoryTable(SQLModel, registry=TABLES):
-    """Base of the tables; it only keeps them apart from every other SQLModel table."""
+    """Base of the tables; it keeps them apart from every other SQLModel table."""

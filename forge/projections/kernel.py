@@ -1,4 +1,4 @@
-"""One promoted kernel version with the evidence it stands on, and what was said about it since."""
+"""Describes one promoted kernel version: the evidence for it, and its standing since."""
 
 from dataclasses import dataclass
 
@@ -14,80 +14,81 @@ from forge.events.verify import CandidateVerified
 from forge.projections.standing import NOTHING_SAID, Standing, Status
 
 KERNEL_FILE = "kernel.py"
+"""Name of the file with the kernel's entry point."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """How fast a kernel was at one shape, against the baseline its promotion names: as confirmed, where it was."""
+    """The speed of a kernel at one shape, over its promotion's baseline; from the confirmation if there is one."""
 
     workload: WorkloadTiming
     speedup: Speedup
 
     @property
     def candidate_median_ns(self) -> float:
-        """The kernel's own time."""
+        """Return the kernel's median time in nanoseconds."""
         return (self.workload.confirmation or self.workload).candidate.median_ns
 
     @property
     def method(self) -> TimingAuthority:
-        """Whose clock told the kernel's time."""
+        """Return which clock gave the kernel's time."""
         return (self.workload.confirmation or self.workload).candidate.method
 
     @property
     def shape(self) -> Shape:
-        """Where it was measured."""
+        """Return the shape at which it was measured."""
         return self.workload.shape
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel version as the ledger knows it."""
+class PromotedKernel:
+    """A kernel version as the ledger records it."""
 
     promoted: Recorded[KernelPromoted]
     verified: Recorded[CandidateVerified]
     benchmark: Recorded[BenchmarkRecorded]
     environment: Recorded[EnvironmentCaptured] | None
-    """Where it was measured; none if the ledger hadn't captured that environment when it was promoted."""
+    """The machine on which it was measured; None if the ledger had not captured it before the promotion."""
     standing: Standing = NOTHING_SAID
 
     @property
     def kernel_id(self) -> str:
-        """`<family>_v<n>`."""
+        """Return the kernel's id, `<family>_v<n>`."""
         return self.promoted.event.kernel_id
 
     @property
     def status(self) -> Status:
-        """Whether it may be offered, and what ended it if not."""
+        """Return whether a lookup may answer with it, and what ended it if not."""
         return self.standing.status
 
     @property
     def status_seq(self) -> int:
-        """The event that `status` comes from."""
+        """Return the event that `status` comes from."""
         return (self.standing.ended or self.promoted).seq
 
     @property
     def superseded_by(self) -> str | None:
-        """The kernel to use in its place, if a deprecation named one."""
+        """Return the kernel to use instead, if a deprecation named one."""
         return self.standing.deprecated.event.superseded_by if self.standing.deprecated else None
 
     @property
     def published_path(self) -> str:
-        """Where kernel.py lies, relative to the published registry."""
+        """Return the path of kernel.py, relative to the published registry."""
         return f"kernels/{self.kernel_id}/{KERNEL_FILE}"
 
     @property
     def source_path(self) -> str:
-        """Where kernel.py lies, relative to the workspace."""
+        """Return the path of kernel.py, relative to the workspace."""
         return f"kernel_registry/{self.published_path}"
 
     @property
     def source_sha256(self) -> Digest:
-        """The digest of kernel.py; the registry has checked that it is among the files."""
+        """Return the digest of kernel.py; the registry has checked that it is among the files."""
         return next(file.sha256 for file in self.promoted.event.files if file.path == KERNEL_FILE)
 
     @property
     def points(self) -> tuple[MeasuredPoint, ...]:
-        """The measured shapes that the promotion covers, in the benchmark's order."""
+        """Return the measured shapes that the promotion covers, in the benchmark's order."""
         return tuple(
             MeasuredPoint(workload, speedup)
             for workload in self.benchmark.event.workloads
@@ -98,5 +99,5 @@ class Kernel:
 
     @property
     def promoted_point(self) -> MeasuredPoint | None:
-        """The measurement at the task's own shape."""
+        """Return the measurement at the task's own shape."""
         return next((point for point in self.points if point.shape == self.promoted.event.task.shape), None)

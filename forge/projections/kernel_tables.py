@@ -1,4 +1,4 @@
-"""Tables about what was asked for, on which machines, and which kernels came of it."""
+"""Declares the tables of tasks, machines and kernels."""
 
 from sqlalchemy import Index, Text
 from sqlmodel import Field
@@ -31,7 +31,7 @@ class EnvironmentRow(HistoryTable, table=True):
     perf_key: str
     abi_key: str
     gpu: str | None
-    """Its slug; none for a machine without."""
+    """Slug of its GPU; None without a GPU."""
     gpu_arch: str | None
     driver: str | None
     torch: str | None
@@ -57,11 +57,11 @@ class KernelRow(HistoryTable, table=True):
     status_seq: int
     superseded_by: str | None
     deprecated_seq: int | None
-    """The latest deprecation."""
+    """Event of the latest deprecation."""
     invalidated_seq: int | None
-    """The first withdrawal of the benchmark it stands on."""
+    """Event of the first withdrawal of the benchmark that it was promoted on."""
     revoked_seq: int | None
-    """The first revocation; it is final."""
+    """Event of the first revocation, which is final."""
     op: str
     language: str
     gpu: str
@@ -91,7 +91,7 @@ class KernelRow(HistoryTable, table=True):
 
 
 class FamilyRow(HistoryTable, table=True):
-    """How many versions a family has had; no number is ever used again."""
+    """Number of versions of a family; no number is used twice."""
 
     __tablename__ = "families"
     __table_args__ = CLUSTERED
@@ -106,15 +106,15 @@ class KernelDocumentRow(HistoryTable, table=True):
     __table_args__ = CLUSTERED
     kernel_id: str = Field(primary_key=True)
     entry: str = Field(sa_type=Text)
-    """In `verified_kernels.json`."""
+    """Its entry in `verified_kernels.json`."""
     lookup: str = Field(sa_type=Text)
-    """In the lookup snapshot."""
+    """Its line in the lookup snapshot."""
     rank: str = Field(sa_type=Text)
-    """In `leaderboard.json`, without its place."""
+    """Its line in `leaderboard.json`, without its rank."""
 
 
 class InvalidationRow(HistoryTable, table=True):
-    """One benchmark that no longer counts, and the first event that said so."""
+    """One benchmark that no longer counts, and the first event that withdrew it."""
 
     __tablename__ = "invalidations"
     benchmark_seq: int = Field(primary_key=True)
@@ -132,7 +132,7 @@ class SpeedupRow(HistoryTable, table=True):
     dtype: str = Field(primary_key=True)
     measurements: int
     log_sum: float
-    """Of natural logarithms."""
+    """Sum of the natural logarithms of the speedups."""
     geomean: float | None
 
 
@@ -150,20 +150,20 @@ class LatestSpeedupRow(HistoryTable, table=True):
     """Canonical JSON."""
     baseline: str = Field(primary_key=True)
     perf_key: str = Field(primary_key=True)
-    """What timings may be compared under."""
+    """Key under which timings may be compared."""
     driver: str | None
     torch: str | None
     triton: str | None
     baseline_used: bool
-    """Whether this is the baseline that had to be beaten."""
+    """True if this is the baseline that had to be beaten."""
     verdict: str
-    """accepted, or rejected for being too slow: what was refused for another reason was no measurement of speed."""
+    """accepted, or rejected as too slow; candidates refused for other reasons have no measured speed."""
     measurements: int
-    """How many count; this row is the newest."""
+    """Number of measurements that count; this row is the newest."""
     seq: int
     line: int
     source: str
-    """`confirmation` where the winner was measured once more, else `first measurement`."""
+    """`confirmation` if the winner was measured again, otherwise `first measurement`."""
     candidate_median_ns: float
     baseline_median_ns: float
     speedup: float
@@ -174,7 +174,7 @@ class LatestSpeedupRow(HistoryTable, table=True):
 
 
 class RecentTimesRow(HistoryTable, table=True):
-    """How long a kernel took lately, on its machine and at its shape: its newest ten times, and the ten before."""
+    """How long a kernel took, on its machine and at its shape: its newest ten times, and the ten before."""
 
     __tablename__ = "recent_times"
     __table_args__ = CLUSTERED
@@ -182,8 +182,8 @@ class RecentTimesRow(HistoryTable, table=True):
     shape: str
     perf_key: str
     newest_ns: float | None
-    """The mean."""
+    """Mean of the newest ten times in nanoseconds."""
     earlier_ns: float | None
-    """None as long as there are no more than ten."""
+    """Mean of the ten times before; None if there are no more than ten."""
     slower: float | None
     """`newest_ns / earlier_ns`."""

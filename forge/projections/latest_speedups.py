@@ -1,7 +1,7 @@
-"""What holds now of each candidate's speed: its newest measurement that counts, for each task and kind of machine.
+"""Derives each candidate's current speed: its newest measurement that counts, for each task and kind of machine.
 
-It is derived from `benchmarks` once everything else is folded, for the candidates whose measurements changed, so that
-an audit over machines, tasks and authors reads a row for each of them and not the whole history.
+It is derived from `benchmarks` after all other folds, for the candidates whose measurements changed. So an audit over
+machines, tasks and authors reads one row for each of them instead of the whole history.
 """
 
 import sqlite3
@@ -14,10 +14,12 @@ from forge.projections.sqlite_file import removal, upsert
 from forge.projections.state import Cell
 
 KEY = ("candidate", "task_id", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
+"""Columns that identify a row: one row for each combination."""
 REST = (
     *("driver", "torch", "triton", "baseline_used", "verdict", "seq", "line", "source"),
     *("candidate_median_ns", "baseline_median_ns", "speedup", "low", "high", "floor_fraction", "recorded_at"),
 )
+"""Other columns, copied from `benchmarks`."""
 COUNTED = f"""
     SELECT {", ".join((*KEY, *REST))} FROM benchmarks
     WHERE invalidated_seq IS NULL AND speedup IS NOT NULL AND op IS NOT NULL AND perf_key IS NOT NULL
@@ -28,7 +30,7 @@ ALL_COUNTED = f"{COUNTED} ORDER BY candidate, seq, line"
 
 
 def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
-    """Write the rows of `candidates` anew; of all for None. Wants the tables' indexes."""
+    """Derive the rows of `candidates`, or of all for None; the tables must have their indexes."""
     table = tables()["latest_speedups"]
     if candidates is None:
         connection.execute(removal(table))
@@ -39,13 +41,13 @@ def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
 
 
 def _in_order(table: Table) -> Callable[[tuple[Cell, ...]], tuple[Cell, ...]]:
-    """What makes a row of `_newest` one of the table."""
+    """Return a function that puts a row of `_newest` into the order of the table's columns."""
     given = (*KEY, *REST, "measurements")
     return itemgetter(*(given.index(column) for column in table.columns))
 
 
 def _measured(connection: sqlite3.Connection, candidates: set[str] | None) -> Iterator[list[tuple[Cell, ...]]]:
-    """The measurements that count, candidate by candidate, oldest first."""
+    """Yield the measurements that count, for one candidate at a time, oldest first."""
     if candidates is None:
         for _, group in groupby(connection.execute(ALL_COUNTED), key=itemgetter(0)):
             yield list(group)
@@ -55,7 +57,7 @@ def _measured(connection: sqlite3.Connection, candidates: set[str] | None) -> It
 
 
 def _newest(measured: list[tuple[Cell, ...]]) -> Iterator[tuple[Cell, ...]]:
-    """The last row of each key, with how many there were at its end."""
+    """Yield the last row of each key, with the number of rows that the key had."""
     last: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
     counts: dict[tuple[Cell, ...], int] = {}
     for row in measured:

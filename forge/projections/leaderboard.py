@@ -1,8 +1,8 @@
-"""Per slot (operation, GPU, element type, shape): the kernels by the lower bound of their speedup.
+"""Ranks the kernels of each slot (operation, GPU, element type, shape) by the lower bound of their speedup.
 
-A slot's kernels may have been timed on different machines or against different baselines; `perf_key` and
-`baseline` say so, and `within_noise_of_first` says where the order means nothing. Revoked kernels and kernels
-without valid evidence have no place.
+A slot's kernels may have been timed on different machines or against different baselines: see `perf_key` and
+`baseline`. `within_noise_of_first` says where the order means nothing. Revoked kernels and kernels without valid
+evidence have no rank.
 """
 
 from itertools import groupby
@@ -11,14 +11,15 @@ from typing import NamedTuple
 import orjson
 
 from forge.projections.fold import Position
-from forge.projections.kernel import Kernel
+from forge.projections.kernel import PromotedKernel
 
 SCHEMA_VERSION = 1
+"""Version of the form of `leaderboard.json`."""
 FILE = "leaderboard.json"
 
 
-class Ranked(NamedTuple):
-    """One kernel in its slot, in the order of the view `leaderboard`."""
+class RankedKernel(NamedTuple):
+    """One kernel in its slot, as the view `leaderboard` ranks it."""
 
     op: str
     gpu: str
@@ -29,11 +30,11 @@ class Ranked(NamedTuple):
     low: float
     high: float
     shown: str
-    """The line's other fields, as canonical JSON."""
+    """Other fields of its line, as canonical JSON."""
 
     @property
     def slot(self) -> tuple[str, ...]:
-        """What kernels compete for."""
+        """Return the slot for which kernels compete."""
         return self[:4]
 
 
@@ -44,8 +45,8 @@ RANKED = """
 """
 
 
-def shown(kernel: Kernel) -> dict[str, object]:
-    """A kernel's line, but for what depends on the others of its slot."""
+def shown(kernel: PromotedKernel) -> dict[str, object]:
+    """Return a kernel's line without what depends on the other kernels of its slot."""
     event = kernel.promoted.event
     return {
         "kernel_id": event.kernel_id,
@@ -59,8 +60,8 @@ def shown(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def render(ranked: list[Ranked], position: Position) -> bytes:
-    """`leaderboard.json`, canonical; `ranked` is in the order of slots and ranks."""
+def render(ranked: list[RankedKernel], position: Position) -> bytes:
+    """Return `leaderboard.json`, canonical; `ranked` is in the order of slots and ranks."""
     slots: list[object] = []
     for slot, group in groupby(ranked, key=lambda one: one.slot):
         kernels = list(group)

@@ -1,7 +1,7 @@
-"""Brings the published registry up to a ledger's head: the tables first, then the files that changed.
+"""Brings the published registry up to a ledger's head: first the tables, then the files that changed.
 
-Publishers of one directory take turns, and each reads the ledger's head in its turn: an older state never takes
-the place of a newer one. What a crash leaves half done shows in the pointer, which then stands before the cursor.
+Only one process at a time publishes to a directory, and it reads the ledger's head when its turn comes. So an older
+state never replaces a newer one. If a crash leaves work half done, the pointer is before the cursor, which shows it.
 """
 
 import contextlib
@@ -27,34 +27,35 @@ from forge.projections.snapshot import POINTER, SCHEMA_VERSION, Signer
 from forge.projections.sqlite_file import connect, content_digest, overwrite
 
 LOCK = ".publish.lock"
+"""Name of the lock file in the published folder."""
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
 KernelFiles = Callable[[KernelPromoted], Mapping[str, bytes]]
 OtherFiles = Callable[[Cursor], Mapping[str, bytes]]
 
 
-AGAIN = "forge ledger rebuild"
-"""Publishes again, once the disk takes it."""
+REBUILD_COMMAND = "forge ledger rebuild"
+"""Command that publishes again after the disk has refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a published pointer says."""
+class PublishedPointer:
+    """The content of a published pointer."""
 
     snapshot: str
     sha256: str
     position: Position
     note: str | None = None
-    """What the ledger's key signed of it."""
+    """Note that the ledger's key signed for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One published file beside what the ledger says it should be."""
+    """One published file compared with what the ledger gives."""
 
     file: str
     state: Literal["identical", "made", "replaced"]
     sha256: str
-    """Of its bytes; of its rows for `history.db`."""
+    """Digest of its bytes; for `history.db`, of its rows."""
 
 
 def publish(
@@ -65,11 +66,10 @@ def publish(
     other: OtherFiles = lambda _: {},
     sign: Signer = lambda _, __: None,
 ) -> Cursor:
-    """Publish everything up to the head of the ledger that `read` opens; where that is.
+    """Publish everything up to the head of the ledger that `read` opens; return the cursor there.
 
-    `of_kernel` gives the files of a promoted kernel, `other` those that are no projection, `sign` the pointer's note.
-
-    Raises LedgerCorrupt, or StorageFailed if the disk refuses: what was published before still stands then.
+    `of_kernel` gives the files of a promoted kernel, `other` the files that are no projection, `sign` the pointer's
+    note. Raises LedgerCorrupt, or StorageFailed if the disk refuses. What was published before then stays.
     """
     with publishing(directory):
         source = read()
@@ -94,7 +94,7 @@ def republish(
     other: OtherFiles = lambda _: {},
     sign: Signer = lambda _, __: None,
 ) -> list[Compared]:
-    """Fold everything again from the first event, replace what is published, and say what differed."""
+    """Fold everything again from the first event, replace what is published, and return what differed."""
     with publishing(directory):
         source = read()
         with publishing_errors(directory / FILE, source), built(directory, source) as (aside, cursor):
@@ -112,7 +112,7 @@ def republish(
 
 @contextlib.contextmanager
 def publishing(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock; another publisher waits. A crash lets go of it."""
+    """Hold the directory's lock while another publisher waits; a crash releases it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -126,12 +126,12 @@ def publishing(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageFailed(
             f"can't publish to {str(directory)!r}: {error}; what was published before still stands: "
-            f"free space or restore access, then run: {AGAIN}"
+            f"free space or restore access, then run: {REBUILD_COMMAND}"
         ) from error
 
 
 def withdraw(directory: Path) -> bool:
-    """Take the pointer away, which takes no room: no lookup finds a registry then. Whether it is gone."""
+    """Remove the pointer, so that no lookup finds a registry; return whether it is gone. This takes no disk space."""
     try:
         (directory / POINTER).unlink(missing_ok=True)
     except OSError:
@@ -139,26 +139,26 @@ def withdraw(directory: Path) -> bool:
     return True
 
 
-def read_pointer(directory: Path) -> Shown | None:
-    """What is published; None if nothing is, or the pointer can't be read or is of another schema."""
+def read_pointer(directory: Path) -> PublishedPointer | None:
+    """Return the published pointer; None if there is none, or it can't be read or has another schema."""
     try:
         document = orjson.loads((directory / POINTER).read_bytes())
         position = Position(**document["ledger"])
         if document["schema_version"] != SCHEMA_VERSION:
             return None
-        return Shown(str(document["snapshot"]), str(document["sha256"]), position, document.get("note"))
+        return PublishedPointer(str(document["snapshot"]), str(document["sha256"]), position, document.get("note"))
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return None
 
 
-def _is_earlier(shown: Shown, source: Source) -> bool:
-    """Whether what is shown was derived from this ledger's own past."""
+def _is_earlier(shown: PublishedPointer, source: Source) -> bool:
+    """Return whether the published state was derived from an earlier state of this ledger."""
     at = shown.position
     return at.ledger_id == source.ledger_id and at.event_hash == source.hash_at(at.seq)
 
 
-def _stands(directory: Path, shown: Shown, cursor: Cursor, source: Source) -> bool:
-    """Whether every document is there and nothing changed it since."""
+def _stands(directory: Path, shown: PublishedPointer, cursor: Cursor, source: Source) -> bool:
+    """Return whether every document exists and is unchanged."""
     if shown.position.seq < cursor.registry_seq or not _is_earlier(shown, source):
         return False
     names = (shown.snapshot, documents.FILE, versions.FILE, leaderboard.FILE)
@@ -168,7 +168,7 @@ def _stands(directory: Path, shown: Shown, cursor: Cursor, source: Source) -> bo
 def _kernels(
     connection: sqlite3.Connection, source: Source, of_kernel: KernelFiles, *, since: int
 ) -> dict[str, bytes]:
-    """The files of every kernel that was promoted after `since`."""
+    """Return the files of every kernel that was promoted after `since`."""
     files: dict[str, bytes] = {}
     for (seq,) in connection.execute(PROMOTED, (since,)):
         promoted = source.event_at(seq)
@@ -185,7 +185,7 @@ def _compared(directory: Path, name: str, content: bytes) -> Compared:
 
 
 def _compared_tables(directory: Path, digest: str) -> Compared:
-    """`history.db` by its rows: how SQLite lays them out depends on the order in which they came."""
+    """Compare `history.db` by its rows, because their layout in the file depends on the order of writing."""
     path = directory / FILE
     if not path.exists():
         return Compared(FILE, "made", digest)

@@ -1,7 +1,7 @@
-"""How a promoted kernel does lately: the mean of its newest times, beside that of those before.
+"""Derives how fast each promoted kernel was recently: the mean of its newest times, and of those before.
 
-It is derived from `benchmarks` once everything else is folded, for the kernels whose measurements changed, so that
-the question which kernels became slower reads one row each.
+It is derived from `benchmarks` after all other folds, for the kernels whose measurements changed. So the question
+which kernels became slower reads one row for each.
 """
 
 import math
@@ -15,10 +15,10 @@ from forge.projections.sqlite_file import upsert
 from forge.projections.state import Cell, State
 
 TYPES = frozenset({"BenchmarkRecorded", "BenchmarkFailed", "BenchmarkInvalidated", "KernelPromoted"})
-TIMES = 10
-"""So many times make one mean."""
-MOST_NAMED = 1000
-"""Changed candidates that are remembered by name; beyond, every kernel is derived anew."""
+TIMES_PER_MEAN = 10
+"""Number of times in one mean."""
+NAMED_LIMIT = 1000
+"""Number of changed candidates that are remembered by name; if there are more, every kernel is derived again."""
 WITHDRAWN = "SELECT DISTINCT candidate FROM benchmarks WHERE seq = ?"
 KERNELS = "SELECT kernel_id, candidate, shape, perf_key FROM kernels"
 KERNELS_OF = "SELECT kernel_id, candidate, shape, perf_key FROM kernels WHERE candidate = ?"
@@ -30,19 +30,19 @@ NEWEST = """
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Note whose measurements, or whose kernels, this event changed."""
+    """Remember the candidates whose measurements or kernels this event changed."""
     if state.remeasured is None:
         return
     if line.type == "BenchmarkInvalidated":
         state.remeasured.update(str(name) for (name,) in state.ask(WITHDRAWN, (line.event["benchmark_seq"],)))
     else:
         state.remeasured.add(line.event["candidate"])
-    if len(state.remeasured) > MOST_NAMED:
+    if len(state.remeasured) > NAMED_LIMIT:
         state.remeasured = None
 
 
 def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
-    """Write the rows of the kernels made of `candidates`; of all kernels for None. Wants the tables' indexes."""
+    """Derive the rows of the kernels made of `candidates`, or of all for None; the tables must have their indexes."""
     statement = upsert(tables()["recent_times"])
     connection.executemany(statement, (_row(connection, *kernel) for kernel in _kernels(connection, candidates)))
 
@@ -58,13 +58,15 @@ def _kernels(connection: sqlite3.Connection, candidates: set[str] | None) -> Ite
 def _row(
     connection: sqlite3.Connection, kernel_id: str, candidate: str, shape: str, perf_key: str
 ) -> tuple[Cell, ...]:
-    """In the order of the table's columns."""
-    times_ns = [time_ns for (time_ns,) in connection.execute(NEWEST, (candidate, shape, perf_key, 2 * TIMES))]
-    newest_ns, earlier_ns = _mean(times_ns[:TIMES]), _mean(times_ns[TIMES:])
+    """Return a row in the order of the table's columns."""
+    times_ns = [
+        time_ns for (time_ns,) in connection.execute(NEWEST, (candidate, shape, perf_key, 2 * TIMES_PER_MEAN))
+    ]
+    newest_ns, earlier_ns = _mean(times_ns[:TIMES_PER_MEAN]), _mean(times_ns[TIMES_PER_MEAN:])
     slower = newest_ns / earlier_ns if newest_ns is not None and earlier_ns is not None else None
     return kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
 
 
 def _mean(times_ns: list[float]) -> float | None:
-    """Rounded once, so that no version of SQLite or Python adds up to something else."""
+    """Return the mean, rounded once, so that every version of SQLite and Python gives the same."""
     return math.fsum(times_ns) / len(times_ns) if times_ns else None

@@ -1,8 +1,8 @@
-"""Which kernels are promoted, on what evidence, and what became of them: the fold behind the published documents.
+"""Folds the registry: which kernels are promoted, on what evidence, and what became of them.
 
-A promotion is believed only as far as the events it names bear it out: its id is the family's next ordinal,
-its evidence is about the same candidate, and its figures and coverage are those of that evidence. Anything
-else is a broken ledger, and no registry is rendered from it.
+A promotion is accepted only if the events that it names agree with it. Its id must be the family's next number, and
+its evidence must be about the same candidate. Its figures and coverage must be those of that evidence. Otherwise the
+ledger is broken, and no registry is rendered from it.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from forge.events.verify import CandidateVerified
 from forge.ledger.replay import Line
 from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
-from forge.projections.kernel import KERNEL_FILE, Kernel
+from forge.projections.kernel import KERNEL_FILE, PromotedKernel
 from forge.projections.registry_entry import entry
 from forge.projections.rows import kernel_row
 from forge.projections.standing import Standing
@@ -28,7 +28,7 @@ STOOD_ON = "SELECT kernel_id FROM kernels WHERE benchmark_seq = ? AND invalidate
 
 
 def take(state: State, line: Line, source: Source) -> None:
-    """Extend the registry by one event; raise LedgerCorrupt if earlier ones don't bear it out."""
+    """Extend the registry by one event; raise LedgerCorrupt if earlier events contradict it."""
     recorded = source.event_at(line.seq)
     if holds(recorded, KernelPromoted):
         _promote(state, recorded, source)
@@ -40,7 +40,7 @@ def take(state: State, line: Line, source: Source) -> None:
     state.registry_changed(line)
 
 
-def _ended(kernel: Kernel, recorded: Recorded[Event]) -> Kernel:
+def _ended(kernel: PromotedKernel, recorded: Recorded[Event]) -> PromotedKernel:
     return replace(kernel, standing=kernel.standing.after(recorded))
 
 
@@ -67,8 +67,8 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
     state.put("families", {"family": event.family, "versions": ordinal}, event.family)
 
 
-def load(state: State, kernel_id: str, source: Source) -> Kernel:
-    """A kernel with the events it stands on, as the ledger has them."""
+def load(state: State, kernel_id: str, source: Source) -> PromotedKernel:
+    """Return a kernel with the events that it rests on."""
     row = state.get("kernels", kernel_id)
     promoted = _at(source, row["promoted_seq"]) if row else None
     if row is None or not holds(promoted, KernelPromoted):
@@ -76,8 +76,8 @@ def load(state: State, kernel_id: str, source: Source) -> Kernel:
     return _assembled(promoted, row, source)
 
 
-def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> Kernel:
-    """The kernel of a promotion, with the later events whose places `row` gives."""
+def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> PromotedKernel:
+    """Return the kernel of a promotion, with the later events that `row` names."""
     verified = _before(source, promoted, promoted.event.verified_seq)
     benchmark = _before(source, promoted, promoted.event.benchmark_seq)
     if not holds(verified, CandidateVerified):
@@ -86,7 +86,7 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
         raise _corrupt(promoted, f"event {promoted.event.benchmark_seq}, which is no BenchmarkRecorded before it")
     environment, invalidated = _at(source, row["environment_seq"]), _at(source, row["invalidated_seq"])
     deprecated, revoked = _at(source, row.get("deprecated_seq")), _at(source, row.get("revoked_seq"))
-    return Kernel(
+    return PromotedKernel(
         promoted=promoted,
         verified=verified,
         benchmark=benchmark,
@@ -107,8 +107,8 @@ def _before(source: Source, promoted: Recorded[KernelPromoted], seq: int) -> Rec
     return source.event_at(seq) if 0 < seq < promoted.seq else None
 
 
-def _put(state: State, kernel: Kernel) -> None:
-    """Write the kernel's row and what the documents show of it."""
+def _put(state: State, kernel: PromotedKernel) -> None:
+    """Write the kernel's row, and what the documents show of it."""
     state.put("kernels", kernel_row(kernel), kernel.kernel_id)
     shown: Row = {
         "kernel_id": kernel.kernel_id,
@@ -119,8 +119,8 @@ def _put(state: State, kernel: Kernel) -> None:
     state.put("kernel_documents", shown, kernel.kernel_id)
 
 
-def _check_evidence(kernel: Kernel) -> None:
-    """Raise LedgerCorrupt unless the promotion repeats what its evidence says."""
+def _check_evidence(kernel: PromotedKernel) -> None:
+    """Raise LedgerCorrupt unless the promotion agrees with its evidence."""
     promoted, verified, benchmark = kernel.promoted, kernel.verified.event, kernel.benchmark.event
     event = promoted.event
     if not event.candidate == verified.candidate == benchmark.candidate:
@@ -147,7 +147,7 @@ def _check_evidence(kernel: Kernel) -> None:
         raise _corrupt(promoted, f"figures other than those of event {kernel.benchmark.seq}")
 
 
-def _named(state: State, recorded: Recorded[KernelDeprecated | KernelRevoked], source: Source) -> Kernel:
+def _named(state: State, recorded: Recorded[KernelDeprecated | KernelRevoked], source: Source) -> PromotedKernel:
     kernel_id, family = recorded.event.kernel_id, recorded.event.family
     row = state.get("kernels", kernel_id)
     if row is None or row["family"] != family:

@@ -1,13 +1,13 @@
-"""One kernel as `verified_kernels.json` shows it: familiar names, and a way back to every number's event.
+"""Renders one kernel for `verified_kernels.json`: familiar names, and the event behind every number.
 
-The first twelve fields have the names and meaning that readers of such registries know; what this ledger
+The first twelve fields have the names and meaning that readers of such registries know. A field that this ledger
 doesn't record under such a name (`max_abs_error`, `warmup_iters`) is null, never a guess.
 """
 
-from forge.projections.kernel import Kernel
+from forge.projections.kernel import PromotedKernel
 
 
-def entry(kernel: Kernel) -> dict[str, object]:
+def entry(kernel: PromotedKernel) -> dict[str, object]:
     """Render `kernel`: the familiar fields, then identity, bytes, environment, figures and provenance."""
     event = kernel.promoted.event
     task = event.task
@@ -28,7 +28,7 @@ def entry(kernel: Kernel) -> dict[str, object]:
     return familiar | _identity(kernel) | _figures(kernel) | _provenance(kernel)
 
 
-def _verification(kernel: Kernel) -> dict[str, object]:
+def _verification(kernel: PromotedKernel) -> dict[str, object]:
     verified = kernel.verified.event
     return {
         "passed": True,
@@ -36,7 +36,7 @@ def _verification(kernel: Kernel) -> dict[str, object]:
         "max_abs_error": None,
         "max_rel_error": max(errors.max_relative_error for errors in verified.workloads),
         "bound_used": max(errors.bound_used for errors in verified.workloads),
-        # the largest admissible share of the task's error bound
+        # the largest error as a share of the task's bound
         "tolerance": {"bound_used": 1.0},
         "tested_shapes": list(verified.shapes_verified),
         "workloads": [errors.model_dump(mode="json") for errors in verified.workloads],
@@ -50,7 +50,7 @@ def _verification(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def _benchmark(kernel: Kernel) -> dict[str, object]:
+def _benchmark(kernel: PromotedKernel) -> dict[str, object]:
     event, benchmark, point = kernel.promoted.event, kernel.benchmark.event, kernel.promoted_point
     environment = kernel.environment.event.environment if kernel.environment else None
     return {
@@ -74,7 +74,7 @@ def _benchmark(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def _identity(kernel: Kernel) -> dict[str, object]:
+def _identity(kernel: PromotedKernel) -> dict[str, object]:
     event = kernel.promoted.event
     return {
         "family": event.family,
@@ -91,7 +91,7 @@ def _identity(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def _figures(kernel: Kernel) -> dict[str, object]:
+def _figures(kernel: PromotedKernel) -> dict[str, object]:
     event = kernel.promoted.event
     environment = kernel.environment.event.environment if kernel.environment else None
     gpu = environment.gpu if environment else None
@@ -118,7 +118,7 @@ def _figures(kernel: Kernel) -> dict[str, object]:
     }
 
 
-def _provenance(kernel: Kernel) -> dict[str, object]:
+def _provenance(kernel: PromotedKernel) -> dict[str, object]:
     event = kernel.promoted.event
     return {
         "run_id": event.run_id,

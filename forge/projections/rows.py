@@ -1,34 +1,34 @@
-"""One recorded event as the rows it becomes in `history.db`. A row's keys are its table's columns."""
+"""Makes rows of `history.db` from recorded events; a row's keys are its table's columns."""
 
 from typing import Any
 
 from forge.domain.digest import canonical
 from forge.domain.verdict import UNDECIDED
 from forge.ledger.replay import Line
-from forge.projections.kernel import Kernel
+from forge.projections.kernel import PromotedKernel
 from forge.projections.state import Cell, Row
 
 CONFIRMATION, FIRST = "confirmation", "first measurement"
-"""Values of `source`: which of a benchmark's two measurements a row's figures are from."""
+"""Values of `source`: the measurement of a benchmark that a row's figures are from."""
 
 # Any: a JSON document, validated when it was recorded
 Document = dict[str, Any]
 
 
 def slot(task: Row | None) -> Row:
-    """What was asked for, as far as the ledger says."""
+    """Return operation, GPU, type and language of the task, as far as the ledger has it."""
     if task is None:
         return {"op": None, "gpu": None, "dtype": None}
     return {"op": task["op"], "gpu": task["gpu"], "dtype": task["dtype"]}
 
 
 def text(document: Document | list[object]) -> str:
-    """Canonical JSON, as a cell."""
+    """Return canonical JSON for a cell."""
     return canonical(document).decode()
 
 
 def task_row(line: Line) -> Row:
-    """One task."""
+    """Return the row of a task."""
     task = line.event["task"]
     return {
         "task_id": line.event["task_id"],
@@ -43,7 +43,7 @@ def task_row(line: Line) -> Row:
 
 
 def environment_row(line: Line) -> Row:
-    """One machine."""
+    """Return the row of a machine."""
     found = line.event["environment"]
     gpu = found["gpu"] or {}
     return {
@@ -60,7 +60,7 @@ def environment_row(line: Line) -> Row:
 
 
 def candidate_row(line: Line, task: Row | None) -> Row:
-    """One submission."""
+    """Return the row of a submission."""
     event = line.event
     return {
         "seq": line.seq,
@@ -81,7 +81,7 @@ def candidate_row(line: Line, task: Row | None) -> Row:
 
 
 def benchmark_rows(line: Line, task: Row | None, environment: Row | None) -> list[Row]:
-    """One row per workload and baseline; a benchmark that measured nothing has one without figures."""
+    """Return one row per workload and baseline; a benchmark that measured nothing has one without figures."""
     event = line.event
     reason = event.get("reason")
     shared: Row = {
@@ -116,10 +116,11 @@ NOT_MEASURED: Row = dict.fromkeys(
         "high",
     )
 )
+"""Figures of a row that has none: every cell is None."""
 
 
 def _timings(workload: Document, baseline_used: str | None) -> list[Row]:
-    """One row per baseline, as confirmed where it was; a workload without any shows the candidate's own time."""
+    """Return one row per baseline, confirmed if it was; without a baseline one row with the candidate's own time."""
     first, again = workload, workload.get("confirmation")
     confirmed = {speedup["baseline"]: speedup for speedup in again["speedups"]} if again else {}
     rows: list[Row] = []
@@ -131,7 +132,7 @@ def _timings(workload: Document, baseline_used: str | None) -> list[Row]:
 
 
 def _own_time(workload: Document, timed: Document, source: str) -> Row:
-    """The candidate's own time: `timed` is the workload itself or its confirmation."""
+    """Return the candidate's own time; `timed` is the workload itself or its confirmation."""
     median_ns = timed["candidate"]["median_ns"]
     return {
         **NOT_MEASURED,
@@ -156,12 +157,12 @@ def _over(speedup: Document, baseline_used: str | None) -> Row:
 
 
 def verdict_of(reason: Document) -> str:
-    """Whether a refusal says something about the candidate."""
+    """Return the verdict of a refusal: rejected, or inconclusive if it says nothing about the candidate."""
     return "inconclusive" if reason["code"] in UNDECIDED else "rejected"
 
 
 def rejection_row(line: Line, task: Row | None, *, stage: str) -> Row:
-    """One refusal at `stage`."""
+    """Return the row of a refusal at `stage`."""
     event = line.event
     failed = [gate["name"] for gate in event.get("gates", ()) if gate["verdict"] == "failed"]
     return {
@@ -180,7 +181,7 @@ def rejection_row(line: Line, task: Row | None, *, stage: str) -> Row:
 
 
 def claim_row(line: Line) -> Row:
-    """What was said, before anybody held it against a measurement."""
+    """Return the row of a claim that wasn't assessed yet."""
     event = line.event
     row: Row = {name: event[name] for name in ("run_id", "claim_id", "candidate", "claimant", "metric", "unit")}
     return {
@@ -197,8 +198,8 @@ def claim_row(line: Line) -> Row:
     }
 
 
-def kernel_row(kernel: Kernel) -> dict[str, Cell]:
-    """One promoted version as it stands now."""
+def kernel_row(kernel: PromotedKernel) -> dict[str, Cell]:
+    """Return the row of a promoted version in its current state."""
     event = kernel.promoted.event
     task = event.task
     return {
@@ -233,7 +234,7 @@ def kernel_row(kernel: Kernel) -> dict[str, Cell]:
     }
 
 
-def _figures(kernel: Kernel) -> Row:
+def _figures(kernel: PromotedKernel) -> Row:
     event = kernel.promoted.event
     return {
         "candidate_median_ns": event.candidate_median_ns,

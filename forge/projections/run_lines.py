@@ -1,4 +1,4 @@
-"""How far each run came: the fold behind the table `runs`. What a phase may build on, `runs` says in full."""
+"""Folds the table `runs`: how far each run came. `runs` holds the full state that a phase builds on."""
 
 import math
 from collections.abc import Callable
@@ -11,21 +11,23 @@ from forge.projections.runs import PHASE_OF, STAGE_AFTER
 from forge.projections.state import Row, State
 
 STAGES = {kind.TYPE: stage for kind, stage in STAGE_AFTER.items()}
+"""Event type -> the stage of a run after it."""
 PHASES = {kind.TYPE: phase for kind, phase in PHASE_OF.items()}
+"""Event type -> the phase that it is an attempt of."""
 PLACES = {
     "PlanAccepted": "plan_seq",
     "PromptRendered": "prompt_seq",
     "RunSealed": "ended_seq",
     "RunAborted": "ended_seq",
 }
-"""Event -> the column that says where it stands."""
+"""Event type -> the column that holds its place."""
 TYPES = frozenset(
     {*STAGES, *PHASES, *PLACES, "BaselineRecorded", "ClaimRecorded", "ClaimAssessed", "ProfileCaptured"}
 )
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Move the event's run on; events of a run that never started leave no row."""
+    """Update the event's run; events of a run that never started leave no row."""
     kind, run_id = line.type, line.event["run_id"]
     if kind == "RunStarted":
         state.put("runs", _started(line, state.get("tasks", line.event["task_id"])), run_id)
@@ -43,8 +45,8 @@ def take(state: State, line: Line, _: Source) -> None:
         run[f"{phase}_attempts"] = attempts + 1
     if kind in PLACES:
         run[PLACES[kind]] = line.seq
-    if kind in LEARNT:
-        LEARNT[kind](line, run)
+    if kind in ROW_UPDATES:
+        ROW_UPDATES[kind](line, run)
     run["last_seq"] = line.seq
     state.put("runs", run, run_id)
 
@@ -67,7 +69,7 @@ def _verification(line: Line, run: Row) -> None:
 
 
 def _timing(line: Line, run: Row) -> None:
-    """Add the GPU seconds of one benchmark; None stands as long as none were recorded."""
+    """Add the GPU seconds of one benchmark; the cell stays None while none were recorded."""
     spent = [one["replay"]["gpu_s"] for one in line.event["workloads"] if one.get("replay")]
     if spent:
         before = run["gpu_s"]
@@ -83,7 +85,7 @@ def _abortion(line: Line, run: Row) -> None:
     run["outcome"] = line.event["reason"]
 
 
-LEARNT: dict[str, Callable[[Line, Row], None]] = {
+ROW_UPDATES: dict[str, Callable[[Line, Row], None]] = {
     "PlanAccepted": _plan,
     "PromptRendered": _prompt,
     "CandidateSubmitted": _submission,
@@ -93,11 +95,11 @@ LEARNT: dict[str, Callable[[Line, Row], None]] = {
     "RunSealed": _seal,
     "RunAborted": _abortion,
 }
-"""What else a run's row takes from an event: what its author was given, what passed, what timing it took, its end."""
+"""Event type -> the function that copies other values into a run's row: its plan, prompt, timing and end."""
 
 
 def _stage(line: Line) -> str | None:
-    """Where a run stands after the event; None where that doesn't change."""
+    """Return a run's stage after the event; None if the event doesn't change it."""
     if line.type == "BenchmarkFailed" and line.event["reason"]["code"] in UNDECIDED:
         return "verified"
     return STAGES.get(line.type)

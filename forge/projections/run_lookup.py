@@ -1,4 +1,4 @@
-"""One run out of a long ledger: its own events are read, by index, and no others."""
+"""Finds one run in a long ledger, by index: only the run's own events are read."""
 
 from itertools import chain
 
@@ -12,11 +12,13 @@ from forge.projections.fold import holds
 from forge.projections.runs import EMPTY, RunState, fold, the_run
 
 NEWEST = "last"
+"""Name that a user gives for the newest run."""
 STREAM = "run:"
+"""Beginning of the name of a run's stream."""
 
 
 def find_run(ledger: Ledger, name: str) -> RunState:
-    """The run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
+    """Return the run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
     if name == NEWEST:
         newest = ledger.newest(RunStarted.TYPE)
         if not holds(newest, RunStarted):
@@ -27,7 +29,7 @@ def find_run(ledger: Ledger, name: str) -> RunState:
 
 
 def run_state(ledger: Ledger, run_id: str) -> RunState:
-    """Where a run stands: what is recorded of it is correlated with it, but for its task, which others may share."""
+    """Return a run's state, from the events correlated with it and from its task, which other runs may share."""
     started = next(ledger.read(stream=f"{STREAM}{run_id}", limit=1), None)
     if not holds(started, RunStarted):
         raise LedgerCorrupt(f"run {run_id!r} has events and never started", hint="forge ledger verify")
@@ -36,6 +38,6 @@ def run_state(ledger: Ledger, run_id: str) -> RunState:
 
 
 def experiments(ledger: Ledger, task_id: str) -> int:
-    """How many runs of a task were started."""
+    """Return how many runs of a task were started."""
     started = ledger.rows(types=(RunStarted.TYPE,))
     return sum(orjson.loads(row.payload)["task_id"] == task_id for row in started)

@@ -1,4 +1,4 @@
-"""Tables about what was tried: runs, candidates, benchmarks, refusals, claims, and the trail of a candidate."""
+"""Declares the tables of runs, candidates, benchmarks, refusals and claims, and of events about candidates."""
 
 from sqlalchemy import Index, Text
 from sqlmodel import Field
@@ -22,28 +22,28 @@ class RunRow(HistoryTable, table=True):
     state: str
     sealed: bool
     outcome: str | None
-    """As the seal says, or why it was aborted."""
+    """Outcome in the seal, or the reason why it was aborted."""
     submit_attempts: int
     verify_attempts: int
     benchmark_attempts: int
     promote_attempts: int
     skills: str
-    """Which its plan chose: a JSON list of `{"id", "sha256"}`."""
+    """Skills that its plan chose: a JSON list of `{"id", "sha256"}`."""
     template: str | None
-    """Its prompt's, by name; the next two likewise."""
+    """Template of its prompt, by name; version and digest follow."""
     template_version: int | None
     template_sha256: str | None
     verified_seq: int | None
-    """Where every gate passed, for the candidate that was submitted last."""
+    """Event in which every gate passed, for the newest candidate."""
     simulated: bool | None
-    """Whether that ran on something that stands for the target."""
+    """True if that verification ran on a simulated target."""
     gpu_s: float | None
-    """Seconds that a GPU computed to time its candidates; None where none was recorded."""
+    """Seconds of GPU time to time its candidates; None if none were recorded."""
     started_seq: int
     plan_seq: int | None
     prompt_seq: int | None
     ended_seq: int | None
-    """Sealed or aborted."""
+    """Event that sealed or aborted it."""
     last_seq: int
     recorded_at: str
 
@@ -85,7 +85,7 @@ class BenchmarkRow(HistoryTable, table=True):
     )
     seq: int = Field(primary_key=True)
     line: int = Field(primary_key=True)
-    """1.. within the event."""
+    """Number within the event, from 1."""
     run_id: str
     candidate: str
     task_id: str
@@ -100,11 +100,11 @@ class BenchmarkRow(HistoryTable, table=True):
     torch: str | None
     triton: str | None
     source: str | None
-    """`confirmation` where the winner was measured once more, else `first measurement`: of all figures in the row."""
+    """`confirmation` if the winner was measured again, otherwise `first measurement`; for all figures in the row."""
     candidate_median_ns: float | None
     baseline: str | None
     baseline_used: bool | None
-    """Whether this is the baseline that had to be beaten."""
+    """True if this is the baseline that had to be beaten."""
     baseline_median_ns: float | None
     speedup: float | None
     low: float | None
@@ -115,7 +115,7 @@ class BenchmarkRow(HistoryTable, table=True):
     """accepted, rejected or inconclusive."""
     reason_code: str | None
     invalidated_seq: int | None
-    """The event that withdrew it."""
+    """Event that withdrew the benchmark."""
     recorded_at: str
 
 
@@ -135,7 +135,7 @@ class RejectionRow(HistoryTable, table=True):
     gpu: str | None
     dtype: str | None
     gate: str | None
-    """The first that failed, if one did."""
+    """First gate that failed, if one did."""
     stage: str
     """submit, screen, build, verify, benchmark or promote."""
     verdict: str
@@ -146,7 +146,7 @@ class RejectionRow(HistoryTable, table=True):
 
 
 class ClaimRow(HistoryTable, table=True):
-    """Something said about a candidate, and what was measured."""
+    """One claim about a candidate, and what was measured."""
 
     __tablename__ = "claims"
     __table_args__ = CLUSTERED
@@ -162,7 +162,7 @@ class ClaimRow(HistoryTable, table=True):
     claimed: float
     measured: float | None
     verdict: str | None
-    """None as long as nobody held it against a measurement."""
+    """None until the claim is compared with a measurement."""
     assessed_seq: int | None
     measured_by_seq: int | None
     recorded_at: str

@@ -1,7 +1,7 @@
-"""Where each run stands and what its next phase may build on.
+"""Folds the full state of each run: its stage, and what its next phase may build on.
 
-A run is `planned` from its start; whether the plan itself was accepted, `plan` says. Evidence is bound to
-bytes: a new submission in the same run clears what was recorded about the one before.
+A run is `planned` from its start; `plan` says whether the plan itself was accepted. Evidence belongs to exact bytes:
+a new submission in the same run clears what was recorded about the earlier one.
 """
 
 from collections.abc import Iterable
@@ -56,6 +56,7 @@ STAGE_AFTER: dict[type[Event], Stage] = {
     PromotionDenied: "denied",
     RunAborted: "aborted",
 }
+"""Event class -> the stage of a run after it."""
 PHASE_OF: dict[type[Event], Phase] = {
     CandidateSubmitted: "submit",
     CandidateDuplicated: "submit",
@@ -68,11 +69,12 @@ PHASE_OF: dict[type[Event], Phase] = {
     KernelPromoted: "promote",
     PromotionDenied: "promote",
 }
+"""Event class -> the phase that it is an attempt of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """How often each phase came to an answer in this run, machine faults included."""
+    """Number of answers of each phase in this run, machine faults included."""
 
     submit: int = 0
     verify: int = 0
@@ -80,13 +82,13 @@ class Attempts:
     promote: int = 0
 
     def plus(self, phase: Phase | None) -> "Attempts":
-        """One more of `phase`."""
+        """Return the numbers with one more of `phase`."""
         return self if phase is None else replace(self, **{phase: getattr(self, phase) + 1})
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """One run after some prefix of the ledger."""
+    """The state of one run after some events of the ledger."""
 
     run_id: str
     task_id: str
@@ -102,13 +104,13 @@ class RunState:
     benchmark: Recorded[BenchmarkRecorded] | None = None
     promotion: Recorded[KernelPromoted | PromotionDenied] | None = None
     rejection: Recorded[CandidateRejected] | None = None
-    """The latest, at the door or on evidence."""
+    """The latest refusal, at submission or on evidence."""
     failure: Recorded[BenchmarkFailed] | None = None
     error: Recorded[VerificationErrored | BenchmarkErrored] | None = None
-    """The machine's latest fault."""
+    """The latest fault of the machine."""
     end: Recorded[RunSealed | RunAborted] | None = None
     claims: tuple[Recorded[ClaimRecorded], ...] = ()
-    """What was said about the candidate."""
+    """Claims about the candidate."""
     assessments: tuple[Recorded[ClaimAssessed], ...] = ()
     attempts: Attempts = Attempts()
     last_seq: int = 0
@@ -116,7 +118,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class RunsState:
-    """Every run after some prefix of the ledger. Values handed out are never changed."""
+    """The states of all runs after some events of the ledger. A state that was returned never changes."""
 
     runs: dict[str, RunState] = field(default_factory=dict)
     tasks: dict[str, Recorded[TaskCreated]] = field(default_factory=dict)
@@ -124,20 +126,21 @@ class RunsState:
     """Task id -> runs that started before their task was recorded."""
 
     def copied(self) -> "RunsState":
-        """A state of its own that `take` may extend."""
+        """Return a copy that `take` may change."""
         return RunsState(runs=dict(self.runs), tasks=dict(self.tasks), taskless=dict(self.taskless))
 
 
 EMPTY = RunsState()
+"""State before the first event."""
 
 
 def apply(state: RunsState, recorded: Recorded[Event]) -> RunsState:
-    """The runs after one more event; `state` stays as it was. Raises LedgerCorrupt."""
+    """Return the runs after one more event; `state` isn't changed. Raises LedgerCorrupt."""
     return fold(state, (recorded,))
 
 
 def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
-    """The runs after `events`, in one pass; `state` stays as it was. Raises LedgerCorrupt."""
+    """Return the runs after `events`, in one pass; `state` isn't changed. Raises LedgerCorrupt."""
     own = state.copied()
     for recorded in events:
         take(own, recorded)
@@ -145,7 +148,7 @@ def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
 
 
 def take(own: RunsState, recorded: Recorded[Event]) -> None:
-    """Extend a state that nobody else holds (see `RunsState.copied`) by one event."""
+    """Extend a state that no other caller holds (see `RunsState.copied`) by one event."""
     if holds(recorded, TaskCreated):
         _take_task(own, recorded)
     elif holds(recorded, RunStarted):
@@ -176,13 +179,13 @@ def _take_start(own: RunsState, recorded: Recorded[RunStarted]) -> None:
 
 
 def run_of(event: Event) -> str | None:
-    """The run an event belongs to, for those that belong to one."""
+    """Return the run of an event; None if it belongs to no run."""
     run_id: str | None = getattr(event, "run_id", None)
     return run_id
 
 
 def stage_after(stage: Stage, event: Event, *, sealed: bool) -> Stage:
-    """Where a run at `stage` stands after `event`. Nothing follows `aborted` or the seal."""
+    """Return a run's stage after `event`. No event follows an abort or the seal."""
     if sealed or stage == "aborted":
         return stage
     if isinstance(event, CandidateRejected) and event.stage == "submit":
@@ -193,7 +196,7 @@ def stage_after(stage: Stage, event: Event, *, sealed: bool) -> Stage:
 
 
 def phase_of(event: Event) -> Phase | None:
-    """The phase that `event` is an attempt of."""
+    """Return the phase that `event` is an attempt of; None if it is none."""
     if isinstance(event, CandidateRejected) and event.stage == "submit":
         return "submit"
     return PHASE_OF.get(type(event))
@@ -273,16 +276,16 @@ def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
     return run
 
 
-SHOWN = 3
-"""Of the runs that a beginning may mean, so many stand in a message."""
+SHOWN_RUNS = 3
+"""Number of runs that a message names if a name means several."""
 
 
 def the_run(known: Iterable[str], name: str) -> str:
-    """The run id `name`, or the only one that begins so; raises RunNotFound."""
+    """Return the run id `name`, or the only one that begins so; raise RunNotFound."""
     fitting = sorted(run_id for run_id in known if name and run_id.startswith(name))
     if name in fitting or len(fitting) == 1:
         return name if name in fitting else fitting[0]
-    shown = ", ".join(fitting[:SHOWN])
-    more = f", and {len(fitting) - SHOWN} more, which forge run list lists" if len(fitting) > SHOWN else ""
+    shown = ", ".join(fitting[:SHOWN_RUNS])
+    more = f", and {len(fitting) - SHOWN_RUNS} more, which forge run list lists" if len(fitting) > SHOWN_RUNS else ""
     found = "no run" if not fitting else f"{len(fitting)} runs ({shown}{more})"
     raise RunNotFound(f"{found} by the name {name!r}: expected a run id or its unmistakable beginning")

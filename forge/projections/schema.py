@@ -1,7 +1,7 @@
-"""The tables of `history.db` as SQLite takes them.
+"""Reads the tables of `history.db` from `schema.sql`.
 
-They are written out in `schema.sql`, not compiled from `tables.py` in every process: a command that publishes would
-load SQLModel for nothing else. A test holds the file against those declarations.
+They are written out there. Compiling them from `tables.py` would make each command that publishes load SQLModel. A
+test compares the file with those declarations.
 """
 
 import re
@@ -12,30 +12,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 SCHEMA_VERSION = 5
-"""A changed table is a new one; the file is then built anew."""
+"""Version of the tables. It rises if a table changes; the file is then built anew."""
 FILE = Path(__file__).with_name("schema.sql")
 
 
 class Table(NamedTuple):
-    """What a statement about one table has to name."""
+    """Names that a statement about one table needs."""
 
     name: str
     columns: tuple[str, ...]
-    """In their order."""
+    """Columns in their order."""
     key: tuple[str, ...]
-    """Those of the primary key, in its order."""
+    """Columns of the primary key, in its order."""
 
 
 @cache
 def creations(what: str) -> tuple[str, ...]:
-    """The statements that create every TABLE, or every INDEX."""
+    """Return the statements that create every TABLE, or every INDEX."""
     written = FILE.read_text(encoding="utf-8")
     return tuple(re.findall(rf"^CREATE {what} .*?(?=;$)", written, re.DOTALL | re.MULTILINE))
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """Every table, by its name and in the order of the names."""
+    """Return every table by its name, in the order of the names."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in creations("TABLE"):
             connection.execute(statement)

@@ -1,11 +1,10 @@
-"""What `forge.lookup` reads: an immutable snapshot named by its content, and the pointer that names it.
+"""Renders what `forge.lookup` reads: an immutable snapshot named by its content, and the pointer that names it.
 
-A snapshot is one JSON document, laid out so that a reader needn't parse all of it: the first line ends where the
-kernels begin and says how many of them, in how many bytes, belong to each operation, GPU and dtype. The kernels
+A snapshot is one JSON document, laid out so that a reader needn't parse all of it. The first line ends where the
+kernels begin. It says how many kernels, in how many bytes, belong to each operation, GPU and dtype. The kernels
 follow in that order, one a line.
-
-The snapshot says nothing of the ledger's head, so a registry that didn't change keeps its snapshot while the
-pointer moves on.
+The snapshot doesn't contain the ledger's head. So a registry without changes keeps its snapshot while the pointer
+moves on.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,40 +15,44 @@ import orjson
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.tensors import Shape
 from forge.projections.fold import Position
-from forge.projections.kernel import Kernel, MeasuredPoint
+from forge.projections.kernel import MeasuredPoint, PromotedKernel
 
 SCHEMA_VERSION = 3
-"""Of the snapshot and the pointer; `forge.lookup` reads exactly this one."""
+"""Version of the snapshot and the pointer; `forge.lookup` reads only this one."""
 POINTER = "current.json"
-BETWEEN = b",\n"
-"""Stands between two kernels."""
+"""Name of the file that names the current snapshot."""
+SEPARATOR = b",\n"
+"""Bytes between two kernels."""
 Line = tuple[str, str, str, str]
 """Operation, GPU and dtype of a kernel, and what is `shown` of it as JSON."""
 Signer = Callable[[Position, Digest], str | None]
-"""Gives the signed note for a position and a snapshot's digest; None where the key isn't at hand."""
+"""Function that returns the signed note for a position and a snapshot's digest; None if the key isn't at hand."""
 
 
 def render(lines: Iterable[Line], gpus: Mapping[str, object]) -> bytes:
-    """The snapshot of the kernels, given by operation, GPU, dtype and kernel_id, and the architecture of each GPU."""
+    """Return the snapshot of the kernels, in the order of operation, GPU, dtype and kernel_id.
+
+    `gpus` is the architecture of each GPU.
+    """
     kernels: list[bytes] = []
     slots: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
     for (op, gpu, dtype), group in groupby(lines, key=lambda line: line[:3]):
         found = [text.encode() for *_, text in group]
-        bytes_taken = sum(map(len, found)) + len(BETWEEN) * (len(found) - 1)
+        bytes_taken = sum(map(len, found)) + len(SEPARATOR) * (len(found) - 1)
         slots.setdefault(op, {}).setdefault(gpu, {})[dtype] = (len(found), bytes_taken)
         kernels += found
     document = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "slots": slots}
     head = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).removesuffix(b"}")
-    return head + b',"kernels":[\n' + BETWEEN.join(kernels) + b"\n]}"
+    return head + b',"kernels":[\n' + SEPARATOR.join(kernels) + b"\n]}"
 
 
 def file_name(digest: Digest) -> str:
-    """What a snapshot with this digest is called."""
+    """Return the file name of a snapshot with this digest."""
     return f"lookup-{digest[:12]}.json"
 
 
 def pointer_to(digest: Digest, head: Position) -> bytes:
-    """The pointer to a snapshot; it must be written last."""
+    """Return the pointer to a snapshot; it must be written last."""
     return canonical(
         {
             "schema_version": SCHEMA_VERSION,
@@ -61,7 +64,7 @@ def pointer_to(digest: Digest, head: Position) -> bytes:
 
 
 def with_note(pointer: bytes, sign: Signer) -> bytes:
-    """The pointer with what the ledger's key signs of it; as it is where nothing was signed."""
+    """Return the pointer with the note that `sign` gives; unchanged if it gives none."""
     document = orjson.loads(pointer)
     head = Position(**document["ledger"])
     note = sign(head, document["sha256"])
@@ -69,21 +72,21 @@ def with_note(pointer: bytes, sign: Signer) -> bytes:
 
 
 def named(content: bytes) -> tuple[str, Digest]:
-    """A snapshot's file name and digest."""
+    """Return a snapshot's file name and digest."""
     digest = sha256(content)
     return file_name(digest), digest
 
 
 def architectures(seen: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """GPU slug -> architecture, as far as the ledger has seen GPUs; one seen as two is left out."""
+    """Return GPU slug -> architecture for the GPUs in the ledger; a GPU with two architectures is left out."""
     found: dict[str, set[str]] = {}
     for slug, arch in seen:
         found.setdefault(slug, set()).add(arch)
     return {slug: next(iter(archs)) for slug, archs in found.items() if len(archs) == 1}
 
 
-def shown(kernel: Kernel) -> dict[str, object]:
-    """What a lookup needs to know of one kernel."""
+def shown(kernel: PromotedKernel) -> dict[str, object]:
+    """Return what a lookup needs to know of one kernel."""
     event = kernel.promoted.event
     task = event.task
     return {
@@ -111,7 +114,7 @@ def shown(kernel: Kernel) -> dict[str, object]:
 
 
 def _domains(shapes: Iterable[Shape]) -> list[dict[str, list[int]]]:
-    """The shapes as columns, axis -> the size of each shape there; one group for each set of axes."""
+    """Return the shapes as columns, axis -> the size of each shape; one group for each set of axes."""
     groups: dict[tuple[str, ...], list[Shape]] = {}
     for shape in shapes:
         groups.setdefault(tuple(sorted(shape)), []).append(shape)

@@ -1,4 +1,4 @@
-"""A ledger as the folds see it: what it holds now, and nothing that is appended later."""
+"""Gives the folds a ledger as it is at one moment; later events aren't seen."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,35 +10,35 @@ from forge.ledger.store import Ledger
 from forge.ledger.writing import Head
 from forge.projections import TAKERS
 
-ASKED = 16
-"""Events asked for by place that are kept: most kernels of a time were measured on one machine."""
+CACHED_EVENTS = 16
+"""Number of events that are cached by place: most kernels of a period were measured on one machine."""
 
 
 class LedgerSource:
-    """The events up to the head at the time it is made."""
+    """The events up to the head at the time when it is made."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.head: Head = ledger.head
-        self._asked = lru_cache(ASKED)(self._read)
+        self._asked = lru_cache(CACHED_EVENTS)(self._read)
 
     @property
     def ledger_id(self) -> str:
-        """Which ledger it is."""
+        """Return the ledger's id."""
         return self._ledger.ledger_id
 
     def hash_at(self, seq: int) -> Digest | None:
-        """The hash of the event at `seq`; None beyond the head."""
+        """Return the hash of the event at `seq`; None beyond the head."""
         if not 1 <= seq <= self.head.seq:
             return None
         return next(self._ledger.rows(after_seq=seq - 1, limit=1)).event_hash.hex()
 
     def lines(self, after_seq: int) -> Iterator[Line]:
-        """The events that follow `after_seq`, with the payloads that a fold reads."""
+        """Yield the events that follow `after_seq`, with the payloads that a fold reads."""
         return self._ledger.replay(after_seq=after_seq, until_seq=self.head.seq, types=TAKERS)
 
     def event_at(self, seq: int) -> Recorded[Event] | None:
-        """The event at `seq`, held against its digest; None if there is none."""
+        """Return the event at `seq`, checked by its digest; None if there is none."""
         return self._asked(seq) if 1 <= seq <= self.head.seq else None
 
     def _read(self, seq: int) -> Recorded[Event]:

@@ -1,7 +1,7 @@
-"""`history.db` as a file: how it is made, reached, compared and replaced.
+"""Makes, opens, compares and replaces the file `history.db`.
 
-Readers open it at any time, so it is changed by SQLite's own transactions (a write-ahead log: readers never wait
-and never see half of one), and a rebuilt one is copied over it in one transaction. A rename under an open reader
+Readers open it at any time. So it is changed by SQLite's own transactions: with a write-ahead log, readers never wait
+and never see half of a change. A rebuilt file is copied over it in one transaction. A rename under an open reader
 would leave that reader's log beside another file (https://www.sqlite.org/howtocorrupt.html, 2.4).
 """
 
@@ -18,17 +18,20 @@ from forge.projections.schema import SCHEMA_VERSION, Table, creations, tables
 
 PAGE_BYTES = 4096
 CACHE_KIB = 2048
+"""Cache in KiB of an open file."""
 BUILD_CACHE_KIB = 8192
-"""For a file that is built: with less, pages that take rows of many runs are written and read again and again."""
+"""Cache in KiB while a file is built; with less, pages with rows of many runs are written and read repeatedly."""
 MAPPED_BYTES = 2**30
-"""A reader maps so much of the file: many small reads of a large history then cost no copies."""
+"""Bytes of the file that a reader maps into memory, so that many small reads of a large history need no copies."""
 APPLICATION_ID = 0x46524748
-"""`FRGH`: a Forge history, as `file` and `PRAGMA application_id` show it."""
+"""Id in the file's header: `FRGH`, a Forge history, as `file` and `PRAGMA application_id` show it."""
 BUSY_TIMEOUT_S = 30.0
-BESIDE = ("-wal", "-shm", "-journal")
-PRIMARY_CODE = 0xFF
-"""An extended result code's low byte (sqlite.org/rescode.html)."""
-UNSOUND = frozenset(
+"""Seconds that SQLite waits for a lock."""
+SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
+PRIMARY_CODE_MASK = 0xFF
+"""Bit mask that gives the primary code of an extended result code: its low byte (sqlite.org/rescode.html)."""
+DAMAGE_CODES = frozenset(
     {
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
@@ -38,30 +41,31 @@ UNSOUND = frozenset(
         sqlite3.SQLITE_MISMATCH,
     }
 )
+"""SQLite's codes for a damaged file, or one that is no history."""
 
 
-# The names in the statements below are those of our own tables.
+# The statements below are made of the names of our own tables only.
 
 
 @cache
 def upsert(table: Table) -> str:
-    """The statement that writes a whole row, new or not; it takes the columns in order."""
+    """Return the statement that writes a whole row, new or not; it takes the columns in order."""
     places = ", ".join("?" * len(table.columns))
     return f"INSERT OR REPLACE INTO {table.name} ({', '.join(table.columns)}) VALUES ({places})"  # noqa: S608
 
 
 def removal(table: Table, column: str | None = None) -> str:
-    """The statement that removes a table's rows; where a column is named, those with one value in it."""
+    """Return the statement that removes all rows of a table, or those with one value in `column`."""
     return f"DELETE FROM {table.name}" + (f" WHERE {column} = ?" if column else "")  # noqa: S608
 
 
 INVALIDATION = "UPDATE benchmarks SET invalidated_seq = ? WHERE seq = ?"
-"""Marks the rows of a benchmark with the event that withdrew it."""
+"""Statement that marks the rows of a benchmark with the event that withdrew it."""
 
 
 @cache
 def by_key(table: Table) -> str:
-    """The query for one whole row; it takes the primary key's values in order."""
+    """Return the query for one whole row; it takes the primary key's values in order."""
     wanted = " AND ".join(f"{column} = ?" for column in table.key)
     return f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE {wanted}"  # noqa: S608
 
@@ -81,7 +85,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 def create(path: Path) -> sqlite3.Connection:
-    """Begin a new file that nobody else knows of: nothing is safe in it before `finish`."""
+    """Begin a new file that no other process knows; its content isn't safe before `finish`."""
     connection = sqlite3.connect(path, isolation_level=None)
     for setting in (
         f"page_size = {PAGE_BYTES}",
@@ -99,7 +103,7 @@ def create(path: Path) -> sqlite3.Connection:
 
 
 def add_indexes(connection: sqlite3.Connection) -> None:
-    """Make the indexes, which is cheaper once the rows are there."""
+    """Make the indexes; this is faster after the rows are written."""
     for statement in creations("INDEX"):
         connection.execute(statement)
 
@@ -112,9 +116,9 @@ def finish(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
 
 
 def overwrite(path: Path, aside: Path) -> None:
-    """Put the content of `aside` in the place of `path`'s, in one transaction that readers don't notice.
+    """Replace the content of `path` by that of `aside`, in one transaction that readers don't notice.
 
-    A file that isn't a database any more has no readers worth the name: it is replaced.
+    A file that is no database any more has no readers, so it is replaced by a rename.
     """
     try:
         with closing(connect(aside, read_only=True)) as source, closing(connect(path)) as target:
@@ -130,18 +134,18 @@ def overwrite(path: Path, aside: Path) -> None:
 
 
 def refused_by_the_disk(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file couldn't be reached or written, rather than being another file than it should be."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & PRIMARY_CODE not in UNSOUND
+    """Return whether the disk refused to read or write the file; False if the file itself is wrong."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & PRIMARY_CODE_MASK not in DAMAGE_CODES
 
 
 def discard(path: Path) -> None:
-    """Remove a database with what SQLite keeps beside it."""
-    for beside in ("", *BESIDE):
+    """Remove a database, and the files that SQLite keeps beside it."""
+    for beside in ("", *SQLITE_SUFFIXES):
         path.with_name(path.name + beside).unlink(missing_ok=True)
 
 
 def content_digest(connection: sqlite3.Connection) -> str:
-    """SHA-256 over every row of every table, by table and key: equal for equal content, however it was written."""
+    """Return the SHA-256 over every row of every table, by table and key; equal content gives equal digests."""
     digest = hashlib.sha256()
     for table in tables().values():
         digest.update(f"{table.name}\n".encode())

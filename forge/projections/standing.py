@@ -1,4 +1,4 @@
-"""A kernel's standing: the only place that says what ends a kernel, and which ending is the gravest."""
+"""Decides a kernel's standing: the only place that says what ends a kernel, and which ending counts most."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Status = Literal["active", "deprecated", "evidence_invalid", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was said about one kernel, or about the benchmark it stands on, since it was promoted."""
+    """The events about one kernel, or about its benchmark, since it was promoted."""
 
     deprecated: Recorded[KernelDeprecated] | None = None
     """The latest deprecation."""
@@ -22,7 +22,7 @@ class Standing:
     """The first revocation; it is final."""
 
     def after(self, recorded: Recorded[Event]) -> "Standing":
-        """The standing once this event, which is about this kernel, is known too."""
+        """Return the standing after this event, which is about this kernel."""
         if holds(recorded, KernelDeprecated):
             return replace(self, deprecated=recorded)
         if holds(recorded, BenchmarkInvalidated):
@@ -33,12 +33,12 @@ class Standing:
 
     @property
     def ended(self) -> Recorded[KernelDeprecated] | Recorded[BenchmarkInvalidated] | Recorded[KernelRevoked] | None:
-        """The gravest event against it: revoked > invalidated > deprecated; None if it is active."""
+        """Return the gravest event against it: revoked > invalidated > deprecated; None if it is active."""
         return self.revoked or self.invalidated or self.deprecated
 
     @property
     def status(self) -> Status:
-        """What `ended` makes of it."""
+        """Return the status that follows from `ended`."""
         if self.revoked:
             return "revoked"
         if self.invalidated:
@@ -47,7 +47,7 @@ class Standing:
 
     @property
     def reason(self) -> str | None:
-        """Why it isn't active, in the words of the event behind `status`."""
+        """Return why it isn't active, in the words of the event behind `status`."""
         if self.revoked:
             return f"{self.revoked.event.severity}: {self.revoked.event.reason}"
         if self.invalidated:
@@ -56,11 +56,11 @@ class Standing:
 
 
 NOTHING_SAID = Standing()
-"""Standing of a kernel that no event spoke of since its promotion: active."""
+"""Standing of an active kernel: no event since its promotion is about it."""
 
 
 class Standings:
-    """The standing of every kernel and benchmark that the events taken so far speak of."""
+    """The standing of every kernel and benchmark that the events so far are about."""
 
     def __init__(self, events: Iterable[Recorded[Event]] = ()) -> None:
         self._promoted: dict[str, KernelPromoted] = {}
@@ -70,7 +70,7 @@ class Standings:
             self.take(recorded)
 
     def take(self, recorded: Recorded[Event]) -> None:
-        """Learn of one event. A kernel's own events come in order; a withdrawal may come before or after them."""
+        """Add one event. A kernel's own events come in order; a withdrawal may come before or after them."""
         event = recorded.event
         match event:
             case KernelPromoted():
@@ -84,12 +84,12 @@ class Standings:
                 pass
 
     def of(self, kernel_id: str | None, benchmark_seq: int) -> Standing:
-        """The standing of a kernel that rests on a benchmark, or of the benchmark alone."""
+        """Return the standing of a kernel that rests on a benchmark, or of the benchmark alone."""
         own = self._kernels.get(kernel_id, NOTHING_SAID) if kernel_id is not None else NOTHING_SAID
         return replace(own, invalidated=self._withdrawn.get(benchmark_seq, NOTHING_SAID).invalidated)
 
-    def offered(self, family: str) -> KernelPromoted | None:
-        """The newest active version of a family: what a lookup may answer."""
+    def newest_active(self, family: str) -> KernelPromoted | None:
+        """Return the newest active version of a family, with which a lookup may answer."""
         active = (
             event
             for event in self._promoted.values()

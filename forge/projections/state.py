@@ -1,7 +1,7 @@
-"""The tables of `history.db` as the folds see them: rows are read and changed here, and written together.
+"""Holds the tables of `history.db` for the folds: rows are read and changed here, and written together.
 
-A fold's whole state is in these tables, so nothing else has to be kept between two catch-ups. Rows that were
-touched lately stay in memory until `flush`; which they are changes nothing in what is written.
+A fold's whole state is in these tables, so nothing else must be kept between two runs. Recently used rows stay in
+memory until `flush`; which rows these are doesn't change what is written.
 """
 
 import sqlite3
@@ -17,27 +17,27 @@ Cell = str | int | float | bytes | None
 Row = dict[str, Cell]
 Key = tuple[Cell, ...]
 HELD_ROWS = 500
-"""So many rows are held in memory before they are written, and at most as many that were written before them."""
+"""Number of changed rows held in memory before they are written; at most as many written rows stay cached."""
 
 
 class State:
-    """The tables, for one catch-up. `get` gives the row itself: change it, then `put` it."""
+    """The tables during one catch-up. `get` returns the row itself: change it, then `put` it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._known = _no_rows()
         self._earlier = _no_rows()
-        """Rows as they were written: those that are asked for again needn't be read again."""
+        """Rows that were written and needn't be read again."""
         self._changed: dict[str, dict[Key, Row]] = {name: {} for name in tables()}
         self._added: dict[str, list[Row]] = {name: [] for name in tables()}
         self._held = 0
         self.changed: Line | None = None
-        """The newest event that changed what the registry's documents show, if one did."""
+        """Newest event that changed what the registry's documents show; None if none did."""
         self.remeasured: set[str] | None = set()
-        """Candidates whose measurements or kernels changed; None once they are too many to name."""
+        """Candidates whose measurements or kernels changed; None if they are too many to remember."""
 
     def get(self, table: str, *key: Cell) -> Row | None:
-        """The row with this primary key."""
+        """Return the row with this primary key."""
         known = self._known[table]
         if key not in known:
             earlier = self._earlier[table]
@@ -51,7 +51,7 @@ class State:
         return dict(zip(columns, found, strict=True)) if found else None
 
     def put(self, table: str, row: Row, *key: Cell) -> None:
-        """Write the row of this primary key, new or changed."""
+        """Write the row with this primary key, new or changed."""
         known = self._known[table]
         if key not in known:
             self._held += 1
@@ -64,27 +64,27 @@ class State:
         self._held += 1
 
     def ask(self, sql: str, values: Sequence[Cell] | Mapping[str, Cell] = ()) -> list[tuple[Cell, ...]]:
-        """The rows of a query, over everything put and added so far."""
+        """Return the rows of a query, including everything put and added so far."""
         self.flush()
         return self._connection.execute(sql, values).fetchall()
 
     def registry_changed(self, line: Line) -> None:
-        """Note that the published documents show something new from here on."""
+        """Record that the published documents change with this event."""
         self.changed = line
 
     def mark_invalidated(self, benchmark_seq: int, seq: int) -> None:
-        """Write into every row of a benchmark which event withdrew it."""
+        """Write the withdrawing event into every row of a benchmark."""
         self.flush()
         self._connection.execute(INVALIDATION, (seq, benchmark_seq))
         self._earlier["benchmarks"].clear()
 
     def settle(self) -> None:
-        """Flush once enough rows are held."""
+        """Flush if enough rows are held."""
         if self._held >= HELD_ROWS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was put and added, and forget what nobody asked for since the last time."""
+        """Write what was put and added, and forget the rows that weren't used since the last flush."""
         for table, added in self._added.items():
             rows = [*self._changed[table].values(), *added]
             if rows:

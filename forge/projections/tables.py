@@ -1,7 +1,7 @@
-"""The tables of `history.db` as SQLModel declares them: what audits ask, and all that the folds remember.
+"""Declares the tables of `history.db` in SQLModel: what audits read, and what the folds remember.
 
-`schema.sql` is what runs: `python -m tests.projections.schema` writes it out from these declarations, and nothing
-that runs imports this module. A changed table is also a new SCHEMA_VERSION in `schema.py`.
+The tables that run are in `schema.sql`, which `python -m tests.projections.schema` writes from these declarations. No
+running code imports this module. A changed table needs a new SCHEMA_VERSION in `schema.py`.
 """
 
 from sqlmodel import Field
@@ -11,7 +11,7 @@ from forge.projections.history_table import TABLES, HistoryTable
 
 
 class CursorRow(HistoryTable, table=True):
-    """The one row that says what the file was derived from, and by which projector."""
+    """The one row that says from which events the file was derived, and by which version."""
 
     __tablename__ = "cursor"
     ledger_id: str = Field(primary_key=True)
@@ -20,10 +20,10 @@ class CursorRow(HistoryTable, table=True):
     schema_version: int
     projector_version: int
     registry_seq: int
-    """The newest event that changed what the registry's documents show."""
+    """Newest event that changed what the registry's documents show."""
     registry_hash: str
     checkpoint_seq: int | None
-    """The newest checkpoint."""
+    """Place of the newest checkpoint."""
 
 
 __all__ = ["TABLES", "CursorRow", "experiment_table", "kernel_tables", "run_tables"]

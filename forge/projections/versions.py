@@ -1,4 +1,4 @@
-"""The versions of each kernel family, in the order of their promotion."""
+"""Lists the versions of each kernel family, in the order of their promotion."""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -7,6 +7,7 @@ from forge.domain.digest import canonical
 from forge.projections.fold import Position
 
 SCHEMA_VERSION = 1
+"""Version of the form of `versions.json`."""
 FILE = "versions.json"
 
 
@@ -27,7 +28,7 @@ VERSIONS = (
 
 
 def render(versions: list[Version], position: Position) -> bytes:
-    """`versions.json`, canonical: family -> its versions, first to last, whatever became of them."""
+    """Return `versions.json`, canonical: family -> its versions, first to last, with their status."""
     families: dict[str, object] = {}
     for family, group in groupby(versions, key=lambda version: version.family):
         lines = [version._asdict() for version in group]

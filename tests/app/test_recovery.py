@@ -1,4 +1,4 @@
-"""What a killed process leaves is put right by the next one that comes, if nobody else is there, and once."""
+"""The next process repairs what a killed process left, once, if no other process is at work."""
 
 import fcntl
 import json
@@ -32,7 +32,7 @@ cas.mkdir(exist_ok=True)
 (workspace.runs_root / ".tmp-20260301T120000_rmsnorm_cpu_0a1b2c").mkdir()
 kept = workspace.runs_root / ".tmp-20260301T120001_rmsnorm_cpu_0a1b2c"
 kept.mkdir()
-(kept / "kernel.py").write_text("somebody's work")
+(kept / "kernel.py").write_text("a person's work")
 print("here", flush=True)
 if sys.argv[2] == "die":
     os.kill(os.getpid(), signal.SIGKILL)
@@ -85,12 +85,12 @@ def test_nothing_of_a_live_process_is_touched(home: Path) -> None:
     finally:
         alive.communicate("go\n", timeout=60)
     assert alive.returncode == 0
-    assert ask("run", "list", "--home", home).err == "", "it left in good order: nobody looks for debris"
+    assert ask("run", "list", "--home", home).err == "", "it ended in good order: no process looks for debris"
     assert ask("ledger", "recover", "--home", home, "--json").document["swept"]
     assert parts(home) == []
 
 
-def test_a_crash_beside_a_live_process_is_remembered_until_nobody_is_there(home: Path) -> None:
+def test_a_crash_beside_a_live_process_is_remembered_until_no_process_is_there(home: Path) -> None:
     with Workspace.open(home) as workspace:
         leave_half_done(home, "die")
         assert "recovered" not in ask("run", "list", "--home", home).err
@@ -157,12 +157,12 @@ def test_a_log_that_a_crash_left_is_read_and_merged(home: Path) -> None:
     assert log.stat().st_size > 0
     answer = ask("run", "show", "last", "--home", home, "--json")
     assert answer.document["state"] == "candidate_ready"
-    assert "recovered: published" in answer.err
+    assert "recovered: updated the published files" in answer.err
     assert not log.exists()
     assert ledger_stands(home)
 
 
-def test_presence_counts_and_lets_nobody_in_while_one_is_alone(tmp_path: Path) -> None:
+def test_presence_counts_and_lets_no_process_in_while_one_is_alone(tmp_path: Path) -> None:
     database = tmp_path / "k.db"
     first = Presence(database)
     second = Presence(database)

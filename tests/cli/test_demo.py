@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.app.demo import Told
+from forge.app.demo import DemoResult
 from forge.cli.demo import went_well
 
 PROMOTED: dict[str, object] = {"kernel_id": "cpp_rmsnorm_cpu_fp32_b16_h4096_v1"}
@@ -10,8 +10,8 @@ DENIED: dict[str, object] = {"kernel_id": None}
 TIMED: dict[str, object] = {"verdict": "accepted", "reason": None}
 
 
-def told(benchmark: dict[str, object], promoted: dict[str, object] | None, cheat: str) -> Told:
-    return Told(
+def told(benchmark: dict[str, object], promoted: dict[str, object] | None, cheat: str) -> DemoResult:
+    return DemoResult(
         home="demo",
         title="a story",
         slot="rmsnorm, cpu",

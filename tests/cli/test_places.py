@@ -88,7 +88,7 @@ def said_in_time(*arguments: object) -> str:
     return told.stderr
 
 
-def test_a_policy_that_is_a_pipe_or_without_end_holds_nobody_up(empty: Path, pipe: Path) -> None:
+def test_a_policy_that_is_a_pipe_or_without_end_blocks_no_command(empty: Path, pipe: Path) -> None:
     policy = empty / "policy.toml"
     for odd in (pipe, Path("/dev/zero")):
         policy.unlink()

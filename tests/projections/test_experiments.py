@@ -11,7 +11,13 @@ import pytest
 from forge.domain.experiment import Conclusion
 from forge.events import ExperimentClosed
 from forge.projections.catch_up import built
-from forge.projections.experiments import HYPOTHESIS_LIMIT, LATEST, best_kernel, earlier_experiments, one_line
+from forge.projections.experiments import (
+    HYPOTHESIS_LIMIT,
+    LATEST_EXPERIMENTS,
+    best_kernel,
+    earlier_experiments,
+    one_line,
+)
 from forge.projections.sqlite_file import connect
 from tests.projections.histories import History, Run, asked, benchmarked, deprecate, opened, past, promoted
 from tests.projections.values import SHAPE, digest, task
@@ -105,10 +111,10 @@ def test_an_author_reads_the_latest_few() -> None:
     history = opened()
     made = [
         Run(history, RMSNORM, f"r{place:02}").start().submit().verify().fail("TOO_SLOW").run_id
-        for place in range(LATEST + 3)
+        for place in range(LATEST_EXPERIMENTS + 3)
     ]
     with tables(history) as connection:
-        assert [one.run_id for one in earlier_experiments(connection, RMSNORM)] == made[::-1][:LATEST]
+        assert [one.run_id for one in earlier_experiments(connection, RMSNORM)] == made[::-1][:LATEST_EXPERIMENTS]
 
 
 def test_the_best_kernel_is_one_at_this_shape_that_still_stands() -> None:

@@ -218,7 +218,7 @@ def expected_times(history: History) -> list[tuple]:
 
 
 def test_so_many_measured_candidates_that_none_is_named_leave_the_same_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(recent_times, "MOST_NAMED", 3)
+    monkeypatch.setattr(recent_times, "NAMED_LIMIT", 3)
     history = opened()
     kernels = [Run(history, task(), str(number)).start().submit().verify().benchmark() for number in range(6)]
     for run in kernels:

@@ -170,7 +170,7 @@ def test_a_rebuild_says_what_differed_and_shows_equal_digests(tmp_path):
     }
 
 
-def test_a_reader_in_the_middle_of_its_reading_sees_one_state_and_holds_nobody_up(tmp_path):
+def test_a_reader_in_the_middle_of_its_reading_sees_one_state_and_blocks_no_publisher(tmp_path):
     history = opened()
     promoted(history, name="a")
     published(tmp_path, history)

@@ -50,7 +50,7 @@ def test_a_run_read_alone_is_the_run_that_the_whole_history_gives(tmp_path: Path
 
 
 def test_other_runs_arent_read(tmp_path: Path) -> None:
-    """Whoever read another run's payload would stop at it."""
+    """A reader of another run's payload would stop at it."""
     path = tmp_path / "kernel_registry.db"
     with new_ledger(path) as ledger:
         first, _, last = three_runs(ledger)

@@ -1,4 +1,4 @@
-"""Questions about the recorded history, answered as plain rows with what they were counted over.
+"""Answers questions about the recorded history: plain rows, and what they were counted over.
 
-Every answer is read from `history.db` and, where it names evidence, from the ledger itself. Nothing is recorded.
+Every answer is read from `history.db` and, if it names evidence, from the ledger itself. Nothing is recorded.
 """

@@ -1,4 +1,4 @@
-"""What an audit answers: rows, what they were counted over, and what they don't say."""
+"""Defines what an audit answers: rows, what they were counted over, and what they don't show."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ FILTERS: dict[str, tuple[str, str, str | None]] = {
     "gate": ("gate that refused", "SELECT DISTINCT gate FROM rejections", None),
     "task": ("task", "SELECT task_id FROM tasks", "forge task list"),
 }
-"""Filter -> what it is called, the values that the history has, and what lists them where they may be many."""
+"""Filter -> its name for people, the query for its values, and the command that lists them if they may be many."""
 Filter = Literal["op", "gpu", "dtype", "language", "author", "gate", "task"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows of one shape. `notes` say what a figure was counted over; `more` is what only the document shows.
+    """Rows with the same columns. `notes` say what a figure was counted over; `more` is shown only in the document.
 
-    `shown` names the columns of the table that people get, in its order; all of them where it is empty.
+    `shown` names the columns of the table for people, in its order; all columns if it is empty.
     """
 
     title: str
@@ -38,39 +38,41 @@ class Answer:
     shown: tuple[str, ...] = ()
 
     def document(self) -> dict[str, object]:
-        """As one JSON document: a row's cells by the names of their columns."""
+        """Return one JSON document, in which the cells of a row have the names of their columns."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"rows": rows, "notes": list(self.notes), **self.more}
 
     def column(self, name: str) -> list[Cell]:
-        """One column, row by row."""
+        """Return one column, row by row."""
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
 
-def asked(
+def columns_and_rows(
     connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] | Sequence[Cell] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-    """A query's columns and rows."""
+    """Return a query's columns and rows."""
     cursor = connection.execute(sql, values)
     return tuple(column[0] for column in cursor.description), tuple(cursor.fetchall())
 
 
-def named(connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] | Sequence[Cell] = ()) -> list[Named]:
-    """A query's rows, their cells by name."""
-    columns, rows = asked(connection, sql, values)
+def named_rows(
+    connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] | Sequence[Cell] = ()
+) -> list[Named]:
+    """Return a query's rows, with cells by name."""
+    columns, rows = columns_and_rows(connection, sql, values)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -> tuple[str, dict[str, Cell]]:
-    """The condition that leaves what is wanted, and its values; raise UnknownName for what the history never had."""
-    given = {name: known(connection, name, value) for name, value in wanted.items() if value is not None}
+    """Return the condition for the wanted rows, and its values; raise UnknownName for an unknown value."""
+    given = {name: known_value(connection, name, value) for name, value in wanted.items() if value is not None}
     values: dict[str, Cell] = {str(name): value for name, value in given.items()}
     return " AND ".join(["1", *(f"{name} = :{name}" for name in given)]), values
 
 
-def known(connection: sqlite3.Connection, name: Filter, untrusted_value: str) -> str:
-    """A filter's value as the history has it, a GPU by any of its names; raise UnknownName if it never had it."""
+def known_value(connection: sqlite3.Connection, name: Filter, untrusted_value: str) -> str:
+    """Return a filter's value as the history has it, a GPU by any of its names; raise UnknownName."""
     kind, query, listed_by = FILTERS[name]
     recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
     value = slug_of(untrusted_value) if name == "gpu" and untrusted_value not in recorded else untrusted_value
@@ -80,7 +82,7 @@ def known(connection: sqlite3.Connection, name: Filter, untrusted_value: str) ->
 
 
 def candidate_named(connection: sqlite3.Connection, beginning: str) -> str:
-    """The candidate whose digest begins so; raise UsageError if there is none, or more than one."""
+    """Return the candidate whose digest begins so; raise UsageError if there is none, or more than one."""
     found = [
         str(name)
         for (name,) in connection.execute(

@@ -1,9 +1,9 @@
-"""Who handed in what, and what came of it: refusals, claims, experiments, and effect by author, prompt and skill."""
+"""Answers what each author handed in and what came of it: refusals, claims, experiments, and effect."""
 
 from datetime import date
 from typing import Literal
 
-from forge.app.audit.answer import Answer, Cell, Filter, known, named, where
+from forge.app.audit.answer import Answer, Cell, Filter, known_value, named_rows, where
 from forge.app.workspace import Workspace
 from forge.domain.experiment import AXES, ENDS, LAYER_NAMES, layer_of
 from forge.domain.verdict import REASON_CODES
@@ -12,6 +12,7 @@ from forge.errors import UnknownName, UsageError
 RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]
 EffectBy = Literal["author", "template", "skill", "op", "language"]
 CLAIM_VERDICTS = ("confirmed", "understated", "overstated", "refuted", "not_comparable", None)
+"""Verdicts of claims in the order of the columns; None counts claims that weren't assessed."""
 NAMES: dict[RefusedBy, str] = {
     "code": "reason_code",
     "gate": "gate",
@@ -22,7 +23,7 @@ NAMES: dict[RefusedBy, str] = {
     "day": "substr(recorded_at, 1, 10)",
     "month": "substr(recorded_at, 1, 7)",
 }
-"""What refusals are counted by -> the expression."""
+"""Group of refusals -> the SQL expression for its name."""
 REFUSED = """
     FROM refusals WHERE {condition} AND (:code IS NULL OR reason_code = :code) AND (:gate IS NULL OR gate = :gate)
       AND (:task IS NULL OR task_id = :task) AND recorded_at >= :since AND recorded_at < :until
@@ -40,6 +41,7 @@ EXPERIMENTS = """
     ORDER BY closed_seq DESC LIMIT :limit
 """
 EXPERIMENT_SHOWN = ("closed_seq", "op", "gpu", "dtype", "axis", "ended", "speedup", "low", "high", "hypothesis")
+"""Columns of the table for people."""
 ENDED = "SELECT ended, count(*) FROM experiments GROUP BY ended ORDER BY ended"
 EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
     "author": ("coalesce(author, '(nothing taken in)')", ""),
@@ -51,6 +53,7 @@ EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
     "op": ("op", ""),
     "language": ("language", ""),
 }
+"""Group of runs -> the SQL expression for its name, and what the query joins for it."""
 EFFECT = """
     SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(offered) AS offered,
            sum(submitted) AS submitted, sum(verified) AS verified, sum(measured) AS measured,
@@ -75,9 +78,9 @@ def rejections(
     limit: int,
     wanted: dict[Filter, str | None] | None = None,
 ) -> Answer:
-    """How often candidates were refused, by `by`, and the newest `limit` refusals, of those that the filters leave.
+    """Return how often candidates were refused, grouped by `by`, and the newest `limit` refusals.
 
-    `since` and `until` are days in UTC; `until` itself is left out.
+    `since` and `until` are days in UTC; `until` itself isn't included. The other arguments are filters.
     """
     if code is not None and code not in REASON_CODES:
         raise UnknownName("reason code", code, list(REASON_CODES))
@@ -85,28 +88,31 @@ def rejections(
     values |= {"since": _day(since or FIRST_DAY), "until": _day(until or LAST_DAY)}
     with workspace.publication.tables() as connection:
         condition, given = where(connection, wanted or {})
-        values |= {"gate": gate and known(connection, "gate", gate), "task": task and known(connection, "task", task)}
+        values |= {
+            "gate": gate and known_value(connection, "gate", gate),
+            "task": task and known_value(connection, "task", task),
+        }
         refused, values = REFUSED.format(condition=condition), values | given
-        counts = named(
+        counts = named_rows(
             connection,
             f"SELECT {NAMES[by]} AS name, count(*) AS refused, sum(verdict = 'inconclusive') AS inconclusive"
             f" {refused} GROUP BY 1 ORDER BY refused DESC, name",
             values,
         )
-        newest = named(connection, f"SELECT * {refused} ORDER BY seq DESC LIMIT :limit", values)
+        newest = named_rows(connection, f"SELECT * {refused} ORDER BY seq DESC LIMIT :limit", values)
     rows = tuple((one["name"], one["refused"], one["inconclusive"]) for one in counts)
     total = sum(int(str(one["refused"])) for one in counts)
     return Answer(
         f"Refused: {total}",
         (by, "refused", "inconclusive"),
         rows,
-        notes=("inconclusive: of these without a verdict, by the machine's or the noise's fault",),
+        notes=("inconclusive: those without a verdict, because of the machine or of noise",),
         more={"by": by, "refused": total, "newest": newest},
     )
 
 
 def _day(untrusted_text: str) -> str:
-    """A calendar day as the ledger writes it; raise UsageError."""
+    """Return a calendar day as the ledger writes it; raise UsageError."""
     try:
         return date.fromisoformat(untrusted_text).isoformat()
     except ValueError as error:
@@ -114,10 +120,10 @@ def _day(untrusted_text: str) -> str:
 
 
 def claims(workspace: Workspace, *, by: Literal["claimant", "author"]) -> Answer:
-    """What was claimed over what was measured, per claimant or author and metric."""
+    """Return the ratio of claimed to measured values, for each claimant or author and each metric."""
     with workspace.publication.tables() as connection:
         name = "claimant" if by == "claimant" else "coalesce(author, '(unknown)')"
-        found = named(connection, CLAIMED.format(name=name, condition="1"))
+        found = named_rows(connection, CLAIMED.format(name=name, condition="1"))
     groups: dict[tuple[Cell, Cell], list[dict[str, Cell]]] = {}
     for one in found:
         groups.setdefault((one["name"], one["metric"]), []).append(one)
@@ -153,7 +159,7 @@ def experiments(
     limit: int,
     wanted: dict[Filter, str | None] | None = None,
 ) -> Answer:
-    """What was tried and what it showed, failures among them, newest first. `text` is sought in the hypothesis."""
+    """Return what was tried and what it showed, failures included, newest first; `text` is searched in hypotheses."""
     if ended is not None and ended not in ENDS:
         raise UnknownName("end of an experiment", ended, list(ENDS))
     if layer is not None and layer not in LAYER_NAMES:
@@ -163,7 +169,7 @@ def experiments(
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
         filters: dict[str, Cell] = {"text": text, "axis": axis, "layer": layer, "ended": ended, "limit": limit}
-        found = named(connection, EXPERIMENTS.format(condition=condition), {**values, **filters})
+        found = named_rows(connection, EXPERIMENTS.format(condition=condition), {**values, **filters})
         ends = dict(connection.execute(ENDED).fetchall())
     columns = tuple(found[0]) if found else ("closed_seq", "run_id", "ended", "hypothesis")
     return Answer(
@@ -177,11 +183,11 @@ def experiments(
 
 
 def effectiveness(workspace: Workspace, *, by: EffectBy, wanted: dict[Filter, str | None] | None = None) -> Answer:
-    """How far what was opened came, for each author, prompt template, skill, operation or language."""
+    """Return how far runs came, for each author, prompt template, skill, operation or language."""
     name, source = EFFECT_NAMES[by]
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
-        found = named(connection, EFFECT.format(name=name, source=source, condition=condition), values)
+        found = named_rows(connection, EFFECT.format(name=name, source=source, condition=condition), values)
     columns = (by, *tuple(found[0])[1:]) if found else (by, "tasks", "opened", "offered", "promoted")
     notes = [
         "opened: runs; offered: runs that a candidate was handed in for; promoted_share: promoted over offered, "

@@ -1,10 +1,10 @@
-"""Answers as pictures: what of a row is drawn, and how a series is called."""
+"""Draws answers as pictures: what of a row is drawn, and the name of each series."""
 
 import shutil
 import sys
 from pathlib import Path
 
-from forge.app.audit.answer import Answer, Cell, Filter, named, where
+from forge.app.audit.answer import Answer, Cell, Filter, named_rows, where
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.pictures.roofline import draw_roofline as roofline_picture
@@ -17,18 +17,20 @@ STANDING = """
     SELECT kernel_id, speedup, low, high, baseline FROM kernels WHERE status = 'active' AND {condition}
     ORDER BY low DESC, kernel_id
 """
-SPEEDUPS_TITLE = "Kernels on offer: speedup at their own shape"
+SPEEDUPS_TITLE = "Active kernels: speedup at their own shape"
 MACHINE = ("gpu", "driver", "torch", "triton")
+"""Fields that tell two machines of a history apart."""
 VECTOR_UNIT = "fp32"
+"""Element type of the ceiling without matrix units."""
 WIDTH = 100
-"""Of a terminal that nobody is looking at, in characters."""
+"""Width in characters if the output is no terminal."""
 
 
 def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) -> list[Bar]:
-    """The kernels on offer, by the lower end of their speedup: each with the baseline that it had to beat."""
+    """Return the active kernels by the lower end of their speedup, each with the baseline it had to beat."""
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted)
-        rows = named(connection, STANDING.format(condition=condition), values)
+        rows = named_rows(connection, STANDING.format(condition=condition), values)
     return [
         Bar(
             name=legible(str(row["kernel_id"])),
@@ -47,7 +49,7 @@ def plot_speedups(bars: list[Bar], path: Path) -> None:
 
 
 def draw_speedups(bars: list[Bar]) -> None:
-    """Show them in the terminal."""
+    """Draw the speedups in the terminal."""
     _show(speedups_text(bars, title=SPEEDUPS_TITLE))
 
 
@@ -69,7 +71,7 @@ def _titled(answer: Answer) -> tuple[str, str]:
 
 
 def moments(answer: Answer) -> list[Moment]:
-    """The rows of a history as what is drawn."""
+    """Return the rows of a history as moments to draw."""
     found = []
     for row in answer.rows:
         one = dict(zip(answer.columns, row, strict=True))
@@ -101,7 +103,7 @@ def draw_roofline(answer: Answer) -> None:
 
 
 def _placed(answer: Answer) -> list[Placed]:
-    """Operations without arithmetic have no place on a logarithmic axis."""
+    """Return the candidates to draw; operations without arithmetic have no place on a logarithmic axis."""
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     return [
         Placed(
@@ -116,7 +118,7 @@ def _placed(answer: Answer) -> list[Placed]:
 
 
 def _roofs(answer: Answer) -> Roofs:
-    """The memory's and the cache's slopes, and the units' levels for the element types that are shown."""
+    """Return the slopes of memory and cache, and the units' levels for the element types that are shown."""
     found = Ceilings.model_validate(answer.more["ceilings"])
     slopes = {"memory": found.memory_bytes_per_s}
     if found.cached_bytes_per_s is not None:

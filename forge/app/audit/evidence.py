@@ -1,4 +1,4 @@
-"""Why a kernel was promoted: each gate with what it saw and allows, down to the raw samples and their digests."""
+"""Answers why a kernel was promoted: what each gate saw and allows, down to the raw samples and their digests."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ Row = tuple[Cell, ...]
 
 
 def why(workspace: Workspace, kernel_id: str) -> Answer:
-    """Everything that a promotion rests on; raise UnknownName. Stored bytes are hashed again to say if they hold."""
+    """Return everything that a promotion rests on, with stored bytes hashed again; raise UnknownName."""
     with workspace.publication.tables() as connection:
         require_kernel(connection, kernel_id)
         status, promoted_seq = connection.execute(PLACES, (kernel_id,)).fetchone()
@@ -68,7 +68,7 @@ def _gates(kind: str, gates: Iterable[GateResult], seq: int) -> Iterator[Row]:
 
 
 def _measured(workspace: Workspace, benchmark: Recorded[BenchmarkRecorded]) -> Iterator[Row]:
-    """A workload's speedups and times, and where its raw samples lie."""
+    """Yield a workload's speedups and times, and the place of its raw samples."""
     for timing in benchmark.event.workloads:
         shape = shape_slug(timing.shape)
         for one in timing.speedups:
@@ -107,7 +107,7 @@ def _stored(
     benchmark: Recorded[BenchmarkRecorded],
     event: KernelPromoted,
 ) -> Iterator[Row]:
-    """The bytes behind the events, each hashed again."""
+    """Yield the bytes behind the events, each hashed again."""
     yield _blob(workspace, "report", "verification", verified.event.report_sha256, verified.seq)
     yield _blob(workspace, "report", "benchmark", benchmark.event.report_sha256, benchmark.seq)
     yield _blob(workspace, "policy", "of the promotion", event.policy_sha256, verified.seq)
@@ -128,7 +128,7 @@ def _blob(workspace: Workspace, kind: str, name: str, digest: Digest, seq: int) 
 
 
 def _covering(workspace: Workspace, seq: int) -> Recorded[CheckpointPublished] | None:
-    """The first checkpoint that covers an event."""
+    """Return the first checkpoint that covers an event."""
     for recorded in workspace.ledger.read(after_seq=seq, types=("CheckpointPublished",)):
         if holds(recorded, CheckpointPublished) and recorded.event.size >= seq:
             return recorded
@@ -151,7 +151,7 @@ def _document(
     status: str,
     checkpoint: Recorded[CheckpointPublished] | None,
 ) -> dict[str, object]:
-    """The events behind the rows, whole, with their hashes."""
+    """Return the events behind the rows, whole, with their hashes."""
     told = (("promotion", promoted), ("verification", verified), ("benchmark", benchmark))
     events = {
         name: {"seq": one.seq, "event_hash": one.event_hash, "recorded_at": one.recorded_at}

@@ -1,4 +1,4 @@
-"""An audit's rows for other programs: CSV that no spreadsheet executes, and Parquet."""
+"""Writes an audit's rows for other programs: CSV that no spreadsheet executes, and Parquet."""
 
 import csv
 import io
@@ -10,14 +10,17 @@ from forge.errors import EnvironmentUnfit
 from forge.pictures.replace import replace_file, require_suffix
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
-"""A text that begins so is a formula, or hides one, to a spreadsheet (OWASP, "CSV Injection")."""
+"""Beginnings of texts that a spreadsheet takes for a formula, or that hide one (OWASP, "CSV Injection")."""
 KEPT_CONTROLS = "\t\n"
+"""Control characters that stay in a text."""
 PARQUET = (".parquet",)
+"""Endings of the name of a Parquet file."""
 EXTRA = "pip install 'tensorpath-forge[audit]'"
+"""Command that installs what Parquet needs."""
 
 
 def as_csv(answer: Answer) -> str:
-    """RFC 4180 with a header. A text that a spreadsheet would run is led by an apostrophe; numbers stay numbers."""
+    """Return RFC 4180 with a header. Text that a spreadsheet would run gets an apostrophe; numbers stay numbers."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
     writer.writerow([_harmless(name) for name in answer.columns])
@@ -26,10 +29,10 @@ def as_csv(answer: Answer) -> str:
 
 
 def _harmless(cell: Cell) -> Cell:
-    """Text that neither a spreadsheet nor a terminal obeys; programs that need it as it is read JSON or Parquet.
+    """Return text that neither a spreadsheet nor a terminal executes; use JSON or Parquet for the unchanged text.
 
-    Leading spaces hide nothing: programs that trim them see what follows. Some take the wide forms of the signs for
-    the signs (U+FF1D and others), and so does this.
+    Leading spaces hide nothing, because some programs remove them. Some programs treat wide forms of the signs
+    (U+FF1D and others) like the signs, and so does this function.
     """
     if not isinstance(cell, str):
         return cell
@@ -40,14 +43,14 @@ def _harmless(cell: Cell) -> Cell:
 
 
 def _commands(sign: str) -> bool:
-    """Whether a terminal may obey it, or can't write it: controls, what turns the direction of text, half a pair."""
+    """Return whether a terminal may obey the character or can't write it: control, direction mark, lone surrogate."""
     return unicodedata.category(sign) in ("Cc", "Cf", "Cs")
 
 
 def write_parquet(answer: Answer, path: Path) -> None:
-    """One table with a column for each of the answer's; raise EnvironmentUnfit where pyarrow isn't installed.
+    """Write one table with the answer's columns; raise EnvironmentUnfit if pyarrow isn't installed.
 
-    Raises UsageError for a name that doesn't end in `.parquet`, or where no file can be.
+    Raises UsageError for a name that doesn't end in `.parquet`, or a place where no file can be written.
     """
     require_suffix(path, PARQUET)
     try:
@@ -65,7 +68,7 @@ def write_parquet(answer: Answer, path: Path) -> None:
 
 
 def _alike(cells: list[Cell]) -> list[Cell]:
-    """Cells of one type, for a column has one: numbers as they are, anything mixed as text."""
+    """Return cells of one type, as a column needs: numbers as they are, mixed cells as text."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} and float in kinds:
         return [None if cell is None else float(cell) for cell in cells]

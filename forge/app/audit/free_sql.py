@@ -1,6 +1,6 @@
-"""SQL in the asker's own words, over the names that `SURFACE` lists, and nothing else.
+"""Answers SQL that the user wrote, over the names that `SURFACE` lists, and nothing else.
 
-`sql_child` asks SQLite, which decides what a statement may do; here a process that answers too late is killed.
+`sql_child` asks SQLite, which decides what a statement may do. This module kills the process if it answers too late.
 """
 
 import json
@@ -16,19 +16,21 @@ from forge.errors import UsageError
 from forge.projections.audit_views import SURFACE
 
 CHILD = Path(sql_child.__file__)
+"""Program that runs the statement."""
 GRACE_S = 2.0
-"""What a process gets beyond its own limit to start, and to stop by itself."""
-NEXT = "forge audit views"
+"""Seconds that the process gets beyond its own limit, to start and to stop by itself."""
+NEXT_COMMAND = "forge audit views"
 MIB = 2**20
 LIMITS = {
     "memory": f"took more than {sql_child.MEMORY_BYTES // MIB} MiB of memory: expected fewer or smaller rows",
     "too_much": f"answers more than {sql_child.ANSWER_BYTES // MIB} MiB: expected fewer or smaller rows",
     "nothing": "answers nothing: expected a SELECT",
 }
+"""Reason for a missing answer -> what the message says of it."""
 
 
 def views(workspace: Workspace) -> Answer:
-    """The names that may be asked, their columns, and what each answers."""
+    """Return the names that may be read, their columns, and what each answers."""
     with workspace.publication.tables() as connection:
         rows = tuple(
             (name, ", ".join(column[1] for column in connection.execute(f"PRAGMA table_info({name})")), meaning)
@@ -43,9 +45,9 @@ def views(workspace: Workspace) -> Answer:
 
 
 def ask(workspace: Workspace, untrusted_sql: str, *, limit: int, seconds: float) -> Answer:
-    """The first `limit` rows of one statement, within `seconds`; raise UsageError for anything but reading."""
+    """Return the first `limit` rows of one statement within `seconds`; raise UsageError if it does more than read."""
     with workspace.publication.tables_file() as file:
-        question: sql_child.Question = {
+        question: sql_child.SqlQuestion = {
             "uri": f"{file.absolute().as_uri()}?mode=ro",
             "sql": untrusted_sql,
             "rows": limit + 1,
@@ -62,8 +64,8 @@ def ask(workspace: Workspace, untrusted_sql: str, *, limit: int, seconds: float)
     return Answer("", _distinct(columns), found, notes=notes, more={"complete": not more})
 
 
-def _run(question: sql_child.Question) -> list[list[Cell] | dict[str, str]]:
-    """The lines that a process of its own answers with; what it had no time or memory to say, it didn't answer."""
+def _run(question: sql_child.SqlQuestion) -> list[list[Cell] | dict[str, str]]:
+    """Return the lines that a child process answers with; lines missing because of its limits are no answer."""
     try:
         done = subprocess.run(
             (sys.executable, "-I", "-S", str(CHILD)),
@@ -80,16 +82,16 @@ def _run(question: sql_child.Question) -> list[list[Cell] | dict[str, str]]:
 
 
 def _refusal(untrusted_sql: str, why: str, said: str, seconds: float) -> UsageError:
-    """What to say of a statement that SQLite refused or that took too much."""
+    """Return the error for a statement that SQLite refused or that took too much."""
     asked = _shown(untrusted_sql)
     if why == "late":
         return UsageError(
-            f"{asked} took more than {seconds:g} s: expected a narrower question, or --seconds", hint=NEXT
+            f"{asked} took more than {seconds:g} s: expected a narrower question, or --seconds", hint=NEXT_COMMAND
         )
     if why in LIMITS:
-        return UsageError(f"{asked} {LIMITS[why]}", hint=NEXT)
+        return UsageError(f"{asked} {LIMITS[why]}", hint=NEXT_COMMAND)
     expected = "one statement that reads what `forge audit views` lists" if why == "forbidden" else "one SELECT"
-    return UsageError(f"{asked}: the database says: {' '.join(said.split())}; expected {expected}", hint=NEXT)
+    return UsageError(f"{asked}: the database says: {' '.join(said.split())}; expected {expected}", hint=NEXT_COMMAND)
 
 
 def _shown(untrusted_sql: str) -> str:
@@ -98,7 +100,7 @@ def _shown(untrusted_sql: str) -> str:
 
 
 def _distinct(names: object) -> tuple[str, ...]:
-    """Column names with later twins numbered: a row is a document, and a name stands in it once."""
+    """Return column names with duplicates numbered, because a row is a document with unique names."""
     found: list[str] = []
     for name in names:  # type: ignore[attr-defined]
         tried = (f"{name}_{number}" for number in count(2))

@@ -1,8 +1,8 @@
-"""How the measured speed of a kernel, a candidate or a slot went over time, and on which machines."""
+"""Answers how the measured speed of a kernel, a candidate or a slot changed over time, and on which machines."""
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, candidate_named, named, where
+from forge.app.audit.answer import Answer, Cell, candidate_named, named_rows, where
 from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
@@ -16,6 +16,7 @@ SHOWN = (
     *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
     *("source", "reason_code", "invalidated_seq", "driver"),
 )
+"""Columns of the table for people."""
 MEASURED = f"""
     SELECT {", ".join(COLUMNS)} FROM benchmarks
     WHERE speedup IS NOT NULL AND candidate IN ({{candidates}}) AND (:baseline IS NULL OR baseline = :baseline)
@@ -45,24 +46,24 @@ def history(
     baseline: str | None = None,
     limit: int,
 ) -> Answer:
-    """The newest `limit` measurements, oldest first, over `baseline`: by default the one that had to be beaten."""
+    """Return the newest `limit` measurements, oldest first, over `baseline` or the one that had to be beaten."""
     if sum(given is not None for given in (kernel, candidate, op)) != 1:
-        raise UsageError("a history is that of one thing: expected a kernel's id, or --candidate, or --op with --gpu")
+        raise UsageError("a history shows one thing: expected a kernel's id, or --candidate, or --op with --gpu")
     if op is not None and gpu is None:
-        raise UsageError(f"operation {op!r} without a GPU: times of different GPUs are no history; expected --gpu")
+        raise UsageError(f"operation {op!r} without a GPU: times of different GPUs can't be compared; expected --gpu")
     with workspace.publication.tables() as connection:
         condition, given = where(connection, {"op": op, "gpu": gpu, "dtype": dtype})
         values: dict[str, Cell] = {"baseline": baseline, "limit": limit, "gpu": None, "dtype": None, **given}
         if kernel is not None:
             require_kernel(connection, kernel)
             candidates, title = OF_KERNEL, kernel
-            values |= {"kernel": kernel, **named(connection, SLOT_OF_KERNEL, (kernel,))[0]}
+            values |= {"kernel": kernel, **named_rows(connection, SLOT_OF_KERNEL, (kernel,))[0]}
         elif candidate is not None:
             values["candidate"] = title = candidate_named(connection, candidate)
             candidates = OF_CANDIDATE
         else:
             candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
-        rows = named(connection, MEASURED.format(candidates=candidates), values)
+        rows = named_rows(connection, MEASURED.format(candidates=candidates), values)
     for row in rows:
         row["shape"] = shape_slug(orjson.loads(str(row["shape"])))
     over = baseline or "the baseline that had to be beaten"

@@ -1,8 +1,8 @@
-"""Candidates beside what their machine was seen to do: bytes and operations per second, from recorded times."""
+"""Compares candidates with their machine's measured ceilings: bytes and operations per second."""
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, Filter, Named, named, where
+from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, where
 from forge.app.workspace import Workspace
 from forge.domain.tensors import parse_dtype, shape_slug
 from forge.errors import UsageError
@@ -26,14 +26,14 @@ TIMED = """
 
 
 def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]) -> Answer:
-    """Every timed candidate of a processor at its arithmetic intensity, and the machine's newest measured ceilings.
+    """Return each timed candidate of a processor at its arithmetic intensity, and the newest measured ceilings.
 
-    Bytes are the least that must be moved and operations those of the catalogue, so a rate is what was achieved of
-    the work that had to be done. Candidates for operations that the catalogue doesn't have are left out and counted.
+    Bytes are the least that must be moved, and operations are those of the catalogue. So a rate counts only the
+    necessary work. Candidates for operations outside the catalogue are left out and counted.
     """
     with workspace.publication.tables() as connection:
         condition, values = where(connection, {"gpu": gpu, **wanted})
-        rows = named(connection, TIMED.format(condition=condition), values)
+        rows = named_rows(connection, TIMED.format(condition=condition), values)
     placed = [_placed(row) for row in rows if row["op"] in OPERATIONS]
     keys = {str(row["perf_key"]) for row in rows}
     calibrated = _newest_ceilings(workspace, keys)
@@ -72,7 +72,7 @@ def _placed(row: Named) -> tuple[Cell, ...]:
 
 
 def _newest_ceilings(workspace: Workspace, perf_keys: set[str]) -> Recorded[DeviceCalibrated] | None:
-    """The last ceilings measured on a machine of one of these kinds."""
+    """Return the last ceilings measured on a machine of one of these kinds."""
     newest = None
     for recorded in workspace.ledger.read(types=("DeviceCalibrated",)):
         if holds(recorded, DeviceCalibrated) and recorded.event.perf_key in perf_keys:

@@ -1,4 +1,4 @@
-"""How fast candidates are: typical, worst and best of a slot, what changed between machines, and fast_p."""
+"""Answers how fast candidates are: typical, worst and best of a slot, changes between machines, and fast_p."""
 
 import statistics
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from itertools import groupby
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, Filter, Named, named, where
+from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, where
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
 from forge.errors import UsageError
@@ -41,6 +41,7 @@ CHANGE_COLUMNS = (
     *("later_high", "slower", "earlier_seq", "later_seq", "earlier_source", "later_source", "change"),
 )
 MACHINE = ("gpu", "driver", "torch", "triton")
+"""Fields that tell two kinds of machine apart."""
 TASKS = """
     SELECT task_id, max(offered) AS offered, max(verified) AS verified, max(simulated) AS simulated FROM (
         SELECT run.task_id, run.submit_attempts > 0 AS offered,
@@ -64,15 +65,15 @@ BEATEN = "the baseline that had to be beaten"
 def leaderboard(
     workspace: Workspace, *, baseline: str | None = None, wanted: dict[Filter, str | None] | None = None
 ) -> Answer:
-    """Per slot and baseline: worst, typical (the median) and best over every candidate that was timed, and how many.
+    """Return worst, typical (median) and best speedup for each slot and baseline, over all timed candidates.
 
-    Candidates that were timed and refused as too slow are among them; withdrawn and revoked ones aren't.
+    Candidates that were timed and refused as too slow are included; withdrawn and revoked ones aren't.
     """
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
-        measured = named(connection, MEASURED.format(condition=condition), {**values, "baseline": baseline})
-        offered = {_slot(row): row["offered"] for row in named(connection, OFFERED)}
-        standing = {_slot(row): row["standing"] for row in named(connection, STANDING)}
+        measured = named_rows(connection, MEASURED.format(condition=condition), {**values, "baseline": baseline})
+        offered = {_slot(row): row["offered"] for row in named_rows(connection, OFFERED)}
+        standing = {_slot(row): row["standing"] for row in named_rows(connection, STANDING)}
     measured.sort(key=lambda row: (*_slot(row), str(row["baseline"])))
     rows = []
     for key, group in groupby(measured, key=lambda row: (*_slot(row), row["baseline"])):
@@ -107,10 +108,10 @@ def _number(cell: Cell) -> float:
 
 
 def regressions(workspace: Workspace, *, slower: float, everything: bool = False) -> Answer:
-    """Candidates whose speedup is lower on another kind of machine, and kernels that became slower on one."""
+    """Return candidates whose speedup is lower on another kind of machine, and kernels that became slower on one."""
     with workspace.publication.tables() as connection:
-        moved = named(connection, CHANGED, {"all": everything})
-        lately = named(connection, LATELY, {"slower": slower})
+        moved = named_rows(connection, CHANGED, {"all": everything})
+        lately = named_rows(connection, LATELY, {"slower": slower})
     rows = [*map(_moved, moved), *map(_slowed, lately)]
     return Answer(
         "Regressions",
@@ -153,18 +154,18 @@ def fast_p(
     baseline: str | None = None,
     wanted: dict[Filter, str | None] | None = None,
 ) -> Answer:
-    """The share of all tasks attempted that have a correct candidate more than p times as fast, for each p.
+    """Return, for each p, the share of attempted tasks with a correct candidate more than p times as fast.
 
     After Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?" (2025), section 3: correct and faster
-    than p, over all tasks. p = 0 asks for correctness alone.
+    than p, over all tasks. p = 0 asks only for correctness.
     """
     thresholds = sorted(set(levels))
     if not thresholds or not all(0 <= level < float("inf") for level in thresholds):
         raise UsageError(f"bad levels {thresholds!r}: expected numbers of at least 0")
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
-        tasks = named(connection, TASKS.format(condition=condition), values)
-        speedups = named(connection, TASK_SPEEDUPS, {"baseline": baseline})
+        tasks = named_rows(connection, TASKS.format(condition=condition), values)
+        speedups = named_rows(connection, TASK_SPEEDUPS, {"baseline": baseline})
     verified = {row["task_id"] for row in tasks if row["verified"]}
     timed = {name: best for name, best in _best(speedups).items() if name in verified}
     rows = []
@@ -189,7 +190,7 @@ def fast_p(
 
 
 def _best(speedups: list[Named]) -> dict[Cell, tuple[float, float]]:
-    """Each task's highest speedup, and its highest lower end."""
+    """Return each task's highest speedup, and its highest lower end."""
     best: dict[Cell, tuple[float, float]] = {}
     for row in speedups:
         ratio, low = best.get(row["task_id"], (0.0, 0.0))

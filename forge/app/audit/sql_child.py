@@ -1,11 +1,12 @@
-"""Answers one statement of SQL, in a process that can be stopped, with memory it can't exceed. Run, never imported.
+"""Answers one SQL statement in a process that can be killed, with limited memory. It is run, never imported.
 
-Nobody reads the text to decide what it may do: the file is opened for reading alone, the connection refuses writes,
+Forge doesn't parse the text to decide what it may do. The file is opened read-only, the connection refuses writes,
 and SQLite asks about every table, function and action while it compiles a statement
-(https://www.sqlite.org/c3ref/set_authorizer.html). A single call of a function can take longer than any look at the
-clock comes round, so whoever started this process kills it when its time is over.
+(https://www.sqlite.org/c3ref/set_authorizer.html). A single call of a function can take longer than the time between
+two looks at the clock. So the process that started this one kills it when its time is over.
 
-stdin is one JSON document, `Question`; stdout the columns and then each row, a line of JSON each, or a refusal.
+stdin is one JSON document, `SqlQuestion`. stdout is the columns and then each row, one line of JSON each, or a
+refusal.
 """
 
 import json
@@ -19,16 +20,19 @@ from itertools import islice
 from typing import Literal, TypedDict
 
 FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "zipfile"})
+"""SQLite functions that could reach files or load code."""
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
+"""Table-valued functions that may be read beside `names`."""
 CELL_BYTES = 1_000_000
-"""The longest text that one cell, or a step on the way to it, may have."""
+"""Longest text in bytes that one cell, or a step on the way to it, may have."""
 ANSWER_BYTES = 2**27
-"""Of all rows together, as they are written."""
+"""Most bytes of all rows together, as they are written."""
 MEMORY_BYTES = 2**30
-"""Of this process; what is sorted is kept in memory, so nothing is written to a disk."""
+"""Most bytes of memory of this process. Sorting happens in memory too, so nothing is written to a disk."""
 STATEMENT_BYTES = 100_000
+"""Longest statement in bytes."""
 STEPS_BETWEEN_LOOKS = 10_000
-"""Steps of SQLite's machine between two looks at the clock: about a millisecond, for short steps."""
+"""Number of SQLite's steps between two looks at the clock: about a millisecond, for short steps."""
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: CELL_BYTES,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: STATEMENT_BYTES,
@@ -37,31 +41,31 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
 }
-"""https://www.sqlite.org/limits.html"""
+"""Limit of SQLite -> its value (https://www.sqlite.org/limits.html)."""
 
 
-class Question(TypedDict):
-    """What is asked of which file."""
+class SqlQuestion(TypedDict):
+    """A statement, the file it reads, and its limits."""
 
     uri: str
     sql: str
     rows: int
     seconds: float
     names: list[str]
-    """The tables and views that may be read."""
+    """Tables and views that may be read."""
 
 
 class TooMuch(ValueError):
-    """An answer beyond `ANSWER_BYTES`."""
+    """An answer longer than `ANSWER_BYTES`."""
 
 
 Refused = Literal["said", "forbidden", "late", "memory", "too_much", "nothing"]
-"""Why there is no answer: what SQLite said, an action that isn't reading, a limit, or a statement without rows."""
+"""Reasons for no answer: an error of SQLite, an action other than reading, a limit, or a statement without rows."""
 
 
 def main() -> None:
     """Answer the question on stdin."""
-    question: Question = json.load(sys.stdin)
+    question: SqlQuestion = json.load(sys.stdin)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
@@ -77,7 +81,7 @@ def main() -> None:
         _refuse("memory", "")
 
 
-def _answer(question: Question) -> None:
+def _answer(question: SqlQuestion) -> None:
     with closing(sqlite3.connect(question["uri"], uri=True, isolation_level=None)) as connection:
         confine(connection, names=frozenset(question["names"]), deadline=time.monotonic() + question["seconds"])
         cursor = connection.execute(question["sql"])
@@ -109,7 +113,7 @@ def _kind(error: Exception) -> Refused:
 
 
 def confine(connection: sqlite3.Connection, *, names: frozenset[str], deadline: float) -> None:
-    """Leave a connection nothing but reading what `names` has, until `deadline` on the monotonic clock."""
+    """Restrict a connection to reading `names`, until `deadline` on the monotonic clock."""
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -120,10 +124,10 @@ def confine(connection: sqlite3.Connection, *, names: frozenset[str], deadline: 
 
 
 def _allowing(names: frozenset[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
-    """What SQLite may compile. `inside` is the view through which a table is read.
+    """Return the function that allows or refuses what SQLite compiles; `inside` is the view that reads a table.
 
-    A read of no column counts rows; SQLite asks it of the statement's own WITH tables as well, by their names. Such a
-    table may be named as a view is: SQLite's own tables can't be read through either.
+    A read of no column counts rows. SQLite also asks it for the statement's own WITH tables, by their names. Such a
+    table may have the name of a view: SQLite's own tables can't be read through either.
     """
 
     def allow(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:

@@ -1,11 +1,11 @@
-"""What evidence no longer holds, or may not: withdrawn benchmarks, and evidence that is old or from elsewhere."""
+"""Answers which evidence doesn't hold any more: withdrawn benchmarks, and evidence that is old or from elsewhere."""
 
 from datetime import datetime
 from typing import Literal
 
 from forge import __version__
-from forge.app.audit.answer import Answer, Cell, Named, named
-from forge.app.device import chosen_device
+from forge.app.audit.answer import Answer, Cell, Named, named_rows
+from forge.app.chosen_device import chosen_device
 from forge.app.workspace import Workspace, now
 from forge.errors import UsageError
 from forge.platforms.capture import capture_environment
@@ -33,15 +33,16 @@ NEWEST_MACHINES = """
 """
 STALE_COLUMNS = ("kernel_id", "status", "age_days", "measured_at", "benchmark_seq", "why")
 Current = Literal["here", "ledger", "any"]
-"""Which machine counts as the current one: this one, the newest recorded with that GPU, or whichever."""
+"""Machine that counts as the current one: this one, the newest recorded with that GPU, or any."""
 SECONDS_A_DAY = 86_400
 MOST_DAYS = 36_500
+"""Largest number of days that a user may ask for: about a hundred years."""
 
 
 def invalidated(workspace: Workspace) -> Answer:
-    """Benchmarks that were withdrawn, why, and which kernels and claims stood on them."""
+    """Return benchmarks that were withdrawn, why, and the kernels and claims that rested on them."""
     with workspace.publication.tables() as connection:
-        rows = named(connection, WITHDRAWN)
+        rows = named_rows(connection, WITHDRAWN)
     return Answer(
         "Withdrawn benchmarks",
         WITHDRAWN_COLUMNS,
@@ -51,14 +52,14 @@ def invalidated(workspace: Workspace) -> Answer:
 
 
 def stale(workspace: Workspace, *, days: int, current: Current) -> Answer:
-    """Kernels on offer whose evidence is older than `days`, or isn't from the current kind of machine."""
+    """Return active kernels whose evidence is older than `days`, or isn't from the current kind of machine."""
     if not 0 <= days <= MOST_DAYS:
         raise UsageError(f"bad days {days!r}: expected 0 to {MOST_DAYS}")
     machines = _machines_here() if current == "here" else {}
     with workspace.publication.tables() as connection:
-        kernels = named(connection, STANDING)
+        kernels = named_rows(connection, STANDING)
         if current == "ledger":
-            machines = {str(row["gpu"]): row for row in named(connection, NEWEST_MACHINES)}
+            machines = {str(row["gpu"]): row for row in named_rows(connection, NEWEST_MACHINES)}
     today = now()
     rows: list[tuple[Cell, ...]] = []
     for kernel in kernels:
@@ -71,7 +72,7 @@ def stale(workspace: Workspace, *, days: int, current: Current) -> Answer:
             rows.append((kernel["kernel_id"], kernel["status"], *measured, "; ".join(reasons)))
     against = {"here": "this machine", "ledger": "the newest recorded machine with that GPU", "any": "any machine"}
     return Answer(
-        f"Stale: {len(rows)} of {len(kernels)} kernels on offer",
+        f"Stale: {len(rows)} of {len(kernels)} active kernels",
         STALE_COLUMNS,
         tuple(rows),
         notes=(f"older than {days} days, or not measured on {against[current]}",),
@@ -84,14 +85,14 @@ def _moment(text: str) -> datetime:
 
 
 def _machines_here() -> dict[str, Named]:
-    """The machine it runs on, under the names of its processors; nothing is recorded."""
+    """Return this machine, under the names of its processors; nothing is recorded."""
     found = capture_environment(forge_version=__version__, forge_commit=None, device=chosen_device())
     row: Named = {"perf_key": found.perf_key, "driver": found.driver, "torch": found.torch, "triton": found.triton}
     return {"cpu": row} | ({found.gpu.slug: row} if found.gpu else {})
 
 
 def _elsewhere(kernel: Named, machine: Named | None) -> list[str]:
-    """How the machine of the evidence differs from the current one."""
+    """Return how the machine of the evidence differs from the current one."""
     if machine is None:
         return [f"no {kernel['gpu']} there to compare with"]
     if machine["perf_key"] == kernel["perf_key"]:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from forge.app.exchange import export
-from forge.app.reads import rebuild
 from forge.app.recovery import recover
 from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace
 from forge.errors import IdempotencyConflict
@@ -163,7 +162,7 @@ class Owner(RuleBasedStateMachine):
     @invariant()
     def what_is_published_is_what_a_rebuild_gives(self) -> None:
         with Workspace.open(self.home) as workspace:
-            compared = rebuild(workspace)
+            compared = workspace.publication.build_anew()
         assert {one["state"] for one in compared} == {"identical"}, compared
 
     @invariant()

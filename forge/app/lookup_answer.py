@@ -1,0 +1,89 @@
+"""Looks a kernel up in the published registry, once every decision in the ledger is published."""
+
+from pathlib import Path
+
+from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, Workspace, find_home
+from forge.domain.own_operation import BATCH, is_own
+from forge.domain.tensors import parse_dtype, parse_shape
+from forge.errors import BlobCorrupt, IntegrityError, ProofRefused, WorkspaceNotFound
+from forge.languages import find_language
+from forge.lookup import Policy, Registry
+from forge.lookup.answer import Kernel
+from forge.lookup.beside import newest_decision
+from forge.operations import find_operation
+from forge.platforms import PROCESSORS, find_target
+
+Data = dict[str, object]
+
+
+def look_up(
+    home: Path | None,
+    *,
+    op: str,
+    gpu: str,
+    dtype: str,
+    shape: str,
+    policy: Policy,
+    language: str | None = None,
+    key: str | None = None,
+) -> Data:
+    """Return what the published registry answers, once every decision in its ledger is published.
+
+    If `key` is given, that key must vouch for the registry. Raises BlobCorrupt if the kernel's source isn't the one
+    that was promoted.
+    """
+    axes = (BATCH,) if is_own(op) else find_operation(op).axes
+    sizes = parse_shape(shape, axes)
+    target = find_target(gpu)
+    workspace = find_home(home)
+    registry = _published(workspace, key)
+    known = find_language(language).name if language is not None else None
+    slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
+    arch = PROCESSORS[target.gpu].arch
+    found = registry.lookup(**slot, shape=sizes, language=known, policy=policy.of_architecture(arch))
+    kernel, evidence = found.kernel, found.evidence
+    if kernel is not None:
+        _require_promoted(kernel)
+    return {
+        "match": found.match,
+        "gpu_arch": arch,
+        "ran_on_gpu": target.gpu in registry.gpus if target.platform != "cpu" else None,
+        "generation": found.generation,
+        "ledger_seq": registry.health().ledger_seq,
+        "kernel_id": kernel.kernel_id if kernel else None,
+        "entry_point": kernel.entry_point if kernel else None,
+        "source": kernel.source_path if kernel else None,
+        "sha256": kernel.sha256 if kernel else None,
+        "evidence": evidence.document() if evidence else None,
+        "rejected": [list(item) for item in found.rejected],
+    }
+
+
+def _published(home: Path, key: str | None) -> Registry:
+    """Open the published registry; publish it first if it lacks a decision of its ledger, or raise if that fails."""
+    try:
+        registry = Registry.open(home / REGISTRY_FOLDER, key=key)
+        decided = newest_decision(str(home)) or 0
+        if decided > registry.health().ledger_seq:
+            with Workspace.open(home) as workspace:
+                if workspace.presence is None:
+                    raise IntegrityError(
+                        f"the registry in {str(home)!r} lacks event {decided}, a decision about kernels, and nothing "
+                        "can be published there: expected a folder that you may write to"
+                    )
+                workspace.catch_up()
+            registry = Registry.open(home / REGISTRY_FOLDER, key=key)
+    except (IntegrityError, WorkspaceNotFound) as error:
+        if not isinstance(error, ProofRefused):
+            error.hint = "forge ledger rebuild" if (home / LEDGER_FILE).exists() else f"forge init {home}"
+        raise
+    return registry
+
+
+def _require_promoted(kernel: Kernel) -> None:
+    """Raise BlobCorrupt unless the file that the answer names is the one that was promoted."""
+    try:
+        kernel.read_source()
+    except BlobCorrupt as error:
+        error.hint = "forge ledger rebuild"
+        raise

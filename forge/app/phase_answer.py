@@ -1,0 +1,80 @@
+"""Says what a phase's event means as the answer of a command: a verdict, its reason, and what was seen."""
+
+import orjson
+
+from forge.app.benchmark_answer import timed
+from forge.app.workspace import Workspace
+from forge.domain.verdict import Reason
+from forge.events import (
+    BenchmarkErrored,
+    BenchmarkFailed,
+    BenchmarkRecorded,
+    CandidateRejected,
+    CandidateSubmitted,
+    CandidateVerified,
+    Event,
+    KernelPromoted,
+    PromotionDenied,
+    VerificationErrored,
+)
+
+Data = dict[str, object]
+
+
+def phase_answer(event: Event, *, workspace: Workspace) -> Data:
+    """Return the answer of the command whose phase recorded `event`, as data for a table or for JSON."""
+    match event:
+        case CandidateSubmitted():
+            return {"verdict": "accepted", "candidate": event.candidate, "reason": None}
+        case CandidateRejected():
+            judged: Data = {"verdict": "rejected", "candidate": event.candidate, "stage": event.stage}
+            shown: Data = {"counterexample": _counterexample(event, workspace)}
+            return judged | _seen(event) | shown | _reported(event, workspace)
+        case CandidateVerified():
+            passed: Data = {"verdict": "accepted", "candidate": event.candidate, "simulated": event.simulated}
+            wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
+            return passed | _seen(event) | wall | _reported(event, workspace)
+        case BenchmarkRecorded() | BenchmarkFailed():
+            return timed(event)
+        case VerificationErrored() | BenchmarkErrored():
+            reason = {"code": "INFRASTRUCTURE", "message": event.detail}
+            return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
+        case KernelPromoted():
+            return {"verdict": "accepted", "kernel_id": event.kernel_id, "reason": None} | _seen(event)
+        case PromotionDenied():
+            return {"verdict": "rejected", "kernel_id": None} | _seen(event)
+        case _:
+            raise AssertionError(f"{event.TYPE} is no phase's answer")
+
+
+def _seen(event: CandidateVerified | CandidateRejected | KernelPromoted | PromotionDenied) -> Data:
+    reason = getattr(event, "reason", None)
+    return {
+        "reason": reason.model_dump(mode="json") if isinstance(reason, Reason) else None,
+        "gates": [gate.model_dump(mode="json") for gate in event.gates],
+    }
+
+
+def _counterexample(event: CandidateRejected, workspace: Workspace) -> object:
+    if event.counterexample_sha256 is None:
+        return None
+    return orjson.loads(workspace.blobs.get(event.counterexample_sha256))
+
+
+def _reported(event: CandidateVerified | CandidateRejected, workspace: Workspace) -> Data:
+    """Return what the screen found in the sources, where the built files are kept, and the judgement reused."""
+    report: Data = {}
+    if event.report_sha256 is not None:
+        report = orjson.loads(workspace.blobs.get(event.report_sha256))
+    built = report.get("built", [])
+    assert isinstance(built, list)
+    kept = [{**one, "kept_at": str(workspace.blobs.path(one["sha256"]))} for one in built]
+    reused = _reused(event.reused_seq, workspace)
+    return {"findings": report.get("findings", []), "built": kept, "reused": reused}
+
+
+def _reused(seq: int | None, workspace: Workspace) -> Data | None:
+    if seq is None:
+        return None
+    (earlier,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
+    return {"seq": seq, "recorded_at": earlier.recorded_at, "run_id": getattr(earlier.event, "run_id", None)}
