@@ -17,9 +17,9 @@ SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
 """Kinds of commands. `SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a
 plan. `GO` has a `GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
 GO_BODY = struct.Struct("!QIIIIIII4d")
-"""Body of `GO`: call id, function index, first set, number of sets, cycles over them, whether to retain, index in
-`ELEMENT_TYPES` of torch's default type, the byte with which C's allocator fills memory (0: none), and up to four
-scalars.
+"""Body of `GO`. Its fields are call id, function index, first set, number of sets, cycles over them, whether to
+retain, torch's default type (an index in `ELEMENT_TYPES`), the byte with which C's allocator fills memory (0: none),
+and up to four scalars.
 
 With one cycle, each set in turn gets its content, is called, and its outputs are copied out. With more cycles, all
 sets get their content before the first one. The outputs of the last cycle are copied out after it.

@@ -1,4 +1,4 @@
-"""Judges candidates: on inputs they haven't seen, against an oracle they can't reach, by a clock they don't hold.
+"""Judges candidates on inputs they haven't seen, by an oracle they can't reach and a clock they can't control.
 
-Returns values; imports neither events nor ledger, so that a judge can't write history.
+It returns values and imports neither events nor ledger, so that a judge can't write history.
 """

@@ -1,6 +1,6 @@
-"""The baselines of a measurement: what their guests run, and where what torch.compile makes for them is kept.
+"""Defines what the guests of baselines run, and where torch.compile's results for them are kept.
 
-That folder lives as long as this process, and no candidate ever sees it.
+The folder lives as long as this process, and no candidate ever sees it.
 """
 
 import atexit
@@ -25,13 +25,13 @@ from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program
 
 COMPILED: set[tuple[object, ...]] = set()
-"""What this process's baselines were compiled for."""
+"""Keys of the baselines that this process has compiled; see `compiled_for`."""
 _FOLDERS = "forge-baseline-"
 _OWN_WRAPS = {"none": "module", "compile": "module_compile"}
 
 
 def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
-    """Where a baseline stands, and how it is wrapped."""
+    """Return the file of a baseline, and how it is wrapped."""
     operation = job.operation
     if kind == "vendor" and operation.vendor is not None:
         return GuestFunction("vendor.py", operation.vendor.__name__)
@@ -42,7 +42,7 @@ def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
 
 
 def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None = None) -> Program:
-    """What a guest of baselines finds on its stage; `compiled` is where it keeps what torch.compile makes."""
+    """Return the program of a baselines' guest; `compiled` is the folder for torch.compile's results."""
     kept = (Bind(compiled, CACHE_FOLDER, writable=True),)
     files = {**_sources(job.operation), **(extra or {})}
     if job.device == "cuda" and job.operation.own is None:
@@ -58,7 +58,7 @@ def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None
 
 
 def _sources(operation: Operation) -> dict[str, bytes]:
-    """The reference, and the vendor's operator where there is one."""
+    """Return the reference, and the vendor's operator if there is one."""
     files = {"reference.py": reference_source(operation).encode()}
     if operation.own is not None:
         return {**files, CONTRACT_FILE: contract_file(operation.own.contract)}
@@ -67,9 +67,9 @@ def _sources(operation: Operation) -> dict[str, bytes]:
 
 
 def compiled_folder(job: Job) -> Path:
-    """One for all of the catalogue, whose code is ours, and one for each reference file.
+    """Return one folder for the whole catalogue, whose code is Forge's, and one for each reference file.
 
-    That is foreign code: nothing of it lies where another baseline would load it.
+    A reference file is foreign code: no other baseline may load its results.
     """
     return _folder(job.operation.name if job.operation.own is not None else "")
 
@@ -86,16 +86,16 @@ def _folder(_whose: str) -> Path:
 
 @contextmanager
 def compiled_copy(job: Job) -> Iterator[Path]:
-    """What was compiled so far, for one guest alone.
+    """Copy what was compiled so far, for one guest alone.
 
-    Some of it is tuned anew in each process and written down again; in PID namespaces of their own, guests that start
-    together choose the same names for what they write. A reference file's guest can write there too: nothing that
-    leads elsewhere is followed.
+    Each process tunes some of it again and writes it down. Guests in PID namespaces of their own that start together
+    choose the same file names. A reference file's guest can write there too, so links and special files aren't
+    copied.
     """
     outer = HeldFolder(_FOLDERS)
     try:
         inside = outer.path / "inductor"
-        shutil.copytree(compiled_folder(job), inside, ignore=_what_leads_elsewhere)
+        shutil.copytree(compiled_folder(job), inside, ignore=_not_plain)
         for path in (inside, *inside.rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield inside
@@ -103,12 +103,12 @@ def compiled_copy(job: Job) -> Iterator[Path]:
         outer.remove()
 
 
-def _what_leads_elsewhere(folder: str, names: list[str]) -> set[str]:
-    """All but plain files and folders: links, pipes, devices."""
+def _not_plain(folder: str, names: list[str]) -> set[str]:
+    """Return all names that aren't plain files or folders: links, pipes, devices."""
     modes = {name: os.lstat(Path(folder, name)).st_mode for name in names}
     return {name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))}
 
 
 def compiled_for(job: Job) -> tuple[object, ...]:
-    """What a baseline is compiled for: the same again finds it done."""
+    """Return the key of a compiled baseline; the same key again needs no compilation."""
     return (job.operation.name, job.dtype, tuple(sorted(job.shape.items())), job.baselines, job.device)

@@ -1,6 +1,6 @@
-"""Runs the gates in order on one candidate and stops at the first refusal.
+"""Runs the gates in order on one candidate, and stops at the first refusal.
 
-The candidate's bytes go in, findings come out. Nothing here imports, loads or believes the candidate.
+The candidate's bytes go in, findings come out. Nothing here imports, loads or trusts the candidate.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,11 +28,11 @@ from forge.sandbox.reply import ArtifactFile
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """What examining a candidate came to."""
+    """The result of examining a candidate."""
 
     verdict: Accepted | Rejected
     stage: str
-    """screen, build or verify: how far it got."""
+    """Stage that was reached: screen, build or verify."""
     gates: tuple[GateResult, ...]
     workloads: tuple[WorkloadErrors, ...] = ()
     counterexample: Counterexample | None = None
@@ -40,11 +40,11 @@ class Examination:
     seeds: tuple[int, ...] = ()
     log: str = ""
     findings: tuple[SourceFinding, ...] = ()
-    """What a person should look at in the sources."""
+    """Places in the sources that a person should look at."""
 
 
 Step = Callable[[Job, "_Record", Progress], Failed | None]
-"""One part of an examination: it notes what it finds, and returns what ends it."""
+"""Function for one part of an examination: it records its findings, and returns the refusal that ends it."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class _Record:
 
 
 def examine(job: Job, *, progress: Progress) -> Examination:
-    """Judge one candidate; raise EnvironmentUnfit where the machine, not the candidate, fails."""
+    """Judge one candidate; raise EnvironmentUnfit if the machine fails, not the candidate."""
     record = _Record()
     if job.device == "cuda":
         trusted.prepare(job)
@@ -127,12 +127,16 @@ def _build(job: Job, record: _Record, progress: Progress) -> Failed | None:
 
 
 def _verify(job: Job, record: _Record, progress: Progress) -> Failed | None:
-    aside = _Aside(job, record.artifact, progress)
-    with ThreadPoolExecutor(len(aside.questions)) as pool:
-        return _through_gates(job, record, progress, half_way=lambda: aside.begin(pool)) or aside.take(record)
+    separate = _SeparateQuestions(job, record.artifact, progress)
+    with ThreadPoolExecutor(len(separate.questions)) as pool:
+        return _through_gates(job, record, progress, start_others=lambda: separate.begin(pool)) or separate.take(
+            record
+        )
 
 
-def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: Callable[[], None]) -> Failed | None:
+def _through_gates(
+    job: Job, record: _Record, progress: Progress, *, start_others: Callable[[], None]
+) -> Failed | None:
     files = artifact.staged_files(job, record.artifact)
     with (
         staged(job, files, {}) as stage,
@@ -146,7 +150,7 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
         first_late = next(gate for gate in gates if not gate.runs_early)
         for gate in gates:
             if gate is first_late:
-                half_way()
+                start_others()
             progress(gate.name)
             kernel.begin(gate.name)
             finding = gate.examine(kernel)
@@ -154,28 +158,32 @@ def _through_gates(job: Job, record: _Record, progress: Progress, *, half_way: C
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if job.operation.own is not None:
-                    return failed  # smaller questions may be none that the reference answers
+                    return failed  # the reference may not answer smaller questions
                 if job.device == "cuda" and gate is GATES[0]:
                     trusted.require_device(job)
                 if not gate.one_call_shows_it:
                     return failed
                 progress("shrink")
-                kernel.unfilled_share = 0.0  # so that reading what was never written shows at each smaller shape
+                kernel.unfilled_share = 0.0  # so that reads of unwritten memory show at each smaller shape
                 return shrink(kernel, failed)
     return None
 
 
 def gates_of(job: Job) -> tuple[Gate, ...]:
-    """What is asked of a candidate, in order."""
+    """Return the gates for a candidate, in order."""
     return GATES if job.operation.own is None else reference_gates.GATES
 
 
 Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
-"""A gate's name, what it found, and files to keep with the candidate."""
+"""Result of a separate question: a gate's name, its finding, and files to keep with the candidate."""
 
 
-class _Aside:
-    """What asks guests of its own: on a GPU beside the later gates, as each mostly starts and waits; else after."""
+class _SeparateQuestions:
+    """The questions that need guests of their own.
+
+    On a GPU they run beside the later gates, since each mostly starts guests and waits. Otherwise they run
+    afterwards.
+    """
 
     def __init__(self, job: Job, artifact: tuple[ArtifactFile, ...], progress: Progress) -> None:
         self._job, self._artifact, self._progress = job, artifact, progress
@@ -189,12 +197,15 @@ class _Aside:
             self.questions.insert(0, _planned)
 
     def begin(self, pool: ThreadPoolExecutor) -> None:
-        """Start where it is done beside the gates: of a reference file all would ask the same guest, and wait."""
+        """Start the questions if they run beside the gates.
+
+        For a reference file they don't: all would ask the same guest, and wait.
+        """
         if self._job.device == "cuda" and self._job.operation.own is None:
             self._begun = [pool.submit(self._ask, question) for question in self.questions]
 
     def take(self, record: _Record) -> Failed | None:
-        """Note what was found, up to the first refusal."""
+        """Record the findings, up to the first refusal."""
         for name, finding, files in self._answers():
             record.artifact = (*record.artifact, *files)
             failed = record.take(name, finding)

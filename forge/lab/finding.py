@@ -1,4 +1,4 @@
-"""What a gate returns: it passed, or it failed for a reason."""
+"""Defines what a gate returns: it passed, or it failed for a reason."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """The gate saw nothing that it forbids."""
+    """The gate saw nothing forbidden."""
 
     observed: str
     threshold: str
@@ -21,14 +21,14 @@ class Passed:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """The gate saw what it forbids."""
+    """The gate saw something forbidden."""
 
     reason: Reason
     observed: str
     threshold: str
     counterexample: Counterexample | None = None
     case: "Case | None" = None
-    """The call that was answered wrongly, so that a smaller one can be looked for."""
+    """The call with the wrong answer, from which a smaller one is searched."""
     log: str = ""
 
 
@@ -36,7 +36,7 @@ Finding = Passed | Failed
 
 
 def result(gate_name: str, finding: Finding) -> GateResult:
-    """The finding as it is recorded."""
+    """Return the finding in its recorded form."""
     return GateResult(
         name=gate_name,
         verdict="passed" if isinstance(finding, Passed) else "failed",

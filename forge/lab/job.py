@@ -1,4 +1,4 @@
-"""What the lab is asked to judge: a candidate's bytes, and the terms."""
+"""Defines what the lab judges: a candidate's bytes, and the terms."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
 
 Progress = Callable[[str], None]
-BESIDE_A_GPU = 8
-"""Threads of a guest whose work is done by a GPU: more would only get into each other's way."""
+THREADS_BESIDE_GPU = 8
+"""Number of threads of a guest whose work a GPU does; more threads would only slow each other down."""
 GUEST_CPU_S = 7200
-"""Processor seconds of every guest: the same where a candidate is verified and where it is timed, for it can read it.
-The wall time is the limit that counts."""
+"""Processor seconds of every guest. A guest can read this limit, so it is the same for verifying and timing. In
+practice the wall time ends guests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +31,12 @@ class Incumbent:
 
     files: Mapping[str, bytes]
     artifact: tuple[ArtifactFile, ...]
-    """What was built from them; empty where that can't be loaded here."""
+    """Files built from the sources; empty if they can't be loaded on this machine."""
     entry_point: str
 
 
 def processors() -> int:
-    """How many processors this process may run on."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -55,41 +55,41 @@ class Job:
     metadata: Metadata
     entry_point: str
     interpreted: bool = False
-    """Whether an interpreter stands in for the target: the result is simulated."""
+    """Whether an interpreter replaces the target, so that the result is simulated."""
 
     device: Literal["cpu", "cuda"] = "cpu"
-    """Where the candidate runs."""
+    """Device on which the candidate runs."""
     gpu: Device | None = None
-    """Which one, if that is a GPU: its guests see no other."""
+    """The GPU of the job, if it runs on one; its guests see no other."""
     arch: str = "host"
-    """The target's architecture, for what is compiled for it: "sm_90"; "host" where the target is no GPU."""
+    """Architecture of the target, for compiled code: "sm_90"; "host" if the target is no GPU."""
     forbidding: bool = True
-    """Whether what the language forbids ends it at `sources`. Without it the walls and gates alone are asked, which
-    says what they stop by themselves; what is judged for the ledger is always judged with it."""
+    """Whether a construct that the language forbids ends the examination at `sources`. Without it only walls and
+    gates are tested, which shows what they stop by themselves. The ledger's verdicts are always made with it."""
 
     seed: int = field(default_factory=new_seed)
-    """What every question of a verification follows from; on record once a verdict stands."""
+    """Seed from which every question of a verification follows; it is recorded once a verdict stands."""
 
     @property
     def baselines(self) -> tuple[MeasuredBaseline, ...]:
-        """What the candidate is measured against, besides a rival."""
+        """Baselines that the candidate is measured against, without the incumbent."""
         return baselines_of(self.operation, self.policy)
 
     @property
     def wrap(self) -> Literal["none", "module"]:
-        """How a candidate's entry point is called: as it is, or as what a reference file's contract describes."""
+        """Way in which a candidate's entry point is called: directly, or as a reference file's contract describes."""
         return "none" if self.operation.own is None else "module"
 
     @property
     def threads(self) -> int:
-        """Threads that a guest may compute with: one for each processor it may run on, few beside a GPU."""
-        return processors() if self.device == "cpu" else min(BESIDE_A_GPU, processors())
+        """Number of threads of a guest: one for each of its processors, or few if a GPU does the work."""
+        return processors() if self.device == "cpu" else min(THREADS_BESIDE_GPU, processors())
 
     def limits(self, wall_s: float, *, shadow: bool = False) -> Limits:
-        """What one guest of this job may use in `wall_s` seconds."""
+        """Return what one guest of this job may use in `wall_s` seconds."""
         return Limits(wall_s=wall_s, cpu_s=GUEST_CPU_S, memory_bytes=self.policy.memory_limit_bytes, shadow=shadow)
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that the language needs in the guest."""
+        """Environment variables that the language needs in the guest."""
         return {"TRITON_INTERPRET": "1"} if self.interpreted else {}

@@ -1,4 +1,4 @@
-"""The version of the judge: a digest of all that decides a verdict."""
+"""Computes the version of the judge: a digest of everything that decides a verdict."""
 
 from functools import cache
 from pathlib import Path
@@ -13,9 +13,9 @@ _JUDGES = ("domain", "guest", "lab", "languages", "operations", "sandbox")
 
 
 def gates_sha256(policy: Policy) -> Digest:
-    """The version of the judge: the names of the gates in order, the source of all that judges, and the policy.
+    """Return the judge's version: a digest of the gates' names in order, all judging source, and the policy.
 
-    Whatever of it changes, what was judged before is judged anew.
+    If any of these changes, earlier judgements are made anew.
     """
     names: list[object] = [gate.name for gate in GATES]
     return digest_of({"gates": names, "sources": _sources_sha256(), "policy": digest_of(policy)})

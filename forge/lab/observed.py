@@ -1,4 +1,4 @@
-"""One call that was made and watched, and where its tensors are judged."""
+"""Holds one observed call, and moves its tensors to the device on which they are judged."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import torch
 
 ON_DEVICE_ELEMENTS = 2**14
-"""From here on an operand is judged on the device, where this process has one."""
+"""Number of elements from which on an operand is judged on the GPU, if this process has one."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call to be made: operands, scalars, and how they were drawn."""
+    """One call to make: operands, scalars, and how they were drawn."""
 
     shape: Mapping[str, int]
     kind: InputKind
@@ -30,7 +30,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Observed:
-    """One call that was made and watched."""
+    """One call that was made and checked."""
 
     case: Case
     outputs: tuple[torch.Tensor, ...]
@@ -39,29 +39,29 @@ class Observed:
 
 
 def rotated(cases: Sequence[Case], place: int, rotation_offset: int, still: AbstractSet[int] = frozenset()) -> Case:
-    """What stands at a place once contents have moved on by `rotation_offset`, as forge/guest/clock.py moves them.
+    """Return the case at `place` after a rotation by `rotation_offset`, as forge/guest/clock.py rotates contents.
 
-    Inputs at the places `still` aren't turned within.
+    Inputs at the positions in `still` keep their element order.
     """
     case = cases[(place + rotation_offset) % len(cases)]
-    turned = [
+    rotated_inputs = [
         tensor
         if position in still
         else tensor.view(-1).roll(_element_shift(rotation_offset, position, tensor.numel())).view_as(tensor)
         for position, tensor in enumerate(case.inputs)
     ]
-    return replace(case, inputs=tuple(turned))
+    return replace(case, inputs=tuple(rotated_inputs))
 
 
 def _element_shift(rotation_offset: int, position: int, elements: int) -> int:
-    """The guest's own rule, once more on this side of the wall."""
+    """Return the guest's element shift, computed independently on this side of the wall."""
     return (rotation_offset * 40503 + position * 7919) % elements if rotation_offset and elements else 0
 
 
-def beside_the_oracle(observed: Observed, device: Literal["cpu", "cuda"]) -> Observed:
-    """The call with its tensors where the oracle computes: large ones on the GPU, if we see it.
+def for_oracle(observed: Observed, device: Literal["cpu", "cuda"]) -> Observed:
+    """Return the call with its tensors where the oracle computes: large ones on the GPU, if this process sees one.
 
-    The process is this one, and so is the mathematics in fp64; no candidate's memory is in its context.
+    This process makes the fp64 computation; no candidate's memory is in its context.
     """
     case = observed.case
     largest = max((tensor.numel() for tensor in case.inputs), default=0)
@@ -80,14 +80,14 @@ def _sees_a_gpu() -> bool:
 
 
 def equal_tensors(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor, ...]) -> bool:
-    """Whether all outputs have the same shapes and values; fp8 tensors know `==` alone."""
+    """Return whether all outputs have the same shapes and values; fp8 tensors support only `==`."""
     return all(
         one.shape == other.shape and bool((one == other).all()) for one, other in zip(outputs, others, strict=True)
     )
 
 
 def flushed(tensor: torch.Tensor) -> torch.Tensor:
-    """Subnormal numbers taken for zeros."""
+    """Return the tensor with subnormal numbers replaced by zeros."""
     import torch
 
     if not tensor.is_floating_point():

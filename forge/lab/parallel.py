@@ -1,4 +1,4 @@
-"""The same for each of many things, on a few threads: torch lets go of the interpreter while it works."""
+"""Applies one function to many items in several threads; torch releases the interpreter while it works."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -7,27 +7,33 @@ from typing import TypeVar
 
 from forge.lab.job import processors
 
-FEW = 16
-"""So many small things aren't worth a thread."""
+SERIAL_UP_TO = 16
+"""Number of small items up to which threads gain nothing."""
 MOST_THREADS = 16
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+"""Number of threads, at most."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-def each(work: Callable[[Given], Made], things: Iterable[Given], *, few: int = FEW) -> list[Made]:
-    """What `work` makes of each, in order, one after the other up to `few`; the first exception ends it."""
-    listed = list(things)
-    if len(listed) <= few:
+def parallel_map(
+    work: Callable[[Item], Result], items: Iterable[Item], *, serial_up_to: int = SERIAL_UP_TO
+) -> list[Result]:
+    """Return the results of `work` in order; up to `serial_up_to` items are handled without threads.
+
+    The first exception ends it.
+    """
+    listed = list(items)
+    if len(listed) <= serial_up_to:
         return [work(one) for one in listed]
     with _UNDIVIDED, ThreadPoolExecutor(min(MOST_THREADS, processors())) as pool:
         return list(pool.map(work, listed))
 
 
 class _Undivided:
-    """Torch computes on the thread that asks: each small thing would be split once more otherwise.
+    """Makes torch compute in the calling thread, since it would split each small item once more otherwise.
 
-    Torch keeps a number for each thread and one for threads to come. Several may be inside at once, so whoever leaves
-    sets both to what they were before the first came in.
+    Torch keeps a number for each thread and one for future threads. Several threads may be inside at once. Each one
+    that leaves sets both numbers to their value before the first one entered.
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from forge.domain.own_operation import BATCH, Contract
 from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.events import TaskCreated
-from forge.lab.reference.binding import FACTOR
+from forge.lab.reference.binding import ERROR_FACTOR
 from forge.lab.reference.infer import Inferred
 from forge.operations import baselines_of
 from forge.pipeline.create import Terms, require_strength
@@ -44,7 +44,7 @@ def tolerance_of(contract: Contract, policy: Policy) -> dict[str, object]:
     return {
         "oracle": "fp64" if contract.wide else contract.dtype,
         "errors": [one.error for one in contract.results],
-        "factor": FACTOR,
+        "factor": ERROR_FACTOR,
         "multiples": [policy.tolerance_baseline_multiple, policy.tolerance_accumulate_multiple],
         **({"locals": narrowed} if any(narrowed) else {}),
     }

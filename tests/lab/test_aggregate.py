@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from forge.domain.operation import Expectation
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.judge import Sample, aggregate
+from forge.operations.operation import Expectation
 from tests.honest.formulas import BIASED, HONEST, taken_together
 
 SEEDS = 5

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 import torch
 
-from forge.lab.parallel import each
+from forge.lab.parallel import parallel_map
 
 THREADS = 3
 
@@ -25,9 +25,11 @@ def told_in_a_new_thread() -> int:
         return pool.submit(torch.get_num_threads).result()
 
 
-@pytest.mark.parametrize("few", [1, 100])
-def test_it_answers_in_order(few: int) -> None:
-    assert each(lambda one: one * one, range(20), few=few) == [one * one for one in range(20)]
+@pytest.mark.parametrize("serial_up_to", [1, 100])
+def test_it_answers_in_order(serial_up_to: int) -> None:
+    assert parallel_map(lambda one: one * one, range(20), serial_up_to=serial_up_to) == [
+        one * one for one in range(20)
+    ]
 
 
 def test_the_first_exception_ends_it() -> None:
@@ -37,7 +39,7 @@ def test_the_first_exception_ends_it() -> None:
         return one
 
     with pytest.raises(ValueError, match="3"):
-        each(work, range(8), few=1)
+        parallel_map(work, range(8), serial_up_to=1)
     assert (torch.get_num_threads(), told_in_a_new_thread()) == (THREADS, THREADS)
 
 
@@ -54,11 +56,11 @@ def test_torch_has_its_threads_back_if_one_that_came_later_leaves_last() -> None
 
         def begins_another(one: int) -> int:
             if one == 0:
-                asides.append(pool.submit(each, waits, range(2), few=1))
+                asides.append(pool.submit(parallel_map, waits, range(2), serial_up_to=1))
                 assert came.wait(30)
             return one
 
-        assert each(begins_another, range(2), few=1) == [0, 1]
+        assert parallel_map(begins_another, range(2), serial_up_to=1) == [0, 1]
         go.set()
         assert asides[0].result() == [0, 1]
     assert (torch.get_num_threads(), told_in_a_new_thread()) == (THREADS, THREADS)

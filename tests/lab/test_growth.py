@@ -87,7 +87,7 @@ def marks(size: int) -> str:
 
 @pytest.mark.parametrize(
     ("source", "most", "said"),
-    [(fields, long_tokens.FIELDS, "an f-string with"), (marks, long_tokens.SIGNS, "signs beyond ASCII")],
+    [(fields, long_tokens.MOST_FIELDS, "an f-string with"), (marks, long_tokens.MOST_SIGNS, "signs beyond ASCII")],
     ids=["fields of an f-string", "marks of a name"],
 )
 def test_what_the_parser_takes_the_square_of_is_refused_before(source: Source, most: int, said: str) -> None:

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DTYPES, DType
 from forge.lab.inputs.draw import draw, torch_dtype
 from forge.lab.inputs.special_rows import PATTERNS

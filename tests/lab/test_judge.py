@@ -8,12 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.domain.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.judge import SMALLEST_SIZE, Judged, judge, judge_specials, plainly_within, spread
 from forge.lab.judge.elementwise import allowed
+from forge.operations.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 
 POLICY = Policy()
 finite = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False, width=32)

@@ -1,1 +1,4 @@
-"""Whether an operation is judged well enough to be asked about: mutants, which must be refused, and their score."""
+"""Decides whether an operation is judged well enough to be a task: mutants must be refused.
+
+Their number is its score.
+"""

@@ -1,7 +1,7 @@
-"""Is a task worth judging by? Its own inputs and bound must refuse known wrong answers and accept known right ones.
+"""Checks a task before use: its inputs and bound must refuse known wrong answers and accept known right ones.
 
-In pure torch, on the host, before any candidate exists. Wrong answers are made from right ones (mutants), and the
-operation adds its own; right answers are the same mathematics computed in other ways.
+This runs in pure torch, on the host, before any candidate exists. Wrong answers are made from right ones (mutants),
+and the operation adds its own. Right answers are the same mathematics computed in other ways.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission
-from forge.domain.operation import Expected, Function, InputKind, Operation
+from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, Chance, DType, TensorSpec
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs.draw import draw
 from forge.lab.judge import judge_kind
 from forge.lab.judge.reference_call import outputs_of
+from forge.operations.operation import Expected, Function, Operation
 
 if TYPE_CHECKING:
     import torch
 
 REDUCED_ROWS, REDUCED_WIDTH, REDUCED_FREE = 4, 129, 6
+"""Number of rows, width and length of free axes of the small shape."""
 DRAWN_ROWS = 64
-"""Where a row's answer is one position, which says less than a row of numbers."""
-NARROW = 1
-"""Fewer columns than rows, and none beside the last."""
+"""Number of rows if a row's answer is one position, which says less than a row of numbers."""
+NARROW_WIDTH = 1
+"""Width of the narrow shape: it has fewer columns than rows, and none besides the last."""
 PUBLIC_ELEMENTS = 2**17
-"""Rows of the public shape are left out until it has no more elements than that."""
+"""Number of elements of the public shape, at most; rows are left out to reach it."""
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
-"""Significand bits of the next smaller format: fp16's and TF32's, bf16's, fp8 e4m3's."""
+"""Number of significand bits of the next smaller format, by dtype: fp16's and TF32's, bf16's, fp8 e4m3's."""
 _SEED = 20260101
 _SCALAR_CHANGE = 1000.0
 Outputs = tuple["torch.Tensor", ...]
@@ -39,14 +41,14 @@ Outputs = tuple["torch.Tensor", ...]
 
 @dataclass(frozen=True)
 class _Question:
-    """One draw, with what is right for it."""
+    """One draw, with its right answers."""
 
     operation: Operation
     kind: InputKind
     inputs: Outputs
     scalars: tuple[float, ...]
     earlier: Outputs
-    """The right outputs for other values of the same shape."""
+    """Right outputs for other values of the same shape."""
     expected: tuple[Expected, ...]
     reference: Outputs
 
@@ -55,8 +57,8 @@ Answer = Callable[[_Question], Outputs]
 
 
 def admit(operation: Operation, shape: Mapping[str, int], dtype: DType, policy: Policy) -> Admission:
-    """Try every mutant and every honest variant; deterministic."""
-    return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _Held(operation))
+    """Try every mutant and every honest variant; the result is deterministic."""
+    return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _OperationKey(operation))
 
 
 @dataclass(frozen=True)
@@ -68,27 +70,27 @@ class Tried:
 
 
 def answers_tried(operation: Operation, dtype: DType) -> Tried:
-    """What `admit` tries, in its order."""
+    """Return what `admit` tries, in its order."""
     mutants, honest = _mutants(operation, dtype), _variants(operation)
     return Tried(tuple(name for name, _ in mutants), tuple(name for name, _ in honest))
 
 
-class _Held:
-    """An operation as a key: equal when it is the same object."""
+class _OperationKey:
+    """An operation as a cache key: equal if it is the same object."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.operation is self.operation
+        return isinstance(other, _OperationKey) and other.operation is self.operation
 
     def __hash__(self) -> int:
         return id(self.operation)
 
 
 @cache
-def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Policy, held: _Held) -> Admission:
-    operation = held.operation
+def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Policy, key: _OperationKey) -> Admission:
+    operation = key.operation
     questions = tuple(_questions(operation, dict(sizes), dtype))
     mutants = dict(_mutants(operation, dtype))
     survivors = tuple(name for name, answer in mutants.items() if not _refused(answer, questions, dtype, policy))
@@ -104,7 +106,7 @@ def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Pol
 
 
 def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> Iterator[_Question]:
-    """Every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
+    """Yield every kind of values at a small shape, another scalar, and the public shape as far as it is quick."""
     rows, width = operation.row_axis, operation.reduced_axis
     free = dict.fromkeys(operation.free_axes, REDUCED_FREE)
     drawn = any(isinstance(spec.values, Chance) for spec in operation.inputs)
@@ -115,7 +117,7 @@ def _questions(operation: Operation, shape: Mapping[str, int], dtype: DType) -> 
     if scalars:
         changed = tuple(0.125 + _SCALAR_CHANGE * value for value in scalars)
         yield _question(operation, small, dtype, "normal", changed, seed=_SEED - 1)
-    yield _question(operation, {**small, width: NARROW}, dtype, "normal", scalars, seed=_SEED - 3)
+    yield _question(operation, {**small, width: NARROW_WIDTH}, dtype, "normal", scalars, seed=_SEED - 3)
     per_row = max(1, operation.operand_bytes({**shape, rows: 1}, dtype) // 8)
     public = {**shape, rows: max(1, min(shape[rows], PUBLIC_ELEMENTS // per_row))}
     yield _question(operation, public, dtype, "normal", scalars, seed=_SEED - 2)
@@ -144,7 +146,7 @@ def _question(
 
 
 def _refused(answer: Answer, questions: tuple[_Question, ...], dtype: DType, policy: Policy) -> bool:
-    """Whether some question shows an answer to be wrong."""
+    """Return whether some question shows an answer to be wrong."""
     return any(not _right(answer(question), question, dtype, policy) for question in questions)
 
 
@@ -166,11 +168,15 @@ def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) 
 
 
 def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
-    """Each output in turn is made wrong, the others stay right; then whatever the operation knows to go wrong."""
+    """Yield answers in which one output is wrong and the others are right; then the operation's own mutants."""
     for position, spec in enumerate(operation.outputs):
         coarse = spec.element_type(dtype) not in DTYPES
         single = all(spec.at_most.get(axis) == 1 for axis in spec.axes)
-        wrongs = {**_WRONG, **({} if single else _WRONG_IF_MANY), **(_WRONG_IF_COARSE if coarse else _WRONG_IF_FINE)}
+        wrongs = {
+            **_WRONG,
+            **({} if single else _WRONG_IF_SEVERAL),
+            **(_WRONG_IF_COARSE if coarse else _WRONG_IF_FINE),
+        }
         for name, wrong in wrongs.items():
             yield f"{spec.name}: {name}", _one_wrong(position, wrong)
         for place, operand in enumerate(operation.inputs):
@@ -182,7 +188,7 @@ def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]
 
 
 def _form(spec: TensorSpec, dtype: DType) -> tuple[object, ...]:
-    """What says whether one operand could be returned for another."""
+    """Return what decides whether one operand could be returned instead of another."""
     return spec.axes, spec.times, spec.per, spec.at_most, spec.element_type(dtype)
 
 
@@ -220,20 +226,20 @@ _WRONG: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "the sign changed": lambda question, i: _times(question.reference[i], -1.0),
     "the last column left out": _last_column_zero,
 }
-"""What a wrong answer can look like whatever the operation is."""
-_WRONG_IF_MANY: dict[str, Callable[[_Question, int], torch.Tensor]] = {
+"""Wrong answers for every operation, by name."""
+_WRONG_IF_SEVERAL: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "rows permuted": lambda question, i: question.reference[i].roll(1, 0),
     "columns rolled": lambda question, i: question.reference[i].roll(1, -1),
     "the first row only": _first_row_only,
 }
-"""Of an output that isn't one number."""
+"""Wrong answers for an output of more than one number."""
 _WRONG_IF_FINE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "times 1.01": lambda question, i: _times(question.reference[i], 1.01),
 }
 _WRONG_IF_COARSE: dict[str, Callable[[_Question, int], torch.Tensor]] = {
     "times 1.25": lambda question, i: _times(question.reference[i], 1.25),
 }
-"""Whole numbers and eight bits: a hundredth more is the same number."""
+"""Wrong answers for whole numbers and eight-bit types, in which one hundredth more is the same number."""
 
 
 def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
@@ -241,7 +247,7 @@ def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
 
 
 def _lower_precision(operation: Operation, question: _Question, dtype: DType) -> Outputs:
-    """The reference on inputs with fewer significant bits, its outputs rounded to them as well."""
+    """Return the reference's outputs for inputs with fewer significant bits, rounded to as many bits as well."""
     bits = SIGNIFICANDS[dtype]
     inputs = tuple(_rounded(tensor, bits) for tensor in question.inputs)
     return tuple(_rounded(one, bits) for one in outputs_of(operation, operation.reference, inputs, question.scalars))

@@ -1,19 +1,19 @@
-"""An operation's mutant score: every known wrong and right answer, tried in every element type at one small shape."""
+"""Computes an operation's mutant score: all known wrong and right answers, in each element type at a small shape."""
 
 from collections.abc import Mapping
 
-from forge.domain.operation import Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.admission.mutants import admit, answers_tried
+from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore
 
-ROWS, WIDTH, OTHERS = 7, 33, 4
-"""Of the public shape that is asked beside the small ones, which every task is tried at."""
+ROWS, WIDTH, OTHER_SIZES = 7, 33, 4
+"""Sizes of the axes of the public shape that is asked besides the small shapes, which every task has."""
 
 
 def score(operation: Operation, policy: Policy) -> MutantScore:
-    """Try them all; deterministic."""
+    """Try all answers; the result is deterministic."""
     mutants: dict[str, None] = {}
     honest: dict[str, None] = {}
     survivors: dict[str, tuple[DType, ...]] = {}
@@ -29,6 +29,6 @@ def score(operation: Operation, policy: Policy) -> MutantScore:
 
 
 def scored_shape(operation: Operation) -> Mapping[str, int]:
-    """The shape that a score is tried at."""
-    sizes = dict.fromkeys(operation.axes, OTHERS)
+    """Return the shape at which a score is computed."""
+    sizes = dict.fromkeys(operation.axes, OTHER_SIZES)
     return {**sizes, operation.row_axis: ROWS, operation.reduced_axis: WIDTH}

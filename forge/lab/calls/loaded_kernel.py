@@ -21,8 +21,8 @@ from forge.lab.inputs.draw import draw
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
 from forge.lab.judge import Judged, judge_kind, plainly_within
 from forge.lab.judge.reference_call import outputs_of
-from forge.lab.observed import Case, Observed, beside_the_oracle, flushed, rotated
-from forge.lab.parallel import each
+from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
+from forge.lab.parallel import parallel_map
 from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
@@ -101,7 +101,7 @@ class LoadedKernel:
         """Draw a case of each kind, in several threads, since drawing large tensors takes long."""
         scalars = tuple(self.operation.scalars.values())
         seeded = [(kind, self._next_seed()) for kind in kinds]
-        return each(lambda one: self._drawn(shape, *one, scalars), seeded, few=1)
+        return parallel_map(lambda one: self._drawn(shape, *one, scalars), seeded, serial_up_to=1)
 
     def _next_seed(self) -> int:
         self.seeds.append(self._contents.getrandbits(SEED_BITS))
@@ -227,7 +227,7 @@ class LoadedKernel:
         refused = self.lay_out(cases[0].shape, len(cases))
         if refused is not None:
             return no_answer(refused, PLAIN, cases[0])
-        each(self._write, zip(cases, self._sets, strict=True), few=1)
+        parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
         for slots in self._sets:
             for slot in slots.outputs:
                 self._arena.poison(slot)
@@ -265,7 +265,7 @@ class LoadedKernel:
         refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
         if refused is not None:
             return refused
-        each(self._write, zip(cases, self._sets, strict=True), few=1)
+        parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
         return None
 
     def _write(self, one: tuple[Case, SlotSet]) -> None:
@@ -292,14 +292,14 @@ class LoadedKernel:
     ) -> tuple[Observed, ...] | Failed:
         if not self._arena.red_zones_intact():
             return forbidden("OUT_OF_BOUNDS", "bytes outside the operands were written", cases[0])
-        changed = next((one for one in each(self._changed_input, zip(cases, used, strict=True)) if one), None)
+        changed = next((one for one in parallel_map(self._changed_input, zip(cases, used, strict=True)) if one), None)
         if changed is not None:
             return changed
         strides = other_strides(self.operation, cases[0], answer)
         if strides is not None:
             return strides
         read = self._arena.read
-        outputs = each(lambda slots: tuple(map(read, output_slots(self.operation, slots))), used)
+        outputs = parallel_map(lambda slots: tuple(map(read, output_slots(self.operation, slots))), used)
         return tuple(Observed(case, got, answer.elapsed_ns) for case, got in zip(cases, outputs, strict=True))
 
     def _changed_input(self, one: tuple[Case, SlotSet]) -> Failed | None:
@@ -331,7 +331,7 @@ class LoadedKernel:
         """
         if observed.case.kind != "normal":
             return self.judge(observed)[1]
-        one = beside_the_oracle(observed, self.device)
+        one = for_oracle(observed, self.device)
         expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
         plain = all(
             isinstance(expected, Expectation)
@@ -355,7 +355,7 @@ class LoadedKernel:
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Judge one call's outputs by the oracle; the expectation is computed only now."""
-        looked_at = beside_the_oracle(observed, self.device)
+        looked_at = for_oracle(observed, self.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
         results = self._judged(expectations, baselines, looked_at)

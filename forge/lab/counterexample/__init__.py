@@ -1,1 +1,1 @@
-"""A wrong answer made small: the least shape that is still wrong, and a program that shows it."""
+"""Shrinks a wrong answer: finds the smallest shape that is still wrong, and writes a program that shows it."""

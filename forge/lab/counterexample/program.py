@@ -1,4 +1,4 @@
-"""A wrong answer written out in full, where it is small: every value, and a program that needs nothing of Forge."""
+"""Writes a small wrong answer out in full: every value, and a program that needs nothing of Forge."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import torch
 
 MOST_VALUES = 64
-"""An operand or a result with more isn't written out."""
+"""Number of values of an operand or a result that is written out, at most."""
 
 
 def written_out(kernel: LoadedKernel, observed: Observed, wrong: Counterexample) -> Counterexample:
-    """The counterexample with its values and its own program, if every operand and the output are small."""
+    """Return the counterexample with its values and its own program, if every operand and the output are small."""
     case = observed.case
     names = [spec.name for spec in kernel.operation.outputs]
     position = names.index(wrong.output)
@@ -43,7 +43,7 @@ def _values(name: str, tensor: torch.Tensor) -> Values:
 
 
 def _written(value: float) -> str:
-    """As short as it can be read back exactly: 2, -0.5, nan."""
+    """Return the shortest text that reads back exactly: 2, -0.5, nan."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e6 and str(value) != "-0.0" else repr(value)
 
 
@@ -74,7 +74,7 @@ def _program(
 
 
 def _called(kernel: LoadedKernel, call: str, output: str) -> tuple[str, ...]:
-    """Lines that make the call and name the output `got`."""
+    """Return the lines that make the call and name the output `got`."""
     if output in kernel.operation.updates:
         return call, f"got = {output}"
     names = [spec.name for spec in kernel.operation.returned]

@@ -1,7 +1,8 @@
-"""The smallest case that still fails: what an author gets back instead of thousands of numbers.
+"""Finds the smallest case that still fails, so that an author gets it instead of thousands of numbers.
 
-Hypothesis proposes smaller shapes and simpler values, and the live candidate is asked each time. The verdict was made
-before: nothing here can change it. If nothing smaller fails, or the guest dies, the first counterexample stays.
+Hypothesis proposes smaller shapes and simpler values, and the live candidate is asked each time. The verdict stands
+already, and nothing here can change it. If nothing smaller fails, or the guest dies, the first counterexample is
+kept.
 """
 
 from __future__ import annotations
@@ -29,14 +30,18 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 BUDGET_S = 5.0
+"""Seconds that a search may take, at most."""
 RESERVE_S = 1.0
-"""Of the verification's time this much is left alone."""
+"""Seconds of the verification's time that a search leaves."""
 REPLY_S = 2.0
-"""A smaller question that takes longer to answer isn't a better one."""
+"""Seconds to wait for the answer to a smaller question; one that takes longer isn't a better counterexample."""
 EXAMPLES = 300
+"""Number of questions of a search, at most."""
 SHRINKABLE: frozenset[ReasonCode] = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE"})
+"""Reason codes whose counterexamples can be made smaller."""
 Style = Literal["zeros", "ones", "one nonzero", "small integers", "drawn"]
-"""How the values of a smaller case are made, from the simplest on; `drawn` is as in the first counterexample."""
+"""Way in which the values of a smaller case are made, the simplest first; `drawn` is as in the first
+counterexample."""
 STYLES: tuple[Style, ...] = get_args(Style)
 
 
@@ -46,7 +51,7 @@ class _OutOfTime(unittest.SkipTest):
 
 @dataclasses.dataclass(frozen=True)
 class _Smaller:
-    """A question that was answered wrongly."""
+    """A smaller question with a wrong answer."""
 
     observed: Observed
     failed: Failed
@@ -58,7 +63,7 @@ class _Smaller:
 
 
 def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
-    """The same failure with the smallest counterexample found within the budget."""
+    """Return the same failure with the smallest counterexample found within the budget."""
     case, first = failed.case, failed.counterexample
     if case is None or first is None or failed.reason.code not in SHRINKABLE:
         return failed
@@ -74,7 +79,7 @@ def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) 
 
 
 class _Search:
-    """One search for smaller failing questions; remembers the best one, whatever ends the search."""
+    """One search for smaller failing questions; it remembers the best one, however the search ends."""
 
     def __init__(self, kernel: LoadedKernel, case: Case, *, stop_s: float) -> None:
         self._kernel = kernel
@@ -84,7 +89,7 @@ class _Search:
         self._gone = False
 
     def run(self) -> _Smaller | None:
-        """The best that was found and failed twice."""
+        """Return the best question that was found and failed twice."""
         from hypothesis import HealthCheck, Phase, find, settings
         from hypothesis.configuration import set_hypothesis_home_dir
         from hypothesis.errors import HypothesisException
@@ -98,11 +103,11 @@ class _Search:
             suppress_health_check=list(HealthCheck),
         )
         with tempfile.TemporaryDirectory(prefix="forge-shrink-") as scratch:
-            set_hypothesis_home_dir(Path(scratch))  # it would leave a folder where the command was given
+            set_hypothesis_home_dir(Path(scratch))  # otherwise it leaves a folder in the working directory
             try:
                 find(_questions(self._case.shape), self._fails, settings=quiet, random=random.Random(0))  # noqa: S311
             except (_OutOfTime, HypothesisException):
-                pass  # the best so far is as good as it gets
+                pass  # the best so far is the result
             finally:
                 set_hypothesis_home_dir(None)
         return self._confirmed()
@@ -132,7 +137,10 @@ class _Search:
 
 
 def _questions(shape: Mapping[str, int]) -> SearchStrategy[tuple[tuple[tuple[str, int], ...], Style]]:
-    """Every shape up to the first one, which half of the draws along each axis are, so that something fails."""
+    """Return every shape up to the first one.
+
+    Along each axis half of the draws have its size, so that some question fails.
+    """
     from hypothesis import strategies as st
 
     sizes = (
@@ -147,7 +155,7 @@ def _within(size: int, drawn: int) -> int:
 
 
 def _made(kernel: LoadedKernel, case: Case, shape: Mapping[str, int], style: Style) -> Case:
-    """The question at another shape, with values of a style; everything else as it was."""
+    """Return the question at another shape, with values of a style; everything else stays the same."""
     drawn = draw(kernel.operation, shape, kernel.dtype, case.kind, seed=case.seed)
     if style == "drawn":
         return dataclasses.replace(case, shape=dict(shape), inputs=drawn)

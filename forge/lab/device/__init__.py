@@ -1,1 +1,1 @@
-"""The GPU as a tool: whether it is healthy, and which programs for it this machine has."""
+"""Handles the GPU as a tool: whether it works, and which programs for it this machine has."""

@@ -1,8 +1,8 @@
-"""Does a GPU still work? Asked after each candidate: a known computation, in a trusted process, within a time limit.
+"""Checks after each candidate that a GPU still works: a known computation, in a trusted process, with a time limit.
 
-The process, `python -m forge.lab.device.health [UUID]`, speaks to the driver alone (no torch): it makes a context,
-loads one kernel, and reads back what every thread wrote. An error that outlives a candidate shows, and so does a
-device that fell off the bus or never answers.
+The process, `python -m forge.lab.device.health [UUID]`, uses only the driver (no torch). It makes a context, loads
+one kernel, and reads back what every thread wrote. This shows an error that outlives a candidate, and a device that
+fell off the bus or doesn't answer.
 """
 
 import ctypes
@@ -16,11 +16,16 @@ from forge.domain.digest import Value
 from forge.errors import EnvironmentUnfit
 
 LIMIT_S = 20.0
+"""Seconds after which a device that hasn't answered counts as hung."""
 _GIVE_UP_S = 2.0
+"""Seconds to wait for the end of a killed probe."""
 WORDS = 2**22
+"""Number of words that the kernel writes."""
 THREADS = 256
+"""Number of threads in a block."""
 FACTOR, ADDEND = 1664525, 1013904223
-"""A linear congruence modulo 2^32 (Press et al., Numerical Recipes, section 7.1): each word is different."""
+"""Factor and addend of a linear congruence modulo 2^32 (Press et al., Numerical Recipes, section 7.1), which makes
+each word different."""
 KERNEL = f"""
 .version 6.3
 .target sm_75
@@ -69,12 +74,12 @@ Health = Healthy | Faulty | Hung
 
 
 def check_health(device: Device, *, limit_s: float = LIMIT_S) -> Health:
-    """Have the known computation done on a device."""
+    """Run the known computation on a device."""
     return watch([sys.executable, "-m", "forge.lab.device.health", device.uuid], limit_s=limit_s)
 
 
 def watch(command: list[str], *, limit_s: float) -> Health:
-    """Run a probe: it ends with status 0, or says what is wrong on stderr, or is given up."""
+    """Run a probe: it ends with status 0, or says what is wrong on stderr, or is abandoned."""
     probe = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         _, said = probe.communicate(timeout=limit_s)
@@ -92,7 +97,7 @@ def watch(command: list[str], *, limit_s: float) -> Health:
 
 
 def require_health(device: Device) -> None:
-    """Raise EnvironmentUnfit, with what to do, unless the device is healthy."""
+    """Raise EnvironmentUnfit, with the next step, unless the device is healthy."""
     health = check_health(device)
     match health:
         case Healthy():
@@ -140,7 +145,7 @@ def _find(driver: _Driver, uuid: str | None) -> ctypes.c_int:
 
 
 def compute(uuid: str | None) -> bytes:
-    """What the device makes of the known computation."""
+    """Return the device's result of the known computation."""
     driver = _Driver()
     driver.call("cuInit", 0)
     device, context, module, function = _find(driver, uuid), *(ctypes.c_void_p() for _ in range(3))
@@ -161,14 +166,14 @@ def compute(uuid: str | None) -> bytes:
 
 
 def expected() -> bytes:
-    """The same on the host."""
+    """Return the host's result of the known computation."""
     import numpy as np
 
     return (np.arange(WORDS, dtype=np.uint32) * np.uint32(FACTOR) + np.uint32(ADDEND)).astype("<u4").tobytes()
 
 
 def main() -> None:
-    """Compute and compare; a wrong answer is the last line on stderr."""
+    """Compute and compare; a wrong result is the last line on stderr."""
     if compute(sys.argv[1] if len(sys.argv) > 1 else None) != expected():
         raise SystemExit("the device computed wrong values without an error")
 

@@ -1,4 +1,4 @@
-"""The CUDA toolkit of this machine, and what a builder is told of it; a GPU isn't needed to compile for one."""
+"""Finds the CUDA toolkit of this machine, and the settings of a builder; compiling for a GPU doesn't need one."""
 
 import re
 import shutil
@@ -12,12 +12,15 @@ _USUAL_PLACE = Path("/usr/local/cuda")
 _HEADER = "include/cuda_runtime.h"
 _ARCH = re.compile(r"sm_(\d+)(\d)")
 _SPECIFIC_SINCE = 9
-"""From compute capability 9.0 on there is code for one architecture alone ("sm_90a"), with instructions that
-the portable kind lacks: wgmma, setmaxnreg (PTX ISA, `.target`)."""
+"""Compute capability from which on code can be for one architecture alone ("sm_90a"), with instructions that the
+portable kind lacks: wgmma, setmaxnreg (PTX ISA, `.target`)."""
 
 
 def toolkit() -> Path:
-    """The toolkit's directory, as CUDA_HOME; raise EnvironmentUnfit where there is none that a builder can see."""
+    """Return the toolkit's directory, as CUDA_HOME.
+
+    Raise EnvironmentUnfit if there is none that a builder can see.
+    """
     found = shutil.which("nvcc")
     places = [_USUAL_PLACE, *([Path(found).resolve().parents[1]] if found else [])]
     for place in places:
@@ -30,7 +33,7 @@ def toolkit() -> Path:
 
 
 def has_toolkit() -> bool:
-    """Whether CUDA can be built here."""
+    """Return whether CUDA code can be built on this machine."""
     try:
         toolkit()
     except EnvironmentUnfit:
@@ -49,12 +52,15 @@ def _visible(place: Path) -> Path:
 
 
 def gpu_code(arch: str) -> str:
-    """What to compile for: sm_90 -> sm_90a, sm_89 -> sm_89; raise EnvironmentUnfit for what is no GPU."""
+    """Return the code to compile for: sm_90 -> sm_90a, sm_89 -> sm_89.
+
+    Raise EnvironmentUnfit if the target is no GPU.
+    """
     return f"sm_{''.join(_numbers(arch))}{_suffix(arch)}"
 
 
 def build_environment(arch: str) -> Mapping[str, str]:
-    """Variables with which nvcc is found, and torch's extensions are built for the same code."""
+    """Return the variables with which nvcc is found, and torch's extensions are built for the same code."""
     major, minor = _numbers(arch)
     return {"CUDA_HOME": str(toolkit()), "TORCH_CUDA_ARCH_LIST": f"{major}.{minor}{_suffix(arch)}"}
 

@@ -30,7 +30,7 @@ LARGE_CALLS = 4
 """Number of calls at each large shape, since kernels may use other buffers for large outputs."""
 LARGE_ELEMENTS = 2**18
 """Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
-shape, since so many rows take it minutes."""
+shape, since such a call takes it minutes."""
 EXTRA_ROWS_RANGE = (1, 31)
 """Number of rows that the second large shape has beyond the first, drawn at random."""
 

@@ -14,7 +14,7 @@ from forge.lab.observed import Case
 
 WINDOWS, MOST_WINDOWS = 3, 12
 """Number of series of calls, and the most that are made if the first three all grow. Memory that is collected now and
-then doesn't grow in every series, and a pool doesn't grow in so many."""
+then doesn't grow in each of three series, and a pool doesn't grow in each of twelve."""
 MOST_SHARE = 1 / 8
 """Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
 FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15

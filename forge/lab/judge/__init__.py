@@ -1,4 +1,4 @@
-"""Output against oracle, by the rule that the operation declares; docs/numerics.md derives each.
+"""Judges outputs against the oracle by the rule that the operation declares; docs/numerics.md derives each rule.
 
 - `elementwise`: floats, each within its bound; on small integers, what is exact to the last bit
 - `whole`: numbers and truth values that are right or wrong, and quantised ones

@@ -1,8 +1,8 @@
-"""Many errors together: their root mean square and their mean, against the reference's own on the same inputs.
+"""Judges many errors together: their root mean square and mean, against the reference's on the same inputs.
 
-An error that is small everywhere but always has one sign passes element by element, and adds up in the layers behind.
-Rows are the independent samples: one wrong sum shifts all elements of its row. docs/numerics.md has the simulation
-that the allowances come from.
+A small error that always has one sign passes element by element, but adds up in later layers. Rows are the
+independent samples: one wrong sum shifts all elements of its row. docs/numerics.md has the simulation behind the
+allowances.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
-from forge.lab.judge.elementwise import BESIDE_THE_SUM, SMALLEST_SIZE
+from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM, SMALLEST_SIZE
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
 
 FEWEST_ROWS = 16
-"""With fewer, the standard error is itself too uncertain to judge by."""
+"""Number of rows from which on errors are judged. With fewer, the standard error itself is too uncertain."""
 RMS_MULTIPLE = 2.0
+"""Multiple of the reference's root mean square that is allowed."""
 RMS_ROUNDING = 0.25
-"""Of u_out; and this share of u_acc (sqrt(n) + 8) for the sum."""
+"""Share of u_out that is allowed in addition, and share of u_acc (sqrt(n) + 8) for the sum."""
 STANDARD_ERRORS = 4.0
+"""Number of standard errors by which the mean may differ by chance."""
 COLUMN_STANDARD_ERRORS = 8.0
-"""Of one column among thousands, from as few as 32 rows: chance reaches 5.5."""
+"""Number of standard errors for one column among thousands, from as few as 32 rows: chance reaches 5.5."""
 BIAS_ROUNDING = 0.125
-"""Of u_out: roundings on the way that the reference doesn't make."""
+"""Share of u_out that is allowed for roundings that the reference doesn't make."""
 BIAS_ARITHMETIC = 4.0
-"""Of u_acc: approximate roots and reciprocals err to one side."""
+"""Multiple of u_acc that is allowed, since approximate roots and reciprocals err to one side."""
 
 
 @dataclass(frozen=True)
@@ -41,33 +43,33 @@ class Sample:
     expectation: Expectation
     baseline: torch.Tensor
     row_axis: int = 0
-    """The axis along which results are independent."""
+    """Axis along which results are independent."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What many errors come to, relative to S."""
+    """The combined size of many errors, relative to S."""
 
     rms: float
     rms_allowed: float
     bias: float
-    """The larger of the mean error and the mean error away from zero, of all columns or of one, less the reference's
-    and its standard error."""
+    """Larger of the mean error and the mean error away from zero, for all columns or for one, minus the reference's
+    and minus its standard error."""
     bias_allowed: float
 
     @property
     def within(self) -> bool:
-        """Whether both are allowed."""
+        """Whether both sizes are allowed."""
         return self.rms <= self.rms_allowed and self.bias <= self.bias_allowed
 
     @property
     def used(self) -> float:
-        """The larger share of what is allowed."""
+        """Larger share of an allowance that was used."""
         return max(self.rms / self.rms_allowed, self.bias / self.bias_allowed)
 
 
 def aggregate(samples: Sequence[Sample], *, dtype: DType) -> Aggregate | None:
-    """Judge one output over several calls; None where there are too few rows to say anything."""
+    """Judge one output over several calls; return None if there are too few rows."""
     import torch
 
     own = torch.cat([_relative(s, s.got, dtype) for s in samples])
@@ -76,18 +78,18 @@ def aggregate(samples: Sequence[Sample], *, dtype: DType) -> Aggregate | None:
     reference = torch.cat([_relative(s, s.baseline, dtype) for s in samples])
     away = torch.cat([_by_row(s.expectation.value.sign(), s.row_axis) for s in samples])
     out, accumulated = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF["fp32"]
-    growth = math.sqrt(max(s.expectation.terms for s in samples)) + BESIDE_THE_SUM
-    more = own - reference
+    growth = math.sqrt(max(s.expectation.terms for s in samples)) + ROUNDINGS_BESIDE_SUM
+    excess = own - reference
     return Aggregate(
         rms=_rms(own),
         rms_allowed=RMS_MULTIPLE * _rms(reference) + RMS_ROUNDING * (out + accumulated * growth),
-        bias=max(bias(errors) for errors in (more, more * away) for bias in (_beyond_chance, _in_a_column)),
+        bias=max(bias(errors) for errors in (excess, excess * away) for bias in (_mean_beyond_chance, _worst_column)),
         bias_allowed=BIAS_ROUNDING * out + BIAS_ARITHMETIC * accumulated,
     )
 
 
 def _relative(sample: Sample, output: torch.Tensor, dtype: DType) -> torch.Tensor:
-    """Errors over S as [rows, elements]; nothing where S is so small that results are subnormal or flushed."""
+    """Return errors over S as [rows, elements]; zero where S is so small that results are subnormal or flushed."""
     import torch
 
     scale = sample.expectation.scale
@@ -105,13 +107,13 @@ def _rms(errors: torch.Tensor) -> float:
     return float(errors.square().mean().sqrt())
 
 
-def _beyond_chance(errors: torch.Tensor) -> float:
+def _mean_beyond_chance(errors: torch.Tensor) -> float:
     by_row = errors.mean(1)
     standard_error = float(by_row.std()) / math.sqrt(by_row.numel())
     return max(0.0, abs(float(by_row.mean())) - STANDARD_ERRORS * standard_error)
 
 
-def _in_a_column(errors: torch.Tensor) -> float:
-    """The same in the column that is furthest to one side: columns cancel, and each is a channel."""
+def _worst_column(errors: torch.Tensor) -> float:
+    """Return the bias of the column that errs furthest to one side; columns would cancel, and each is a channel."""
     standard_errors = errors.std(0) / math.sqrt(errors.shape[0])
     return max(0.0, float((errors.mean(0).abs() - COLUMN_STANDARD_ERRORS * standard_errors).max()))

@@ -1,23 +1,24 @@
-"""Positions drawn by given numbers: each right by the weights' running sums, and many by how often each came."""
+"""Judges positions drawn by random numbers: each by the weights' running sums, many by how often each came."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Drawn
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
 from forge.lab.judge.whole import verdict
+from forge.operations.operation import Drawn
 
 if TYPE_CHECKING:
     import torch
 
 FEWEST_EXPECTED = 20
-"""Positions that are expected less often are counted together: the test's distribution holds for large counts."""
+"""Number of expected draws below which positions are counted together, since the test's distribution holds for large
+counts."""
 
 
 def judge_drawn(got: torch.Tensor, expected: Drawn) -> Judged:
-    """Every position may be drawn, and the share falls on it, as far as a kernel can know its sums.
+    """Judge each position: it must be allowed, and the share must fall on it within the uncertainty of its sums.
 
     `got` [rows] are positions along the last axis of the weights.
     """
@@ -38,10 +39,10 @@ def judge_drawn(got: torch.Tensor, expected: Drawn) -> Judged:
 
 
 def chance_of(positions: torch.Tensor, weights: torch.Tensor) -> float:
-    """How likely counts as far from the weights as these are, or further, if positions are drawn by the weights.
+    """Return the probability that positions drawn by the weights have counts at least as far from them as these.
 
-    A G-test (Sokal and Rohlf, "Biometry", 3rd edition, section 17.2): 2 sum O ln(O / E) has a chi-square
-    distribution with one degree of freedom less than there are classes. Positions [draws], weights [positions].
+    A G-test (Sokal and Rohlf, "Biometry", 3rd edition, section 17.2): 2 sum O ln(O / E) has a chi-square distribution
+    with one degree of freedom less than there are classes. Positions [draws], weights [positions].
     """
     import torch
 

@@ -1,6 +1,6 @@
-"""Floats against the oracle: within the bound, element by element, or not.
+"""Judges floats against the oracle: each element must be within its bound.
 
-The bound is `max(m x the baseline's own error in the row, by S; r u_out |y*| + c u_acc (sqrt(n) + 8) S)`, roughly;
+The bound is roughly `max(m x the baseline's own error in the row, by S; r u_out |y*| + c u_acc (sqrt(n) + 8) S)`;
 docs/numerics.md derives it. Acceptance is written positively, so a NaN anywhere is a refusal.
 """
 
@@ -10,30 +10,30 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
 
 SMALLEST_SIZE: dict[DType, float] = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-24}
-"""Below this an absolute error is allowed: the smallest normal number (flushing to zero is common practice), for
-fp16, whose normal numbers end at 6e-5, the smallest subnormal one."""
-BESIDE_THE_SUM = 8.0
-"""Roundings that aren't the sum's: the division, the root, the multiplications."""
+"""Absolute error that is always allowed, by dtype: the smallest normal number, since flushing to zero is common
+practice. Fp16's normal numbers end at 6e-5, so there it is the smallest subnormal one."""
+ROUNDINGS_BESIDE_SUM = 8.0
+"""Number of roundings outside the sum: the division, the root, the multiplications."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """How far one output was from what it should be."""
+    """The distance of one output from its expected value."""
 
     within: bool
     finite: bool
     max_relative_error: float
     """Largest |y - y*| / S where S > 0."""
     bound_used: float
-    """Largest |y - y*| / bound; infinite where the output isn't finite."""
+    """Largest |y - y*| / bound; infinite if the output isn't finite."""
     worst: tuple[int, ...]
     """Index of the element that used most of its bound."""
     expected: float
@@ -54,10 +54,10 @@ def judge_floats(
     patterned: bool = False,
     integers: bool = False,
 ) -> Judged:
-    """Hold one output against the oracle; `baseline` is the reference's output in the working dtype.
+    """Judge one output by the oracle; `baseline` is the reference's output in the working dtype.
 
-    `patterned` inputs repeat one value, so that rounding errors add up instead of cancelling: the worst-case growth
-    n takes the place of sqrt(n) + 8 there. `integers` are inputs whose sums are exact in any order.
+    `patterned` inputs repeat one value, so that rounding errors add up instead of cancelling: the worst-case growth n
+    replaces sqrt(n) + 8 there. `integers` are inputs whose sums are exact in any order.
     """
     import torch
 
@@ -75,7 +75,7 @@ def judge_floats(
 
 
 def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
-    """Where an infinity is right: a finite value within the bound would be one in the output's type."""
+    """Return where an infinity is right: some finite value within the bound overflows the output's type."""
     reached = (value.abs() + bound).to(got.dtype)
     return got.isinf() & reached.isinf() & (got.sign().double() == value.sign())
 
@@ -83,7 +83,7 @@ def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> t
 def judged(
     got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
 ) -> Judged:
-    """The verdict on one output, from each element's error and the share of its bound that it used."""
+    """Return the verdict on one output, from each element's error and its used share of the bound."""
     import torch
 
     flat = int(used.argmax())
@@ -103,9 +103,9 @@ def judged(
 
 
 def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType, policy: Policy) -> bool:
-    """Whether every element is within what a good kernel reaches, without asking how good the baseline is.
+    """Return whether every element is within what a good kernel reaches, without the baseline's errors.
 
-    The full bound is at least this one, so True here is True there, at a third of the cost.
+    The full bound is at least this one, so True here means True there, at a third of the cost.
     """
     error = got.double().sub_(expectation.value).abs_()
     growth = _growth(expectation, patterned=False, integers=False)
@@ -115,25 +115,28 @@ def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType,
 def spread(
     one: torch.Tensor, other: torch.Tensor, expectation: Expectation, *, dtype: DType, policy: Policy
 ) -> float:
-    """How far two answers of one kernel to the same question are apart, in units of what rounding explains.
+    """Return how far two answers of one kernel to the same question differ, in units of what rounding explains.
 
-    Each may be rounded to the other neighbour of a value, which takes one more rounding than the bound of one answer.
+    Each answer may be rounded to another neighbour of a value, which is one rounding more than in the bound of one
+    answer.
     """
     import torch
 
     growth = _growth(expectation, patterned=False, integers=False)
     reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
     explained = reachable + expectation.roundings * UNIT_ROUNDOFF[dtype] * expectation.value.abs()
-    apart = (one.double() - other.double()).abs()
+    distance = (one.double() - other.double()).abs()
     same = (one == other) | (one.isnan() & other.isnan())
-    used = torch.where(same, torch.zeros_like(apart), apart / explained).nan_to_num(nan=math.inf, posinf=math.inf)
+    used = torch.where(same, torch.zeros_like(distance), distance / explained).nan_to_num(
+        nan=math.inf, posinf=math.inf
+    )
     return float(used.max()) if used.numel() else 0.0
 
 
 def _growth(expectation: Expectation, *, patterned: bool, integers: bool) -> float:
     if integers and expectation.on_integers == "exact_sums":
-        return BESIDE_THE_SUM
-    return (expectation.terms if patterned else math.sqrt(expectation.terms)) + BESIDE_THE_SUM
+        return ROUNDINGS_BESIDE_SUM
+    return (expectation.terms if patterned else math.sqrt(expectation.terms)) + ROUNDINGS_BESIDE_SUM
 
 
 def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy: Policy) -> torch.Tensor:
@@ -149,7 +152,7 @@ def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy:
 def allowed(
     expectation: Expectation, baseline: torch.Tensor, growth: float | None = None, *, dtype: DType, policy: Policy
 ) -> torch.Tensor:
-    """The bound of each element."""
+    """Return the bound of each element."""
     import torch
 
     value = expectation.value
@@ -163,9 +166,12 @@ def allowed(
 
 
 def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> torch.Tensor:
-    """The largest error over its scale in each row, times each element's scale; no element's less than its own.
+    """Return the row's largest ratio of error to scale, times each element's scale.
 
-    Where the type ends, errors are of one size and say nothing of the row's. A scale without a value bounds nothing.
+    Never below an element's own error.
+
+    Near the smallest numbers of the type all errors have one size, and say nothing about the row's. A scale without a
+    value bounds nothing.
     """
     ratios = ((errors - SMALLEST_SIZE[dtype]).clamp_(min=0) / scale).nan_to_num(nan=0.0, posinf=0.0)
     return (ratios.amax(-1, keepdim=True) * scale).nan_to_num(nan=math.inf).maximum(errors)

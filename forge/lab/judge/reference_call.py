@@ -1,10 +1,10 @@
-"""How a function in pure torch is called as an operation: reference, variant or mutant, whose outputs are wanted."""
+"""Calls a function in pure torch as an operation, to get its outputs: a reference, variant or mutant."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Function, Operation
+from forge.operations.operation import Function, Operation
 
 if TYPE_CHECKING:
     import torch
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def outputs_of(
     operation: Operation, function: Function, inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...]
 ) -> tuple[torch.Tensor, ...]:
-    """Every output in the operation's order; inputs that it updates are copied first, and stay as they were."""
+    """Return every output in the operation's order; updated inputs are copied first, and stay unchanged."""
     if not operation.updates:
         returned = function(*inputs, *scalars)
         assert returned is not None, "only a function that updates an input returns nothing"

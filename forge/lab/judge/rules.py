@@ -1,19 +1,10 @@
-"""Which rule an output is judged by."""
+"""Chooses the rule by which an output is judged."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from forge.domain.operation import (
-    Drawn,
-    Exact,
-    Expectation,
-    Expected,
-    InputKind,
-    Quantised,
-    Ranked,
-    SpecialsPolicy,
-)
+from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge.drawn import judge_drawn
@@ -21,15 +12,17 @@ from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, judge_floats
 from forge.lab.judge.ranked import judge_ranked
 from forge.lab.judge.specials import judge_specials
 from forge.lab.judge.whole import judge_exact, judge_quantised
+from forge.operations.operation import Drawn, Exact, Expectation, Expected, Quantised, Ranked, SpecialsPolicy
 
 if TYPE_CHECKING:
     import torch
 
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
+"""Kinds with NaN and infinities."""
 PATTERNED_KINDS: frozenset[InputKind] = frozenset(
     {"constant", "ties", "single", "sparse", "padded", "masked", "zero_rows", "offset_mean", "integers"}
 )
-"""Values that repeat, or come to sums in which one size repeats, so that rounding errors don't cancel."""
+"""Kinds whose values or sums repeat one size, so that rounding errors don't cancel."""
 
 
 def judge_kind(
@@ -42,9 +35,9 @@ def judge_kind(
     dtype: DType,
     policy: Policy,
 ) -> Judged:
-    """Hold one output against what it should be, by what inputs of this kind call for."""
+    """Judge one output by the rule for inputs of this kind."""
     if kind in SPECIAL_KINDS and isinstance(expected, Expectation):
-        # a NaN among the weights belongs to its column alone
+        # a NaN among the weights affects only its column
         spreads = specials == "nan_may_spread" and kind == "special_rows"
         return judge_specials(got, expected, baseline, dtype=dtype, policy=policy, nan_may_spread=spreads)
     patterned, integers = kind in PATTERNED_KINDS, kind == "integers"
@@ -61,7 +54,7 @@ def judge(
     patterned: bool = False,
     integers: bool = False,
 ) -> Judged:
-    """Hold one output against what it should be; the arguments are those of `judge_floats`."""
+    """Judge one output by the rule for its expectation; the arguments are those of `judge_floats`."""
     if got.numel() == 0:
         return NOTHING_TO_JUDGE
     match expected:

@@ -1,6 +1,7 @@
-"""NaN and infinities: where the reference has them, the output has them, and nowhere else.
+"""Judges NaN and infinities: the output must have them where the reference has them, and nowhere else.
 
-The fp64 oracle and the reference in the working type part where only the latter overflows; either is accepted there.
+The fp64 oracle and the reference in the working type differ only where the latter overflows; there either is
+accepted.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Expectation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, allowed, judged
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
@@ -26,15 +27,15 @@ def judge_specials(
     policy: Policy,
     nan_may_spread: bool = False,
 ) -> Judged:
-    """Hold one output against the oracle: the same kind (NaN, infinity, finite), and finite ones within the bound.
+    """Judge one output: each element must be of the right kind (NaN, infinity, finite), finite ones within the bound.
 
-    Where NaN may spread, an element that was summed may be NaN if it is infinite, or if its row has a NaN.
+    If NaN may spread, a summed element may be NaN where it is infinite, or where its row has a NaN.
     """
     import torch
 
     if got.numel() == 0:
         return NOTHING_TO_JUDGE
-    value = expectation.value.to(got.dtype).double()  # what overflows the output's type is infinite there
+    value = expectation.value.to(got.dtype).double()  # values that overflow the output's type become infinite
     bound = allowed(expectation, baseline, dtype=dtype, policy=policy).nan_to_num(nan=0.0, posinf=0.0)
     overflown = ~_same_kind(value, baseline.double())
     close = _agrees(got.double(), value, bound) | (overflown & _agrees(got.double(), baseline.double(), bound))

@@ -1,7 +1,7 @@
-"""Whole numbers and truth values: right or wrong; quantised ones within what the value before rounding explains.
+"""Judges whole numbers and truth values exactly, and quantised numbers within the uncertainty before rounding.
 
-Values that repeat can all lie on one rounding boundary, where half a unit in the last place of the value before
-decides: such ties don't count among those that may differ.
+Repeated values can all lie on one rounding boundary, where half a unit in the last place decides. Such ties don't
+count among the elements that may differ.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Exact, Quantised
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
+from forge.operations.operation import Exact, Quantised
 
 if TYPE_CHECKING:
     import torch
 
 EQUAL_SHARE = 0.99
-"""Of quantised elements that aren't ties: at least so many are equal to the rounded oracle."""
+"""Share of quantised elements without ties that must equal the rounded oracle, at least."""
 TIE = 2.0**-20
-"""A value that near to a rounding boundary, relative to itself, is a tie: a few roundings in fp32."""
+"""Distance from a rounding boundary, relative to the value, up to which a value is a tie: a few roundings in fp32."""
 
 
 def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
-    """Every element equal; compared as they are, for fp64 doesn't hold every 64-bit integer; floats bit by bit."""
+    """Judge that every element is equal; fp64 can't hold all 64-bit integers, so types stay as they are.
+
+    Floats are compared bit by bit.
+    """
     import torch
 
     wrong = _bits(got) != _bits(expected.value)
@@ -30,7 +33,7 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Floats as the integers of their bits: a NaN is itself, and zero isn't minus zero."""
+    """Return floats as the integers of their bits: a NaN then equals itself, and zero differs from minus zero."""
     import torch
 
     if not tensor.is_floating_point():
@@ -39,9 +42,9 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:
-    """The oracle's number, or its neighbour where a rounding boundary is within the uncertainty.
+    """Judge each number: it is the oracle's, or its neighbour if a rounding boundary is within the uncertainty.
 
-    That in one of a hundred at most, ties aside; a tensor too small for a hundredth may have one such element.
+    At most one element in a hundred may differ, without ties; a tensor too small for a hundredth may have one.
     """
     import torch
 
@@ -61,7 +64,7 @@ def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:
 
 
 def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judged:
-    """The verdict on an output whose elements are each right (0) or wrong (infinite)."""
+    """Return the verdict on an output whose elements are each right (0) or wrong (infinite)."""
     import torch
 
     if used.numel() == 0:

@@ -1,6 +1,6 @@
-"""From a GPU candidate's call to a launch plan that answers rightly without the candidate's host code.
+"""Turns a GPU candidate's call into a launch plan that answers correctly without the candidate's host code.
 
-- `capture`: a guest lists one call; the host reads what came out
-- `launcher`: a guest of our own that launches a plan, and can be asked like any candidate
-- `examine`: the plan in front of the judge, beside the calls that it stands for
+- `capture`: a guest lists one call; the host reads the list
+- `launcher`: a trusted guest that launches a plan, and is asked like any candidate
+- `examine`: the judge compares the plan with the calls that it replaces
 """

@@ -1,4 +1,4 @@
-"""Has a candidate's guest list one call as a launch plan, and reads what it handed over."""
+"""Lets a candidate's guest list one call as a launch plan, and reads the list."""
 
 import math
 
@@ -15,7 +15,7 @@ THRESHOLD = "one call, listed as launches on its own tensors"
 
 
 def capture(job: Job, kernel: LoadedKernel) -> Captured | NoPlan | Failed:
-    """List one call at the public shape; the operands of the kernel's last call there are in place."""
+    """List one call at the public shape, on the operands of the kernel's last call."""
     answer = kernel.capture()
     if isinstance(answer, Refused):
         return Failed(reason=answer.reason, observed=answer.reason.message, threshold=THRESHOLD, log=answer.log)
@@ -27,7 +27,7 @@ def capture(job: Job, kernel: LoadedKernel) -> Captured | NoPlan | Failed:
 
 
 def bounds(job: Job) -> Bounds:
-    """What a plan's references may reach at the job's shape."""
+    """Return what a plan's references may reach at the job's shape."""
 
     def size_bytes(spec: TensorSpec) -> int:
         return math.prod(spec.sizes(job.shape)) * ITEMSIZE_BYTES[spec.element_type(job.dtype)]

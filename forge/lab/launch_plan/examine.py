@@ -1,11 +1,11 @@
-"""The launch plan of a candidate in front of the judge: what will be timed must also be right.
+"""Judges a candidate's launch plan, since what will be timed must also be correct.
 
-The plan is launched on inputs that the candidate's process never saw, of every kind; and on one question its answer
-must be the calls' own, bit for bit, unless those differ among themselves.
+The plan is launched on inputs of every kind that the candidate's process never saw. On one question its answer must
+equal the calls' answer bit for bit, unless those differ among themselves.
 """
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
 from forge.domain.policy import MeasuredBaseline
 from forge.domain.verdict import Reason
@@ -25,14 +25,18 @@ from forge.sandbox.plans import Captured
 from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage
 
-TIMES = 3
-SEEN = Placement(return_inputs=True)
-"""Launches may write where no call did: the inputs come back and are compared."""
+CALLS_OF_EACH = 3
+"""Number of times the calls and the launches are asked the same question."""
+WITH_INPUTS = Placement(return_inputs=True)
+"""Placement that returns the inputs for a comparison, since launches may write where no call did."""
 THRESHOLD = "right without the candidate's host code, and the same as its calls"
 
 
 def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
-    """Capture, launch, compare; the files to keep are the plan and its device code, where there is one."""
+    """Capture, launch and compare.
+
+    Also return the files to keep: the plan and its device code, if there is a plan.
+    """
     limits = job.limits(job.policy.verify_limit_s)
     with staged(job, files, {}) as stage, loaded(job, stage, limits, label="plan") as kernel:
         if isinstance(kernel, Failed):
@@ -56,14 +60,17 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
 
 
 def _reference_unfit(job: Job) -> str | None:
-    """Why a reference file's own calls can't be replayed, and so no plan be timed beside them; None if they can."""
+    """Return why a reference file's own calls can't be replayed, so that no plan is timed beside them.
+
+    None if they can.
+    """
     if job.operation.own is None:
         return None
-    unfit = (_unfit(_listed_baseline(job, kind), kind) for kind in job.baselines)
+    unfit = (_why_unfit(_listed_baseline(job, kind), kind) for kind in job.baselines)
     return next((why for why in unfit if why is not None), None)
 
 
-def _unfit(listed: Captured | NoPlan | Failed, kind: MeasuredBaseline) -> str | None:
+def _why_unfit(listed: Captured | NoPlan | Failed, kind: MeasuredBaseline) -> str | None:
     match listed:
         case Failed(reason=reason):
             return f"{kind}: {reason.message}"
@@ -89,7 +96,7 @@ def _listed_baseline(job: Job, kind: MeasuredBaseline) -> Captured | NoPlan | Fa
 def _compare(calls: LoadedKernel, launcher: LoadedKernel, plan: LaunchPlan) -> Finding:
     errors: list[WorkloadErrors] = []
     for kind in _kinds(launcher):
-        checked = launcher.check([launcher.case(launcher.shape, kind)], placement=SEEN)
+        checked = launcher.check([launcher.case(launcher.shape, kind)], placement=WITH_INPUTS)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -111,12 +118,12 @@ def _kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
 
 
 def _same_bits(calls: LoadedKernel, launcher: LoadedKernel) -> str | Failed:
-    """Whether one question has one answer, asked of the calls and of the launches several times."""
+    """Ask one question several times of the calls and of the launches; return in words whether the answers agree."""
     case = launcher.case(launcher.shape)
     answers: list[list[Observed]] = []
     for kernel in (calls, launcher):
         answers.append([])
-        for _ in range(TIMES):
+        for _ in range(CALLS_OF_EACH):
             answer = kernel.call([case])
             if isinstance(answer, Failed):
                 return answer

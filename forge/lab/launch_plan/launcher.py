@@ -1,6 +1,6 @@
-"""A guest of our own that holds a plan's device code and none of the candidate's host code.
+"""Starts a trusted guest that holds a plan's device code and none of the candidate's host code.
 
-It stands behind the same wall: the driver reads a stranger's device code in it.
+It runs behind the same wall, since the driver reads untrusted device code in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,15 +22,16 @@ from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Stage
 
 LAUNCH = GuestFunction(PLAN_FILE, "launch", wrap="plan")
+"""Function of a launcher: the plan itself."""
 
 
 def artifact_files(captured: Captured) -> tuple[ArtifactFile, ...]:
-    """A plan as it is kept with its candidate: itself, and the device code."""
+    """Return a plan as the files kept with its candidate: the plan and its device code."""
     return (ArtifactFile(PLAN_FILE, orjson.dumps(captured.plan.model_dump(mode="json"))), *captured.cubins)
 
 
 def kept_plan(files: tuple[ArtifactFile, ...]) -> Captured | None:
-    """The plan among a candidate's built files; None where it has none."""
+    """Return the plan among a candidate's built files; None if there is none."""
     named = {file.name: file for file in files}
     if PLAN_FILE not in named:
         return None
@@ -39,31 +40,31 @@ def kept_plan(files: tuple[ArtifactFile, ...]) -> Captured | None:
 
 
 def launcher_files(job: Job, captured: Captured) -> Mapping[str, bytes]:
-    """The plan in the launcher's words, for the job's shape, and the device code."""
+    """Return the plan in the launcher's form, for the job's shape, and the device code."""
     plan = captured.plan
     outputs = [
         {"sizes": spec.sizes(job.shape), "dtype": TORCH_NAMES[spec.element_type(job.dtype)]}
         for spec in job.operation.returned
     ]
-    told = {
-        "steps": [_told(step.model_dump(mode="json")) for step in plan.steps],
+    launcher_plan = {
+        "steps": [_launcher_step(step.model_dump(mode="json")) for step in plan.steps],
         "workspaces": plan.workspaces,
         "scalars": plan.scalars,
         "inputs": [spec.sizes(job.shape) for spec in job.operation.inputs],
         "outputs": outputs,
     }
-    return {PLAN_FILE: orjson.dumps(told), **{file.name: file.content for file in captured.cubins}}
+    return {PLAN_FILE: orjson.dumps(launcher_plan), **{file.name: file.content for file in captured.cubins}}
 
 
-def _told(step: dict[str, object]) -> dict[str, object]:
-    """One step with its places as short lists."""
+def _launcher_step(step: dict[str, object]) -> dict[str, object]:
+    """Return one step with its places as short lists."""
     for key in ("to", "source"):
         if key in step:
             step[key] = _short(step[key])
     arguments: list[dict[str, list[dict[str, object]]]] = step.get("arguments", [])  # type: ignore[assignment]  # dumped above
     for argument in arguments:
         pointers = argument.pop("pointers")
-        argument["references"] = [[pointer["at"], *_short(pointer["place"])] for pointer in pointers]  # type: ignore[misc]  # likewise
+        argument["references"] = [[pointer["at"], *_short(pointer["place"])] for pointer in pointers]  # type: ignore[misc]  # dumped above
     return step
 
 
@@ -74,7 +75,7 @@ def _short(place: object) -> list[object]:
 
 @contextmanager
 def launched(job: Job, captured: Captured, limits: Limits) -> Iterator[LoadedKernel | Failed]:
-    """A launcher that has loaded the plan, asked like any candidate; or why it couldn't."""
+    """Start a launcher that has loaded the plan, and is asked like any candidate; yield why if it couldn't."""
     stage = Stage(trusted_program(job, launcher_files(job, captured)), job.isolation)
     try:
         with loaded(job, stage, limits, LAUNCH, label="launcher") as kernel:

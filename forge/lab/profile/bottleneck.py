@@ -1,4 +1,4 @@
-"""What holds a kernel back, by rules over its counters; the first that applies, stated with what it read.
+"""Names what limits a kernel's speed, by rules over its counters; the first rule that applies decides.
 
 Thresholds: 60 % of a peak counts as using that resource, as in Nsight Compute's own "Speed Of Light" rule (NVIDIA,
 Nsight Compute Documentation, "Rules"); a grid below one wave can't fill the device.
@@ -7,9 +7,11 @@ Nsight Compute Documentation, "Rules"); a grid below one wave can't fill the dev
 from forge.domain.profile import Bottleneck, Diagnosis, KernelProfile
 
 BUSY_PERCENT = 60.0
+"""Percentage of a peak from which on the resource counts as used."""
 ONE_WAVE = 1.0
+"""Number of waves below which a grid can't fill the device."""
 SHORT_NS = 5_000.0
-"""Below this, launching a kernel takes as long as what it does."""
+"""Duration in nanoseconds below which launching a kernel takes as long as its work."""
 SYNC_STALLS = frozenset({"barrier", "membar", "sleeping"})
 
 

@@ -1,4 +1,4 @@
-"""Has a tool look at a verified candidate: counters of its launch plan, or its machine code."""
+"""Runs a tool on a verified candidate: counters of its launch plan, or its machine code."""
 
 import dataclasses
 
@@ -17,22 +17,22 @@ from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage
 
 LOG_BYTES = 4 * 2**20
-_GOODBYE_S = 60.0
+_END_S = 60.0
 
 
 class Counters(Value):
-    """What each launch of a plan did, and what holds the longest one back."""
+    """The counters of each launch of a plan, and what limits the longest one."""
 
     kernels: tuple[KernelProfile, ...]
     diagnosis: Diagnosis
     raw: str
-    """What the tool printed."""
+    """Output of the tool."""
 
 
 def capture_counters(job: Job, artifact: tuple[ArtifactFile, ...]) -> Counters:
-    """Launch the candidate's plan under ncu, in a launcher that holds none of its host code.
+    """Launch the candidate's plan under ncu, in a launcher without its host code.
 
-    Raise EnvironmentUnfit where there is no plan, no tool, or no right to its counters.
+    Raise EnvironmentUnfit if there is no plan, no tool, or no right to read counters.
     """
     captured = kept_plan(artifact)
     if captured is None:
@@ -57,19 +57,19 @@ def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
     try:
         with loaded(job, stage, limits, LAUNCH, label="profile") as kernel:
             if isinstance(kernel, Failed):
-                ncu.parse(kernel.log)  # says why, where the tool itself couldn't
+                ncu.parse(kernel.log)  # raises with the reason if the tool itself failed
                 raise EnvironmentUnfit(f"the plan can't be launched under ncu: {kernel.reason.message}")
             called = kernel.call([kernel.case(job.shape)])
             if isinstance(called, Failed):
                 raise EnvironmentUnfit(f"the plan can't be launched under ncu: {called.reason.message}")
-            _, log = kernel.finish(_GOODBYE_S)
+            _, log = kernel.finish(_END_S)
             return log
     finally:
         stage.remove()
 
 
 def read_machine_code(artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
-    """What the candidate's cubins are made of; raise EnvironmentUnfit where it has none."""
+    """Return the facts about the candidate's cubins; raise EnvironmentUnfit if it has none."""
     cubins = [file.content for file in artifact if file.name.endswith(".cubin")]
     if not cubins:
         raise EnvironmentUnfit(

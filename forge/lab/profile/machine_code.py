@@ -1,4 +1,4 @@
-"""What `cuobjdump` says of a cubin: registers, memory, and which instructions the compiler chose.
+"""Reads what `cuobjdump` shows of a cubin: registers, memory, and which instructions the compiler chose.
 
 Mnemonics: NVIDIA, CUDA Binary Utilities, "Instruction Set Reference" of Turing to Blackwell.
 """
@@ -27,7 +27,7 @@ _PLACES = "/usr/local/cuda/bin"
 
 @cache
 def program() -> str:
-    """Where cuobjdump is: on the path, in the toolkit, or with Triton; raise EnvironmentUnfit."""
+    """Return the path of cuobjdump: on the search path, in the toolkit, or with Triton; raise EnvironmentUnfit."""
     found = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=_PLACES) or _with_triton()
     if found is None:
         raise EnvironmentUnfit(
@@ -46,7 +46,7 @@ def _with_triton() -> str | None:
 
 
 def read_code(cubin: bytes) -> tuple[CodeFacts, ...]:
-    """What each kernel in a cubin is made of; raise EnvironmentUnfit where the tool is missing or fails."""
+    """Return the facts about each kernel in a cubin; raise EnvironmentUnfit if the tool is missing or fails."""
     with tempfile.TemporaryDirectory(prefix="forge-cubin-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
@@ -59,12 +59,12 @@ def _dump(option: str, path: Path) -> str:
             [program(), option, str(path)], capture_output=True, text=True, timeout=_LIMIT_S, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise EnvironmentUnfit(f"cuobjdump {option} failed ({error}): expected it to read a cubin of ours") from error
+        raise EnvironmentUnfit(f"cuobjdump {option} failed ({error}): expected it to read a cubin") from error
     return ended.stdout
 
 
 def parse(resources: str, sass: str) -> tuple[CodeFacts, ...]:
-    """Read both listings; kernels without either are left out."""
+    """Read both listings; kernels that are missing in one of them are left out."""
     pieces = _FUNCTION.split(sass)
     code = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     return tuple(
@@ -96,6 +96,6 @@ def _facts(name: str, resources: list[int], instructions: list[str]) -> CodeFact
 
 
 def _bits(instruction: str) -> int:
-    """The width in an opcode's suffixes: LDG.E.128, LDG.E.U16; 32 where none is named."""
+    """Return the width in an opcode's suffixes: LDG.E.128, LDG.E.U16; 32 if it has none."""
     named = re.findall(r"\.(?:[US])?(8|16|64|128|256)(?=\.|$)", instruction)
     return int(named[-1]) if named else _DEFAULT_BITS

@@ -1,7 +1,7 @@
-"""Nsight Compute's command line: which counters are asked for, and how its CSV is read.
+"""Runs Nsight Compute's command line: chooses counters, and reads its CSV.
 
 Format: NVIDIA, Nsight Compute CLI, "--page raw --csv": a row of names, a row of units, a row for each launch. Metric
-names: the same, "Metrics Reference". Clocks are left as they are (`--clock-control none`).
+names: "Metrics Reference" of the same manual. Clocks aren't changed (`--clock-control none`).
 """
 
 import csv
@@ -23,7 +23,7 @@ STALL_REASONS = (
     *("sleeping", "tex_throttle", "wait"),
 )
 ISSUED = frozenset({"selected", "not_selected"})
-"""Not stalls: the warp could issue."""
+"""Names in the stall metrics that are no stalls: the warp could issue."""
 NAMES = {
     "duration_ns": "gpu__time_duration.sum",
     "dram_percent": "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -48,8 +48,9 @@ METRICS = (
 )
 SCALES = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
 SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
-"""To nanoseconds and bytes; every other unit is taken as it is."""
+"""Factors from units to nanoseconds and bytes; numbers in any other unit stay as they are."""
 LAUNCHES = 64
+"""Number of launches that are profiled, at most."""
 _HOMES = ("/opt/nvidia/nsight-compute",)
 _USUAL_PLACE = "/usr/local/cuda/bin"
 _FALLBACK = (
@@ -60,7 +61,7 @@ _NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
 
 @cache
 def _found() -> str | None:
-    """Toolkits may bring the name without the profiler: a script that says so."""
+    """Return the path of ncu. Some toolkits have only a script of that name that reports its absence."""
     places = (shutil.which("ncu"), shutil.which("ncu", path=_USUAL_PLACE))
     return next((place for place in places if place and "Command Line Profiler" in _version(place)), None)
 
@@ -73,12 +74,12 @@ def _version(place: str) -> str:
 
 
 def is_installed() -> bool:
-    """Whether there is one; whether it may read counters shows when it runs."""
+    """Return whether ncu is installed; whether it may read counters shows only when it runs."""
     return _found() is not None
 
 
 def program() -> str:
-    """Where ncu is; raise EnvironmentUnfit."""
+    """Return the path of ncu; raise EnvironmentUnfit."""
     found = _found()
     if found is None:
         raise EnvironmentUnfit("ncu (Nsight Compute) isn't on the path: expected it for counters", hint=_FALLBACK)
@@ -86,12 +87,12 @@ def program() -> str:
 
 
 def places() -> tuple[Bind, ...]:
-    """Where the tool lies, if that is beside what every guest sees: the toolkit's `ncu` only leads there."""
+    """Return binds of the tool's folder, if guests don't see it anyway: the toolkit's `ncu` only points there."""
     return tuple(Bind(Path(place), place) for place in _HOMES if Path(place).is_dir())
 
 
 def wrapper(kernels: Iterable[str]) -> tuple[str, ...]:
-    """What to put in front of a program so that launches of these kernels are profiled and reported on stdout."""
+    """Return the command in front of a program that profiles launches of these kernels and reports them on stdout."""
     named = "|".join(re.escape(name) for name in sorted(kernels))
     settings = ("--clock-control", "none", "--cache-control", "none", "--launch-count", str(LAUNCHES))
     return (
@@ -103,7 +104,10 @@ def wrapper(kernels: Iterable[str]) -> tuple[str, ...]:
 
 
 def parse(untrusted_output: str) -> tuple[KernelProfile, ...]:
-    """Read what ncu and the program under it printed; raise EnvironmentUnfit, saying why there are no counters."""
+    """Read the output of ncu and of the program under it.
+
+    Raise EnvironmentUnfit with the reason if it has no counters.
+    """
     lines = untrusted_output.splitlines()
     start = next((place for place, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:
@@ -117,7 +121,7 @@ def parse(untrusted_output: str) -> tuple[KernelProfile, ...]:
 
 
 def _table(lines: list[str]) -> Iterator[str]:
-    """The rows, without what a program prints between them."""
+    """Yield the rows, without what the program printed between them."""
     return (line for line in lines if line.startswith('"'))
 
 
@@ -130,8 +134,8 @@ def _without_counters(said: str) -> EnvironmentUnfit:
     if "No kernels were profiled" in said:
         return EnvironmentUnfit("ncu saw no kernel: expected at least one launch", hint=_FALLBACK)
     errors = [line for line in said.splitlines() if line.startswith("==ERROR==")]
-    told = errors[0] if errors else (said.strip().splitlines() or ["nothing"])[-1]
-    return EnvironmentUnfit(f"ncu gave no table; it said: {told[:300]!r}", hint=_FALLBACK)
+    last_line = errors[0] if errors else (said.strip().splitlines() or ["nothing"])[-1]
+    return EnvironmentUnfit(f"ncu gave no table; it said: {last_line[:300]!r}", hint=_FALLBACK)
 
 
 def _profile(row: Mapping[str, str], units: Mapping[str, str]) -> KernelProfile:
@@ -155,7 +159,7 @@ def _profile(row: Mapping[str, str], units: Mapping[str, str]) -> KernelProfile:
 
 
 def _number(text: str, unit: str) -> float | None:
-    """A number with separators of thousands, in nanoseconds, bytes or as it is; None for anything else."""
+    """Return a number with thousands separators in nanoseconds, bytes or its own unit; None for anything else."""
     if text.strip().lower() in _NO_NUMBER:
         return None
     try:
@@ -165,5 +169,5 @@ def _number(text: str, unit: str) -> float | None:
 
 
 def _extent(text: str) -> list[int]:
-    """`(256, 1, 1)` as numbers."""
+    """Return the numbers in a text such as `(256, 1, 1)`."""
     return [int(number) for number in re.findall(r"\d+", text)]

@@ -1,7 +1,7 @@
-"""Torch's own profiler: which operators and kernels a call's time goes to, where counters can't be had.
+"""Uses torch's profiler to find the operators and kernels that take a call's time, if counters aren't available.
 
-A candidate without a launch plan is profiled in its own guest, which could write the table itself; one with a plan in
-a launcher that holds none of its host code.
+A candidate without a launch plan is profiled in its own guest, which could write the table itself. One with a plan is
+profiled in a launcher without its host code.
 """
 
 import math
@@ -19,12 +19,17 @@ from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.sandbox.reply import ArtifactFile, Refused
 
 CALLS = 32
+"""Number of profiled calls."""
 LIMIT_BYTES = 2**20
+"""Size of a table in bytes, at most."""
 _ROWS = TypeAdapter(tuple[OperatorTime, ...])
 
 
 def count_operators(job: Job, artifact: tuple[ArtifactFile, ...]) -> tuple[OperatorTime, ...]:
-    """The operators and kernels of `CALLS` calls at the public shape, the longest first; raise EnvironmentUnfit."""
+    """Return the operators and kernels of `CALLS` calls at the public shape, the longest first.
+
+    Raise EnvironmentUnfit.
+    """
     plan = kept_plan(artifact)
     limits = job.limits(job.policy.verify_limit_s)
     if plan is not None:

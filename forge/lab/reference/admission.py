@@ -1,7 +1,7 @@
-"""Is a reference worth judging by? Known wrong answers to its inputs are refused, and right ones accepted.
+"""Checks that a reference can judge: known wrong answers must be refused, and right ones accepted.
 
-A wrong answer that equals the right one everywhere (one column, rolled) isn't wrong, and isn't counted; nor is one
-that differs only by what is too small for the type, which may be taken for zero.
+A wrong answer that equals the right one everywhere (one column, rolled) isn't wrong, and isn't counted. The same
+holds for one that differs only in values so small for the type that they may be zero.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission
-from forge.domain.operation import Expected, Operation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge import SMALLEST_SIZE, judge
+from forge.operations.operation import Expected, Operation
 
 if TYPE_CHECKING:
     import torch
 
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
-"""Significand bits of the next smaller format: TF32's and fp16's, bf16's, fp8 e4m3's."""
-FEWEST = 8
-"""Values other than zero in what is left out: fewer may be small by chance."""
+"""Number of significand bits of the next smaller format, by dtype: TF32's and fp16's, bf16's, fp8 e4m3's."""
+FEWEST_VALUES = 8
+"""Number of nonzero values that a wrong answer leaves out, at least; fewer may be small by chance."""
 Tensors = tuple["torch.Tensor", ...]
 
 
 @dataclass(frozen=True)
 class Question:
-    """One draw, what is right for it, and what would be for others."""
+    """One draw, with its right answer and the right answers for other inputs and weights."""
 
     inputs: Tensors
     reference: Tensors
     expected: tuple[Expected, ...]
     earlier: Tensors
-    """The right answer to other inputs with the same weights."""
+    """Right answer to other inputs with the same weights."""
     other_weights: Tensors
     coarse: Tensors
-    """The reference's answer to inputs and weights of fewer significant bits."""
+    """The reference's answer to inputs and weights with fewer significant bits."""
 
 
 Wrong = Callable[[Question, int], "torch.Tensor | None"]
 
 
 def admit(operation: Operation, questions: tuple[Question, ...], dtype: DType, policy: Policy) -> Admission:
-    """Try every wrong answer that is one, and the right ones."""
+    """Try every answer that is really wrong, and the right ones."""
     tried = 0
     survivors: list[str] = []
     for place, spec in enumerate(operation.outputs):
@@ -100,11 +100,11 @@ def _honest(questions: tuple[Question, ...]) -> Iterator[tuple[str, list[Tensors
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return bool(((one == other) | ~_shows(one.double() - other.double(), other.dtype)).all())
+    return bool(((one == other) | ~_above_smallest(one.double() - other.double(), other.dtype)).all())
 
 
-def _shows(sizes: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Where something is too large to be taken for zero: a running product's last values all are."""
+def _above_smallest(sizes: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return where a value is too large to be taken for zero; the last values of a running product never are."""
     import torch
 
     return sizes.abs() > 2 * SMALLEST_SIZE["fp16" if dtype == torch.float16 else "fp32"]
@@ -151,17 +151,17 @@ def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
 
 
 def _smaller_half_left_out(question: Question, place: int) -> torch.Tensor | None:
-    """Zeros for what isn't above the median size: where a few values are huge, a bound by theirs sees no other."""
+    """Return zeros for values up to the median size. A bound set by a few huge values can't see all others."""
     right = question.reference[place].clone()
-    sizes = right[_shows(right.double(), right.dtype)].double().abs()
-    if not right.is_floating_point() or sizes.numel() < 2 * FEWEST:
+    sizes = right[_above_smallest(right.double(), right.dtype)].double().abs()
+    if not right.is_floating_point() or sizes.numel() < 2 * FEWEST_VALUES:
         return None
     right[right.double().abs() <= sizes.median()] = 0
     return right
 
 
 def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | None:
-    """Zeros for the row, column or channel with the smallest values."""
+    """Return zeros for the row, column or channel with the smallest values."""
     right = question.reference[place].clone()
     if not right.is_floating_point():
         return None
@@ -169,7 +169,7 @@ def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | N
     for axis in range(right.dim() if right.dim() > 1 else 0):
         others = [one for one in range(right.dim()) if one != axis]
         sizes = right.double().square().mean(others)
-        sizes[_shows(right.double(), right.dtype).sum(others) < FEWEST] = math.inf
+        sizes[_above_smallest(right.double(), right.dtype).sum(others) < FEWEST_VALUES] = math.inf
         position = int(sizes.argmin()) if sizes.numel() > 1 else 0
         if sizes.numel() > 1 and (smallest is None or float(sizes[position]) < smallest[0]):
             smallest = float(sizes[position]), axis, position
@@ -201,7 +201,7 @@ _WRONG: dict[str, Wrong] = {
 
 
 def coarse(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
-    """Floats rounded to the next smaller format's significand."""
+    """Return floats rounded to the next smaller format's significand."""
     import torch
 
     if not tensor.is_floating_point():

@@ -1,6 +1,6 @@
-"""The guest that runs a reference file: what it gives in the task's type and in fp64, its weights, its own inputs.
+"""Runs a reference file in a guest: outputs in the task's type and in fp64, its weights, its own inputs.
 
-A sandbox of its own, never the candidate's. What comes back is bytes of forms that the host laid out.
+The guest has a sandbox of its own, never the candidate's. It returns bytes in forms that the host laid out.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
 FUNCTIONS: tuple[Function, ...] = ("module", "module_state", "module_inputs", "module_fp64")
 SESSION_LIMIT_S = 7200.0
-"""A backstop: the reference mostly waits for questions."""
-KEPT = 4
-"""Answers that are remembered, for one judgement asks for the same one several times."""
-ALMOST = 1e-5
-"""Two answers to one question further apart than this, over the root mean square, aren't one answer."""
+"""Seconds of a session, at most. The reference mostly waits for questions."""
+KEPT_ANSWERS = 4
+"""Number of remembered answers, since one judgement asks for the same one several times."""
+SAME_ANSWER = 1e-5
+"""Distance between two answers to one question, over the root mean square, up to which they are one answer."""
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -53,14 +53,14 @@ class Answers:
     ) -> None:
         self.contract = contract
         self.failed: Refused | None = None
-        """Why it couldn't be loaded."""
+        """Reason why the reference couldn't be loaded, if it couldn't."""
         files = {"reference.py": source, CONTRACT_FILE: contract_file(contract)}
         self._stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
         self._arena = Arena(arena_bytes)
         self._operands: tuple[Slot, ...] = ()
-        self._in_turn = threading.RLock()
-        """Guests of one measurement are opened side by side, and each asks for operands."""
-        self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT)
+        self._lock = threading.RLock()
+        """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
+        self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT_ANSWERS)
         limits = Limits(wall_s=SESSION_LIMIT_S, cpu_s=int(SESSION_LIMIT_S), memory_bytes=policy.memory_limit_bytes)
         try:
             self._session = Session(
@@ -85,8 +85,8 @@ class Answers:
         self._stage.remove()
 
     def outputs(self, inputs: Tensors, batch: int, *, wide: bool) -> Tensors | Refused:
-        """What the reference gives on operands and weights, in the task's type or in fp64."""
-        with self._in_turn:
+        """Return the reference's outputs for operands and weights, in the task's type or in fp64."""
+        with self._lock:
             return self._outputs("module_fp64" if wide else "module", inputs, batch)
 
     def _outputs(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
@@ -100,7 +100,7 @@ class Answers:
         return found
 
     def asked(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
-        """One call of the reference, whatever was asked before."""
+        """Call the reference once, without using remembered answers."""
         floats: ElementType = "fp64" if function == "module_fp64" else self.contract.dtype
         forms = tuple(
             Form((batch, *one.sizes[1:]) if one.batched else one.sizes, one.element or floats)
@@ -108,26 +108,26 @@ class Answers:
         )
         return self._ask(function, inputs, forms)
 
-    def left_alone(self, inputs: Tensors) -> bool:
-        """Whether the last call, which was given these operands, hasn't written to them."""
+    def operands_unchanged(self, inputs: Tensors) -> bool:
+        """Return whether the last call, which got these operands, hasn't written to them."""
         return all(map(self._arena.holds, self._operands, inputs))
 
     def state(self, seed: int) -> Tensors:
-        """The weights that the module is initialised with under a seed; raise EnvironmentUnfit."""
+        """Return the module's initial weights under a seed; raise EnvironmentUnfit."""
         weights = self.contract.weights
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in weights)
-        return self._certain(self._ask("module_state", (_seed(seed),), forms)) if weights else ()
+        return self._or_unfit(self._ask("module_state", (_seed(seed),), forms)) if weights else ()
 
     def generated(self, seed: int) -> Tensors:
-        """What the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
-        return self._certain(self.maybe_generated(seed))
+        """Return what the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
+        return self._or_unfit(self.try_generated(seed))
 
-    def maybe_generated(self, seed: int) -> Tensors | Refused:
-        """The same, or why not."""
+    def try_generated(self, seed: int) -> Tensors | Refused:
+        """Return what the file's own get_inputs draws under a seed, or why it doesn't."""
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in self.contract.tensors)
         return self._ask("module_inputs", (_seed(seed),), forms)
 
-    def _certain(self, answer: Tensors | Refused) -> Tensors:
+    def _or_unfit(self, answer: Tensors | Refused) -> Tensors:
         if isinstance(answer, Refused):
             raise EnvironmentUnfit(
                 f"the reference fails on this machine: {answer.reason.message}; {answer.log[-300:]}"
@@ -137,7 +137,7 @@ class Answers:
     def _ask(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
         if self.failed is not None:
             return self.failed
-        with self._in_turn:
+        with self._lock:
             return self._exchange(function, inputs, results)
 
     def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
@@ -156,15 +156,15 @@ class Answers:
 
 
 def rms(tensor: torch.Tensor) -> float:
-    """The root mean square of a tensor's finite values."""
+    """Return the root mean square of a tensor's finite values."""
     finite = tensor.double()[tensor.isfinite()]
     return math.sqrt(float(finite.square().mean())) if finite.numel() else 0.0
 
 
 def relative_error(got: torch.Tensor, exact: torch.Tensor, *, dtype: DType) -> float:
-    """The largest difference of floats, over the root mean square of the exact ones.
+    """Return the largest difference of floats, over the root mean square of the exact ones.
 
-    Below fp32 the result's own rounding doesn't count: it hides all others, and the bound allows for it apart.
+    Below fp32 the result's own rounding doesn't count: it hides all others, and the bound allows for it separately.
     """
     if not got.is_floating_point() or not got.numel():
         return 0.0
@@ -176,15 +176,15 @@ def relative_error(got: torch.Tensor, exact: torch.Tensor, *, dtype: DType) -> f
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two answers have the same values, NaN where the other has one."""
+    """Return whether two answers have the same values, with NaN in the same places."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Equal, or apart by no more than another order of summation makes of it."""
+    """Return whether two answers are equal, or differ at most as another order of summation makes them."""
     if equal(one, other):
         return True
-    return one.is_floating_point() and bool((one.double() - other.double()).abs().max() <= ALMOST * rms(one))
+    return one.is_floating_point() and bool((one.double() - other.double()).abs().max() <= SAME_ANSWER * rms(one))
 
 
 def _seed(seed: int) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""A frozen contract as an operation that can be judged by: its oracle, its reference and its inputs ask a guest.
+"""Turns a frozen contract into an operation whose oracle, reference and inputs ask a guest.
 
-The bound is that of docs/numerics.md with a size S that was measured instead of derived: S is chosen so that
-`c u_acc (sqrt(1) + 8) S` is FACTOR times the reference's own error at admission, over the values at hand.
+The bound is that of docs/numerics.md with a size S that was measured instead of derived. S is chosen so that `c u_acc
+(sqrt(1) + 8) S` is ERROR_FACTOR times the reference's own error at admission, over the current values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from forge.domain.operation import Exact, Expectation, Expected, InputKind, Operation
+from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import BATCH, Contract, Generated, Operand, Result, Weight
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
@@ -21,37 +21,40 @@ from forge.lab.calls.load import own_arena_bytes
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
-from forge.lab.judge.elementwise import BESIDE_THE_SUM
+from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.families import draw_family
 from forge.lab.reference.locality import sizes_of
 from forge.lab.reference.rounding import widened
+from forge.operations.operation import Exact, Expectation, Expected, Operation
 from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:
     import torch
 
-FACTOR = 8.0
-"""Times the reference's own error: another order of summation errs as much, and fused kernels a little more."""
+ERROR_FACTOR = 8.0
+"""Factor on the reference's own error: another order of summation errs as much, and fused kernels a little more."""
 LEAST_ERROR: Mapping[DType, float] = {"fp32": 2.0**-21, "fp16": 2.0**-13, "bf16": 2.0**-10}
-"""Of the root mean square: eight roundings in fp32, a quarter of one elsewhere. A reference that copies errs by 0."""
+"""Error relative to the root mean square that counts at least, by dtype: eight roundings in fp32, a quarter of one
+elsewhere. Without it, a reference that only copies would have error 0."""
 LEAST_WITHOUT_FP64: Mapping[DType, float] = {"fp32": 2.0**-13, "fp16": 2.0**-10, "bf16": 2.0**-7}
-"""The same where nobody knows the reference's error: a thousandth of the root mean square in fp32 after FACTOR."""
+"""Error that counts at least if the reference's error can't be measured in fp64, by dtype: in fp32 a thousandth of
+the root mean square after ERROR_FACTOR."""
 ROUNDINGS = 2
-"""Roundings to the output's type that a kernel may make on the way."""
+"""Number of roundings to the output's type that a kernel may make on the way."""
 STATES = 3
-"""Initialisations that the weights of a judgement are drawn around."""
+"""Number of initialisations around which the weights of a judgement are drawn."""
 Tensors = tuple["torch.Tensor", ...]
 
 
 def least_error(contract: Contract) -> float:
-    """What a result's error counts as at least."""
+    """Return the smallest error that counts for a result."""
     return (LEAST_ERROR if contract.wide else LEAST_WITHOUT_FP64)[contract.dtype]
 
 
 @contextmanager
 def answered(job: Job) -> Iterator[Job]:
-    """The job with an operation that can be asked; one of the catalogue needs no guest for that."""
+    """Yield the job with an operation that can be asked; an operation of the catalogue needs no guest for that."""
     own = job.operation.own
     if own is None:
         yield job
@@ -68,16 +71,16 @@ def answered(job: Job) -> Iterator[Job]:
 
 
 def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
-    """The operation with a reference, an oracle and inputs."""
+    """Return the operation with a reference, an oracle and inputs."""
     contract = answers.contract
     count = len(contract.tensors)
 
     def reference(*inputs: torch.Tensor) -> Tensors:
-        values = certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+        values = or_unfit(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
         return tuple(value.to(inputs[0].device) for value in values)
 
     def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
-        values = certain(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
+        values = or_unfit(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
         device = inputs[0].device
         pairs = zip(contract.results, values, strict=True)
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
@@ -91,17 +94,17 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
 
 
 def expectation(contract: Contract, result: Result, value: torch.Tensor, policy: Policy) -> Expected:
-    """The rule that one output is judged by; integers and truth values are right or wrong."""
+    """Return the rule by which one output is judged; integers and truth values must be equal."""
     if not value.is_floating_point():
         return Exact(value)
     import torch
 
     exact = value.double()
-    error = FACTOR * max(result.error, least_error(contract)) * rms(exact)
-    unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + BESIDE_THE_SUM)
+    error = ERROR_FACTOR * max(result.error, least_error(contract)) * rms(exact)
+    unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + ROUNDINGS_BESIDE_SUM)
     scale = torch.full_like(exact, error / unit)
     if result.local is not None:
-        scale = scale.minimum(FACTOR * result.local.error / unit * sizes_of(result.local, exact))
+        scale = scale.minimum(ERROR_FACTOR * result.local.error / unit * sizes_of(result.local, exact))
     return Expectation(
         value=exact,
         scale=scale,
@@ -112,7 +115,7 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
 
 
 def errs_within(contract: Contract, result: Result, got: torch.Tensor, exact: torch.Tensor) -> bool:
-    """Whether a float result of the reference's errs by no more than was measured at its own values."""
+    """Return whether the reference's float result errs no more than was measured at its own values."""
     if not relative_error(got, exact, dtype=contract.dtype) <= result.error:
         return False
     if result.local is None:
@@ -123,14 +126,14 @@ def errs_within(contract: Contract, result: Result, got: torch.Tensor, exact: to
 
 
 class Drawing:
-    """Draws operands by their families, and weights around what the reference initialises them with."""
+    """Draws operands by their families, and weights near the reference's initial ones."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._states: dict[int, Tensors] = {}
 
     def __call__(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
-        """Draw everything that one call takes; the same seed gives the same values."""
+        """Draw all operands of one call; the same seed gives the same values."""
         return (*self.operands(shape, kind, seed), *self.weights(seed))
 
     def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
@@ -150,7 +153,7 @@ class Drawing:
         return tuple(drawn)
 
     def weights(self, seed: int) -> Tensors:
-        """Weights near one of a few initialisations: none is ever just what it was initialised with."""
+        """Draw weights near one of a few initialisations, never exactly at one."""
         import torch
 
         weights = self._answers.contract.weights
@@ -172,7 +175,7 @@ def _operand(
 
 
 def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Up to a quarter more or less; biases of zero and running means become something."""
+    """Change a weight by up to a quarter; biases of zero and running means become nonzero."""
     import torch
 
     if not value.is_floating_point():
@@ -191,8 +194,8 @@ def _batch(contract: Contract, tensors: Tensors) -> int:
     return contract.batch
 
 
-def certain(answer: Tensors | Refused) -> Tensors:
-    """The answer, or raise EnvironmentUnfit: another like it was given before."""
+def or_unfit(answer: Tensors | Refused) -> Tensors:
+    """Return the answer; raise EnvironmentUnfit if there is none, since a similar question was answered before."""
     if isinstance(answer, Refused):
         log = f"; {answer.log[-300:]}" if answer.log else ""
         raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}{log}")
@@ -200,5 +203,5 @@ def certain(answer: Tensors | Refused) -> Tensors:
 
 
 def rounded_up(error: float) -> float:
-    """To a power of two: what is measured once more on another machine comes to the same."""
+    """Round an error up to a power of two, so that another machine's measurement gives the same."""
     return 2.0 ** math.ceil(math.log2(error)) if error > 0 else 0.0

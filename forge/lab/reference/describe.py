@@ -1,4 +1,4 @@
-"""What a reference file is, by the word of a guest that ran it once; the host believes only what it can parse.
+"""Describes a reference file by the statement of a guest that ran it once; the host accepts only what it can parse.
 
 Distrusts every field: names, sizes and literals become typed values here, or the file is refused.
 """
@@ -24,12 +24,14 @@ from forge.sandbox.reply import Refused
 from forge.sandbox.stage import DESCRIBE, Program, Stage
 
 DESCRIPTION_LIMIT_BYTES = 4 * 2**20
+"""Size of a description in bytes, at most."""
 LIMIT_S = 60.0
-"""For one run of a reference with its initialisation: what takes longer can't be judged by."""
+"""Seconds for one run of a reference with its initialisation; a slower one can't be used to judge."""
 TEXT_LIMIT = 400
-"""Characters of a problem's description."""
-SETS_IN_A_GUEST = 8
-"""A guest's memory holds a set several times: the operands of a few calls, what lies on the way, and both in fp64."""
+"""Number of characters of a problem's description, at most."""
+SETS_PER_GUEST = 8
+"""Number of sets of operands that must fit into a guest's memory: the operands of a few calls, intermediate results,
+and both in fp64."""
 TorchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
 
 ProblemCode = Literal[
@@ -52,26 +54,26 @@ ProblemCode = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """An operand that is declared on the command line, for a plain function."""
+    """An operand of a plain function that is declared on the command line."""
 
     name: str
     dtype: str
-    """Torch's name."""
+    """Torch's name of the element type."""
     sizes: tuple[int, ...]
     low: int | None = None
     high: int | None = None
-    """The range of whole numbers."""
+    """Largest whole number; `low` is the smallest."""
 
 
 class DescribedTensor(Value):
-    """Its element type, by torch's name, and its sizes."""
+    """A tensor's element type, by torch's name, and its sizes."""
 
     dtype: TorchName
     sizes: Sizes
 
 
 class DescribedArgument(Value):
-    """A tensor, or a value as it is written."""
+    """A tensor, or a value as its literal."""
 
     name: Word
     literal: Literally | None
@@ -87,7 +89,7 @@ class DescribedState(DescribedTensor):
 
 
 class Description(Value):
-    """What the guest said, parsed."""
+    """The guest's description, parsed."""
 
     form: Literal["model", "function"]
     entry: Word
@@ -99,7 +101,7 @@ class Description(Value):
 
 
 class Problem(Value):
-    """Why it can't be described."""
+    """The reason why the file can't be described."""
 
     code: ProblemCode
     text: str
@@ -107,29 +109,29 @@ class Problem(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A reference file as it is handed in."""
+    """A reference file as the user submits it."""
 
     source: bytes
     name: str
     dtype: DType
     function: str = ""
-    """Which function it is, where the file has no class Model and several."""
+    """Name of the function, if the file has no class Model and several functions."""
     operands: tuple[Declared, ...] = ()
 
 
 def most_set_bytes(policy: Policy) -> int:
-    """What operands, weights and results of one call may take in fp64."""
-    return policy.memory_limit_bytes // SETS_IN_A_GUEST
+    """Return how many bytes the operands, weights and results of one call may take in fp64."""
+    return policy.memory_limit_bytes // SETS_PER_GUEST
 
 
 def expected_room(policy: Policy) -> str:
-    """The end of a refusal: how much there is, and how to have more."""
+    """Return the end of a refusal: how much memory there is, and how to have more."""
     most = f"expected at most {most_set_bytes(policy)}, an eighth of what a guest may have"
     return f"{most}; on a machine with more memory, raise memory_limit_bytes in policy.toml"
 
 
 def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolation, threads: int) -> Description:
-    """Run the file once in a sandbox; raise ReferenceRefused with the reason that fits, or EnvironmentUnfit."""
+    """Run the file once in a sandbox; raise ReferenceRefused with the matching reason, or EnvironmentUnfit."""
     limits = Limits(wall_s=LIMIT_S, cpu_s=int(LIMIT_S * 16), memory_bytes=policy.memory_limit_bytes)
     stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
     body = {
@@ -144,7 +146,7 @@ def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolat
         "limit_bytes": most_set_bytes(policy),
     }
     try:
-        taken = run_one_shot(
+        handed_over = run_one_shot(
             stage,
             DESCRIBE,
             body,
@@ -157,19 +159,19 @@ def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolat
         raise refusal(question.name, f"its guest's reply can't be read: {error}") from error
     finally:
         stage.remove()
-    if isinstance(taken, Refused):
-        raise refusal(question.name, _ended(taken))
-    return parse_description(question, taken, policy)
+    if isinstance(handed_over, Refused):
+        raise refusal(question.name, _ending_text(handed_over))
+    return parse_description(question, handed_over, policy)
 
 
 def parse_description(question: Question, untrusted: bytes, policy: Policy) -> Description:
-    """Read what a guest handed over; raise ReferenceRefused for a problem, and for what no honest guest says."""
+    """Read a guest's answer; raise ReferenceRefused for a problem, and for anything that no honest guest says."""
     try:
         document = orjson.loads(untrusted)
         if isinstance(document, dict) and "problem" in document:
-            raise refusal(question.name, _explained(Problem.model_validate(document["problem"]), policy))
+            raise refusal(question.name, _problem_text(Problem.model_validate(document["problem"]), policy))
         description = Description.model_validate(document)
-        _require_whole(question, description)
+        _require_complete(question, description)
     except (ValidationError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         first = _first(error) if isinstance(error, ValidationError) else str(error)
         raise refusal(question.name, f"what it is can't be written down: {first[:200]}") from error
@@ -183,13 +185,13 @@ def parse_description(question: Question, untrusted: bytes, policy: Policy) -> D
 
 
 def _first(error: ValidationError) -> str:
-    """What is wrong, and where."""
+    """Return what is wrong, and where."""
     wrong = error.errors()[0]
     return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
 
 
-def _require_whole(question: Question, description: Description) -> None:
-    """Raise one of the errors that a value which isn't whole raises: its fields must go together."""
+def _require_complete(question: Question, description: Description) -> None:
+    """Raise ValueError or TypeError if the fields don't belong together."""
     tensors = [one for one in description.arguments if one.literal is None]
     if any(one.dtype is None or one.sizes is None for one in tensors):
         raise ValueError("an argument is neither a tensor nor a value")
@@ -204,8 +206,8 @@ def _require_whole(question: Question, description: Description) -> None:
             ast.literal_eval(one.literal)
 
 
-def _explained(problem: Problem, policy: Policy) -> str:
-    """The reason, in our words as far as they go."""
+def _problem_text(problem: Problem, policy: Policy) -> str:
+    """Return the reason, in Forge's own words as far as possible."""
     text = harmless(problem.text[:TEXT_LIMIT].encode())
     match problem.code:
         case "room":
@@ -227,7 +229,7 @@ def _explained(problem: Problem, policy: Policy) -> str:
             return text or "it doesn't run"
 
 
-def _ended(refused: Refused) -> str:
+def _ending_text(refused: Refused) -> str:
     match refused.reason.code:
         case "OUT_OF_MEMORY":
             return "it needs more memory than a guest may have"
@@ -242,5 +244,5 @@ def _ended(refused: Refused) -> str:
 
 
 def refusal(name: str, why: str) -> ReferenceRefused:
-    """A reference file, and why no task can be judged against it."""
+    """Return the error that says why no task can be judged against a reference file."""
     return ReferenceRefused(f"the reference {name!r} is refused: {why}", hint="forge task create --help")

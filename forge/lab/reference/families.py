@@ -1,7 +1,8 @@
-"""How a tensor's values are distributed, seen from two draws of it; and fresh ones like them.
+"""Infers how a tensor's values are distributed from two draws of it, and draws fresh ones.
 
-What isn't plainly uniform, normal or a few values isn't guessed: then the file's own generator draws, under a seed of
-the host's, in the reference's guest. A triangular matrix stays triangular, and a row that sums to one does.
+Only distributions that are plainly uniform, normal or a few values are inferred. Otherwise the file's own generator
+draws, under the host's seed, in the reference's guest. So a triangular matrix stays triangular, and a row that sums
+to one still does.
 """
 
 from __future__ import annotations
@@ -10,29 +11,31 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from forge.domain.operation import InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
 
 if TYPE_CHECKING:
     import torch
 
-FEWEST = 64
-"""Values, of which a distribution can be told at all."""
-MOST_LOOKED_AT = 2**20
-LARGEST = 2**63 - 1
-"""Of the whole numbers, which no draw below a bound reaches."""
-FEW_VALUES = 8
-ZEROS = 0.02
-"""A share of zeros above this is a structure."""
-ALIKE = 1e-5
-"""Sums or lengths of rows nearer than this, relative, were made equal."""
+FEWEST_VALUES = 64
+"""Number of values from which on a distribution can be inferred."""
+MOST_SAMPLED = 2**20
+"""Number of values of a draw that are examined, at most."""
+LARGEST_INTEGER = 2**63 - 1
+"""Largest 64-bit whole number, which no draw below a bound reaches."""
+MOST_DISTINCT = 8
+"""Number of different values up to which a tensor counts as a choice among values."""
+ZERO_SHARE = 0.02
+"""Share of zeros above which they count as a structure."""
+SAME_WITHIN = 1e-5
+"""Relative distance up to which sums or lengths of rows count as made equal."""
 KINDS: tuple[InputKind, ...] = ("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros")
-"""Beside `normal`, which is the values as inferred: near each other, at the upper end, one value, mostly zeros, on a
-coarse grid, at both ends, zeros. None leaves the range that was seen, but for normal values."""
+"""Kinds besides `normal`, whose values are as inferred. In order: near each other, at the upper end, one value,
+mostly zeros, on a coarse grid, at both ends, zeros. Only kinds of normal values leave the range of the samples."""
 
 
 def family_of(samples: Sequence[torch.Tensor]) -> Family:
-    """The family of a tensor that was drawn under several seeds."""
+    """Return the family of a tensor that was drawn under several seeds."""
     import torch
 
     first = samples[0]
@@ -40,10 +43,14 @@ def family_of(samples: Sequence[torch.Tensor]) -> Family:
         return Among(values=(0.0, 1.0)) if _vary(samples) else Generated(structure="the same at every seed")
     if not _vary(samples):
         return Generated(structure="the same at every seed")
-    together = torch.cat([one.reshape(-1)[:MOST_LOOKED_AT] for one in samples])
+    together = torch.cat([one.reshape(-1)[:MOST_SAMPLED] for one in samples])
     if not first.is_floating_point():
         low, high = int(together.min()), int(together.max())
-        return Generated(structure="reaches the largest number") if high >= LARGEST else Integers(low=low, high=high)
+        return (
+            Generated(structure="reaches the largest number")
+            if high >= LARGEST_INTEGER
+            else Integers(low=low, high=high)
+        )
     values = together.double()
     if not bool(values.isfinite().all()):
         return Generated(structure="has NaN or infinities")
@@ -51,7 +58,7 @@ def family_of(samples: Sequence[torch.Tensor]) -> Family:
     if structure is not None:
         return Generated(structure=structure)
     distinct = values[: 2**14].unique()
-    if values.numel() >= FEWEST and distinct.numel() <= FEW_VALUES:
+    if values.numel() >= FEWEST_VALUES and distinct.numel() <= MOST_DISTINCT:
         return Among(values=tuple(float(one) for one in distinct))
     return _distribution(values)
 
@@ -69,17 +76,17 @@ def _structure(tensor: torch.Tensor) -> str | None:
         square = tensor.reshape(-1, *tensor.shape[-2:])[0].double()
         if torch.equal(square, square.T):
             return "symmetric"
-    if float((tensor == 0).double().mean()) > ZEROS:
+    if float((tensor == 0).double().mean()) > ZERO_SHARE:
         return "has many zeros, as triangular and sparse matrices do"
     if tensor.dim() >= 1 and tensor.shape[-1] > 2:
         rows = tensor.double().reshape(-1, tensor.shape[-1])[:64]
         sums = rows.sum(-1)
-        if bool((sums - sums[0]).abs().max() <= ALIKE * rows.abs().sum(-1).max()) and rows.shape[0] > 1:
+        if bool((sums - sums[0]).abs().max() <= SAME_WITHIN * rows.abs().sum(-1).max()) and rows.shape[0] > 1:
             return "rows have one sum"
         if bool((rows.diff(dim=-1) >= 0).all()):
             return "rows are in order"
         norms = rows.norm(dim=-1)
-        if rows.shape[0] > 1 and bool((norms - norms[0]).abs().max() <= ALIKE * norms.max()):
+        if rows.shape[0] > 1 and bool((norms - norms[0]).abs().max() <= SAME_WITHIN * norms.max()):
             return "rows have one length"
     return None
 
@@ -87,7 +94,7 @@ def _structure(tensor: torch.Tensor) -> str | None:
 def _distribution(values: torch.Tensor) -> Family:
     low, high = float(values.min()), float(values.max())
     mean, deviation = float(values.mean()), float(values.std())
-    if values.numel() < FEWEST or deviation == 0:
+    if values.numel() < FEWEST_VALUES or deviation == 0:
         return Generated(structure="too few values to tell a distribution")
     flat = deviation * math.sqrt(12) / (high - low)
     shape = (values - mean) / deviation
@@ -102,7 +109,7 @@ def _distribution(values: torch.Tensor) -> Family:
 
 
 def _rounded(value: float, size: float) -> float:
-    """To a step of at most a third of the spread, where that is near: samples seldom reach the ends themselves."""
+    """Round to a step of at most a third of the spread, if that is near: samples seldom reach the ends themselves."""
     step = 10.0 ** math.floor(math.log10(size) - 0.5)
     near = round(value / step) * step
     return near if abs(near - value) <= 0.03 * size else value
@@ -111,12 +118,12 @@ def _rounded(value: float, size: float) -> float:
 def draw_family(
     family: Uniform | Normal | Among | Integers, sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
 ) -> torch.Tensor:
-    """Fresh values of a family, in fp32 or int64."""
+    """Draw fresh values of a family, in fp32 or int64."""
     import torch
 
     match family:
         case Uniform(low=low, high=high):
-            shares = _KINDS.get(kind, _as_inferred)(torch.rand(sizes, generator=generator), generator)
+            shares = _KINDS.get(kind, _unchanged)(torch.rand(sizes, generator=generator), generator)
             zero = -low / (high - low)
             return low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
         case Normal(mean=mean, deviation=deviation):
@@ -130,7 +137,7 @@ def draw_family(
             assert_never(family)
 
 
-def _as_inferred(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+def _unchanged(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:
     return shares
 
 

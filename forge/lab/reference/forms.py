@@ -1,4 +1,4 @@
-"""The contract that a description alone gives: forms, before a value was looked at."""
+"""Makes the contract that a description alone gives: forms, before any value is examined."""
 
 import re
 
@@ -12,13 +12,13 @@ _ELEMENTS = {name: element for element, name in TORCH_NAMES.items()}
 
 
 def slug_of(name: str) -> str:
-    """A file's name as an operation's: `1_Square_matrix.py` -> `square_matrix`."""
+    """Return a file's name as an operation's name: `1_Square_matrix.py` -> `square_matrix`."""
     words = re.sub(r"[^a-z0-9]+", "_", name.lower().removesuffix(".py")).strip("_")
     return re.sub(r"^[0-9_]+", "", words)[:40].strip("_") or "reference"
 
 
 def contract_of(question: Question, said: Description, *, seed: int) -> Contract:
-    """What the description alone says; families, errors and batches come later."""
+    """Return the contract of the description alone; families, errors and batches are added later."""
     arguments: list[Operand | Constant] = []
     for one in said.arguments:
         if one.literal is not None:
@@ -57,7 +57,7 @@ def contract_of(question: Question, said: Description, *, seed: int) -> Contract
 
 
 def element_of(dtype: str, question: Question, what: str) -> ElementType | None:
-    """The element type by torch's name; None for floats, which are all of the task's type."""
+    """Return the element type for torch's name; None for floats, which all have the task's type."""
     if dtype in FLOATS:
         return None
     element = _ELEMENTS.get(dtype)

@@ -1,7 +1,7 @@
-"""What a candidate for a reference file is asked: the catalogue's questions, as far as foreign code lets them be put.
+"""Asks a candidate for a reference file the catalogue's questions, as far as foreign code allows them.
 
-Sizes vary only where the reference was seen to run at others, values only within what its own inputs showed. Layouts,
-NaN, exact sums and relations between answers aren't asked: nobody declared what they should come to.
+Sizes vary only if the reference was seen to run at others, values only within the range of its own inputs. Layouts,
+NaN, exact sums and relations between answers aren't asked, since no one has declared what the answers should be.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     import torch
 
 DRAWS = 4
-TURNS = 2
-"""Of one operand by lot, and of one weight, besides all of them at once."""
-RETAINED, RETAINED_BYTES = 40, 2**24
-"""So many calls are kept, where their operands take no more than that; at least a few."""
-RETAINED_AT_LEAST = 5
+"""Number of draws of values like the reference's own."""
+SWAPS = 2
+"""Number of swaps in one random operand, and in one random weight, besides a swap in each of them at once."""
+MOST_RETAINED, RETAINED_BYTES = 40, 2**24
+"""Number of calls whose outputs are kept, and the bytes of their operands, at most."""
+FEWEST_RETAINED = 5
+"""Number of calls whose outputs are kept, at least, if they fit into the arena."""
 ALIGNED_BYTES = 64
-"""An operand whose bytes are a multiple of this may end where a page ends and is aligned all the same."""
+"""Number of bytes of which an operand's size must be a multiple, so that it can end at a page's end and be
+aligned."""
 BOUND = "1 x the bound, every element"
 Tensors = tuple["torch.Tensor", ...]
 
@@ -55,7 +58,7 @@ def scales(kernel: LoadedKernel) -> Finding:
 
 
 def sizes(kernel: LoadedKernel) -> Finding:
-    """Judge batches that the author wasn't shown, where there are any."""
+    """Judge batch sizes that the author wasn't shown, if there are any."""
     if not kernel.held_out:
         return Passed(observed="the reference runs at its own sizes alone: none held out", threshold=BOUND)
     cases = [kernel.case(shape) for shape in (*kernel.held_out, *reversed(kernel.held_out))]
@@ -63,9 +66,10 @@ def sizes(kernel: LoadedKernel) -> Finding:
 
 
 def replay(kernel: LoadedKernel) -> Finding:
-    """Ask related questions through the same tensors: each operand alone is new, the weights, a few values within.
+    """Ask related questions through the same tensors.
 
-    Values change places at a distance that is a power of two, as in the catalogue's gate.
+    Each operand alone is new, then the weights, then a few values within operands. Values change places at a distance
+    that is a power of two, as in the catalogue's gate.
     """
     first = kernel.case(kernel.shape)
     other = kernel.case(kernel.shape)
@@ -77,8 +81,8 @@ def replay(kernel: LoadedKernel) -> Finding:
         other,
         *(_with(first, {place: other.inputs[place]}) for place in places[:count]),
         _with(first, {place: other.inputs[place] for place in places[count:]}),
-        *(_with(first, {place: _turned(first.inputs[place], kernel.rng) for place in group}) for group in free),
-        *(_one_turned(first, group, kernel.rng) for group in free * TURNS if group),
+        *(_with(first, {place: _with_swap(first.inputs[place], kernel.rng) for place in group}) for group in free),
+        *(_one_with_swap(first, group, kernel.rng) for group in free * SWAPS if group),
         first,
         with_low_bits(first, [place for place in places if _continuous(kernel, place)]),
         first,
@@ -88,9 +92,9 @@ def replay(kernel: LoadedKernel) -> Finding:
 
 
 def aliasing(kernel: LoadedKernel) -> Finding:
-    """Make several calls, and read their outputs only when all have been made."""
+    """Make several calls, and read their outputs only after the last call."""
     few = RETAINED_BYTES // max(1, kernel.operation.operand_bytes(kernel.shape, kernel.dtype))
-    count = max(RETAINED_AT_LEAST, min(RETAINED, few))
+    count = max(FEWEST_RETAINED, min(MOST_RETAINED, few))
     while count > 1 and not kernel.fits(kernel.shape, count):
         count -= 1
     checked = kernel.check([kernel.case(kernel.shape) for _ in range(count)], retain=True)
@@ -101,7 +105,7 @@ def aliasing(kernel: LoadedKernel) -> Finding:
 
 
 def state(kernel: LoadedKernel) -> Finding:
-    """Ask, ask others in an order of chance, and ask again; then once as a program asks that serves requests."""
+    """Ask, ask others in random order, and ask again; then ask once as a serving program does."""
     question = kernel.case(kernel.shape)
     others = [
         kernel.case(kernel.shape),
@@ -132,7 +136,7 @@ def state(kernel: LoadedKernel) -> Finding:
 
 
 def bounds(kernel: LoadedKernel) -> Finding:
-    """Call beside closed pages: in front of each operand, and behind it where it stays aligned."""
+    """Call beside closed pages: in front of each operand, and behind it if it stays aligned."""
     placements = [Placement(pages="closed_before")]
     if all(form.at(0).size_bytes % ALIGNED_BYTES == 0 for form in kernel.forms(kernel.shape)[0]):
         placements.append(Placement(pages="closed_after"))
@@ -181,7 +185,7 @@ def _with(case: Case, changed: dict[int, torch.Tensor]) -> Case:
 
 
 def _continuous(kernel: LoadedKernel, place: int) -> bool:
-    """Whether an operand's values may be any between its smallest and its largest."""
+    """Return whether an operand may have any value between its smallest and its largest."""
     contract = _contract(kernel)
     count = len(contract.tensors)
     if place < count:
@@ -189,13 +193,13 @@ def _continuous(kernel: LoadedKernel, place: int) -> bool:
     return place not in contract.still
 
 
-def _one_turned(case: Case, places: Sequence[int], rng: Seeded) -> Case:
+def _one_with_swap(case: Case, places: Sequence[int], rng: Seeded) -> Case:
     place = rng.choice(places)
-    return _with(case, {place: _turned(case.inputs[place], rng)})
+    return _with(case, {place: _with_swap(case.inputs[place], rng)})
 
 
-def _turned(tensor: torch.Tensor, rng: Seeded) -> torch.Tensor:
-    """Two values drawn by lot change places: sums, ends and extremes stay as they were."""
+def _with_swap(tensor: torch.Tensor, rng: Seeded) -> torch.Tensor:
+    """Swap two random values of a tensor: sums, ends and extremes stay as they were."""
     flat = tensor.clone().reshape(-1)
     if flat.numel() >= 4:
         one, other = two_places(flat.numel(), rng)
@@ -217,4 +221,4 @@ GATES: tuple[Gate, ...] = (
     Gate(name="bounds", examine=bounds),
     Gate(name="mutation", examine=mutation),
 )
-"""In order; the names are those of the catalogue's gates that ask the same."""
+"""Gates in order; they have the names of the catalogue's gates with the same questions."""

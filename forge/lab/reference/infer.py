@@ -1,6 +1,6 @@
-"""From a reference file to a contract: run in a guest, looked at, tried against known wrong answers; or refused.
+"""Infers a contract from a reference file: runs it in a guest, examines it, tries known wrong answers; or refuses it.
 
-Everything that decides is computed here from bytes; the guest's word is only which forms there are.
+Everything that decides is computed here from bytes; the guest states only the forms.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 
 from forge.domain.evidence import Admission, Isolation
-from forge.domain.operation import InputKind, Operation
+from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Integers, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
@@ -22,35 +22,43 @@ from forge.lab.reference.describe import Question, describe, expected_room, most
 from forge.lab.reference.families import KINDS, family_of
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.trial import tried
+from forge.operations.operation import Operation
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
 
 SEED = 20260101
+"""Seed of the file's generator, and of all draws of an inference."""
 SEEDS = 3
+"""Number of draws at which the reference's error is measured."""
 HEAVY_BYTES = 2**27
-KINDS_OF_HEAVY: tuple[InputKind, ...] = ("small", "constant")
-"""Kinds of values that are asked beside those inferred, where one call has more bytes than that."""
+"""Size of a call's operands in bytes above which fewer kinds of values are asked."""
+HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant")
+"""Kinds of values that are asked of such a reference, besides the inferred ones."""
 OTHER_BATCHES = (3, 2)
+"""Batch sizes at which a reference is tried, to see whether its batch may vary."""
 HELD_OUT = 4
+"""Number of batch sizes that are drawn to be held out."""
 MOST_BATCH = 64
+"""Largest batch size that is held out."""
 REPEATS = 2
+"""Number of further calls with the same operands, to see whether the reference is deterministic."""
 MOST_ERROR = 0.25
-"""Of a result's root mean square: beyond that an answer of zeros would do."""
+"""Error relative to a result's root mean square, at most; beyond it an answer of zeros would be accepted."""
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """A reference that a task can be judged against."""
+    """A reference that a task can be judged by."""
 
     contract: Contract
     source: bytes
     admission: Admission
     held_out: tuple[Shape, ...]
-    """Other batches that were seen to run."""
+    """Other batch sizes that were seen to run."""
 
     @property
     def operation(self) -> Operation:
-        """What is judged; to be bound to a guest."""
+        """The operation that is judged, before it is bound to a guest."""
         return own_operation(self.contract, self.source)
 
 
@@ -78,12 +86,12 @@ def infer(
             raise refusal(question.name, f"it can't be loaded twice: {answers.failed.reason.message}")
         try:
             return _Inference(question, answers, policy, progress).run(rng, generator=description.generator)
-        except EnvironmentUnfit as error:  # a call that ran before: it needs nearly all the memory that there is
+        except EnvironmentUnfit as error:  # the same call ran before, so it needs nearly all the memory
             raise refusal(question.name, f"it answers only sometimes: {error}") from error
 
 
 class _Inference:
-    """One reference being looked at through an open guest; `contract` grows step by step."""
+    """One inference through an open guest; `contract` grows step by step."""
 
     def __init__(self, question: Question, answers: Answers, policy: Policy, progress: Progress) -> None:
         self._question = question
@@ -98,27 +106,27 @@ class _Inference:
 
     def run(self, rng: random.Random, *, generator: bool) -> Inferred:
         self._progress("its inputs")
-        self._set(arguments=self._families(generator=generator))
+        self._update(arguments=self._families(generator=generator))
         self._progress("its answers")
         cases = [self._case(seed) for seed in range(SEEDS)]
         self._weights = cases[0][len(self._contract.tensors) :]
-        rights = [self._asked(case) for case in cases]
+        rights = [self._answer(case) for case in cases]
         self._require_sound(cases[0], rights)
         self._require_dependence(cases, rights)
         self._progress("its own error in fp64")
-        self._set(wide=self._runs_wide(cases[0]))
-        self._set(results=self._errors(cases, rights))
+        self._update(wide=self._runs_wide(cases[0]))
+        self._update(results=self._errors(cases, rights))
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        kinds = KINDS if self._contract.set_bytes <= HEAVY_BYTES else KINDS_OF_HEAVY
-        self._set(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
+        kinds = KINDS if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
+        self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._vary_batch()
         held_out = self._held_out(rng)
         self._require_same(cases[0], rights[0])
         return Inferred(self._contract, self._question.source, admission, held_out)
 
-    def _set(self, **changes: object) -> None:
+    def _update(self, **changes: object) -> None:
         self._answers.contract = self._contract.model_copy(update=changes)
 
     def _draw(self, seed: int, kind: InputKind = "normal", batch: int | None = None) -> Tensors:
@@ -128,7 +136,7 @@ class _Inference:
     def _case(self, seed: int) -> Tensors:
         return (*self._draw(seed), *Drawing(self._answers).weights(SEED + seed))
 
-    def _asked(self, case: Tensors) -> Tensors:
+    def _answer(self, case: Tensors) -> Tensors:
         answer = self._answers.asked("module", case, self._contract.batch)
         if isinstance(answer, Refused):
             raise self._refused(f"it fails on inputs like its own: {answer.reason.message}")
@@ -145,16 +153,16 @@ class _Inference:
                 if isinstance(one, Constant)
                 else one.model_copy(
                     update={
-                        "name": (told := next(declared)).name,
+                        "name": (declared_operand := next(declared)).name,
                         "drawn": Normal(mean=0.0, deviation=1.0)
-                        if told.low is None or told.high is None
-                        else Integers(low=told.low, high=told.high),
+                        if declared_operand.low is None or declared_operand.high is None
+                        else Integers(low=declared_operand.low, high=declared_operand.high),
                     }
                 )
                 for one in self._contract.arguments
             )
         assert generator, "a description without declared operands has get_inputs"
-        drawn = [self._answers.maybe_generated(SEED + seed) for seed in range(2)]
+        drawn = [self._answers.try_generated(SEED + seed) for seed in range(2)]
         samples = [one for one in drawn if not isinstance(one, Refused)]
         if len(samples) < len(drawn):
             raise self._refused("its get_inputs() gives other forms when it is called again")
@@ -167,14 +175,14 @@ class _Inference:
     def _require_sound(self, case: Tensors, rights: list[Tensors]) -> None:
         for _ in range(REPEATS):
             self._require_same(case, rights[0])
-        if not self._answers.left_alone(case):
+        if not self._answers.operands_unchanged(case):
             raise self._refused("it writes to its operands, which no candidate may")
         if not all(bool(one.isfinite().all()) for right in rights for one in right if one.is_floating_point()):
             raise self._refused("it gives NaN or infinity on inputs like its own")
 
     def _require_same(self, case: Tensors, right: Tensors) -> None:
-        """Ask again, at the end once more: by then other calls lie between."""
-        if not all(map(same, right, self._asked(case))):
+        """Ask the same question again. This is repeated at the end, after other calls."""
+        if not all(map(same, right, self._answer(case))):
             raise self._refused(
                 "it isn't deterministic: two calls with the same operands differ, so it draws random numbers "
                 "(a dropout, in a module that isn't in evaluation mode) or remembers earlier calls"
@@ -183,15 +191,17 @@ class _Inference:
     def _require_dependence(self, cases: list[Tensors], rights: list[Tensors]) -> None:
         count = len(self._contract.tensors)
         mixed = (*cases[1][:count], *cases[0][count:])
-        other = self._asked(mixed)
+        other = self._answer(mixed)
         if all(equal(one, two) for one, two in zip(rights[0], other, strict=True)):
-            raise self._refused("its output doesn't depend on its inputs: whoever returned it once would be right")
+            raise self._refused(
+                "its output doesn't depend on its inputs: a kernel that always returned it would be right"
+            )
 
     def _runs_wide(self, case: Tensors) -> bool:
         return not isinstance(self._answers.asked("module_fp64", case, self._contract.batch), Refused)
 
     def _errors(self, cases: list[Tensors], rights: list[Tensors]) -> tuple[Result, ...]:
-        """Each result with its largest error over all seeds, at least what counts as one."""
+        """Return each result with its largest error over all seeds, at least the smallest error that counts."""
         worst = [0.0] * len(self._contract.results)
         for case, right in zip(cases, rights, strict=True):
             exact = self._answers.outputs(case, self._contract.batch, wide=True) if self._contract.wide else right
@@ -211,9 +221,10 @@ class _Inference:
         )
 
     def _stays_sound(self, kind: InputKind, batch: int | None = None) -> bool:
-        """Whether the reference is finite there, and errs by no more than on values like its own.
+        """Return whether the reference is finite there, and errs no more than on values like its own.
 
-        A variance of values near each other has an error of its own, which no bound measured elsewhere allows for.
+        A variance of values near each other has a larger error of its own, which no bound measured elsewhere allows
+        for.
         """
         contract = self._contract
         rows = contract.batch if batch is None else batch
@@ -229,7 +240,7 @@ class _Inference:
         )
 
     def _vary_batch(self) -> None:
-        """Try other first sizes: of every operand that has the batch's, then of the first alone."""
+        """Try other first sizes: of all operands whose first size is the batch's, then of the first operand alone."""
         frozen, batch = self._contract, self._contract.batch
         first = frozen.tensors[0]
         alike = [one for one in frozen.tensors if one.sizes[:1] == (batch,)]
@@ -237,7 +248,7 @@ class _Inference:
             if not first.sizes or any(isinstance(one.drawn, Generated) for one in chosen):
                 continue
             names = {one.name for one in chosen}
-            self._set(
+            self._update(
                 arguments=tuple(
                     one.model_copy(update={"batched": isinstance(one, Operand) and one.name in names})
                     if isinstance(one, Operand)
@@ -267,11 +278,13 @@ class _Inference:
         return True
 
     def _held_out(self, rng: random.Random) -> tuple[Shape, ...]:
-        """One alone, and others by lot; only those that run, none with more than the public one has, or than 64."""
+        """Return batch size one and random ones, if they run; none is larger than the public one, or than 64."""
         contract = self._contract
         most = min(MOST_BATCH, max(8, contract.batch))
         if not contract.varies or contract.set_bytes // contract.batch * most > most_set_bytes(self._policy):
             return ()
         drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
-        alone = [1] if self._stays_sound("normal", batch=1) else []  # normalising over one sample leaves only errors
+        alone = (
+            [1] if self._stays_sound("normal", batch=1) else []
+        )  # normalising over one sample leaves only rounding errors
         return tuple({BATCH: batch} for batch in (*alone, *sorted(drawn)) if self._runs_at(batch))

@@ -1,8 +1,8 @@
-"""Errors that follow the values at hand, where one size for all would let wrong answers pass.
+"""Finds bounds for errors that follow the size of nearby values, where one size for all would accept wrong answers.
 
-A softmax's or a running product's values spread over many orders of magnitude, and so do their errors: there a bound
-by the largest says nothing of most. Which sizes the errors follow is measured, never assumed: near a zero that comes
-of cancellation they don't shrink with the value, and the ratios' long tail shows it.
+The values of a softmax or a running product spread over many orders of magnitude, and so do their errors. A bound by
+the largest value then says nothing about most of them. Which sizes the errors follow is measured, never assumed. Near
+a zero that comes from cancellation errors don't shrink with the value, and the long tail of the ratios shows it.
 """
 
 from __future__ import annotations
@@ -17,30 +17,31 @@ from forge.lab.judge import SMALLEST_SIZE
 if TYPE_CHECKING:
     import torch
 
-AROUND: dict[Around, int] = {"all": 0, "row": 2, "sample": 3, "channel": 2}
-"""What is tried in turn, and the fewest axes that it takes."""
+NEIGHBOURHOODS: dict[Around, int] = {"all": 0, "row": 2, "sample": 3, "channel": 2}
+"""Neighbourhoods that are tried in this order, with the fewest axes that each needs."""
 SHARES = (0.0, *(2.0**-power for power in range(64, -1, -4)))
-TAIL = 6.0
-"""Times the ratio that nine of ten stay below: the largest of 10^4 normally distributed errors is 2.4 times that, of
-errors at values that come near zero by chance thousands."""
-MOST_COUNTED = 2**20
-"""Values of a draw at which sizes are tried; those found must hold at all of them."""
-MANY = 1024
-"""Ratios, of which a tail can be told."""
-MOST_ERROR = 2.0**-10
-"""Eight times that is less than a hundredth: one per cent more is refused for small values too. Two roundings, where
-those are more."""
+"""Shares of the neighbourhood's size that are added to a value's own size, tried in this order."""
+TAIL_FACTOR = 6.0
+"""Factor on the ratio that nine in ten stay below, as a limit for all. The largest of 10^4 normally distributed
+errors is 2.4 times that ratio; errors at values that come near zero by chance are thousands of times it."""
+MOST_SAMPLED = 2**20
+"""Number of values of a draw at which sizes are tried, at most; the found sizes must hold at all values."""
+FEWEST_RATIOS = 1024
+"""Number of ratios from which on a tail can be recognised."""
+MOST_RATIO = 2.0**-10
+"""Ratio of error to size, at most, or two roundings if those are more. Eight times it is less than a hundredth, so
+that one per cent more is refused for small values too."""
 Draw = tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]
-"""Values' own sizes, those around them, and the errors."""
+"""Tensors of a draw: the values' own sizes, their neighbourhoods' sizes, and the errors."""
 
 
 def sizes_of(local: Local, exact: torch.Tensor) -> torch.Tensor:
-    """What each value's error is in proportion to: its own size, and a share of those around it."""
+    """Return the size to which each value's error is proportional: its own, plus a share of its neighbourhood's."""
     return exact.abs() + local.share * around(local.around, exact)
 
 
 def around(where: Around, exact: torch.Tensor) -> torch.Tensor:
-    """The root mean square of the finite values around each."""
+    """Return the root mean square of the finite values around each value."""
     square = exact.where(exact.isfinite(), 0.0).square()
     match where:
         case "all":
@@ -53,9 +54,12 @@ def around(where: Around, exact: torch.Tensor) -> torch.Tensor:
 
 
 def locals_of(exacts: Sequence[torch.Tensor], errors: Sequence[torch.Tensor], dtype: DType) -> Iterator[Local]:
-    """Of each kind the narrowest sizes that a result's errors follow at all of its draws, with the largest ratio."""
+    """Yield for each neighbourhood the smallest sizes that a result's errors follow, with the largest ratio.
+
+    They must hold in all of the result's draws.
+    """
     beyond = [(error - SMALLEST_SIZE[dtype]).clamp_(min=0) for error in errors]
-    for where, axes in AROUND.items():
+    for where, axes in NEIGHBOURHOODS.items():
         if exacts[0].dim() >= axes:
             draws = [
                 (exact.abs(), around(where, exact).expand_as(exact), error)
@@ -67,29 +71,32 @@ def locals_of(exacts: Sequence[torch.Tensor], errors: Sequence[torch.Tensor], dt
 
 
 def _narrowest(where: Around, draws: Sequence[Draw], dtype: DType) -> Local | None:
-    some = [_some(draw) for draw in draws]
-    most = max(MOST_ERROR, 2 * UNIT_ROUNDOFF[dtype])
+    some = [_sampled(draw) for draw in draws]
+    most = max(MOST_RATIO, 2 * UNIT_ROUNDOFF[dtype])
     for share in SHARES:
         seen = _ratios(some, share, dtype)
-        usual = _usual(seen)
-        if not (seen.numel() >= MANY and float(seen.max()) <= min(most, TAIL * usual)):
+        usual = _ninth_decile(seen)
+        if not (seen.numel() >= FEWEST_RATIOS and float(seen.max()) <= min(most, TAIL_FACTOR * usual)):
             continue
         largest = max(float(_ratios([draw], share, dtype).max()) for draw in draws)
-        if largest <= min(most, TAIL * usual):
+        if largest <= min(most, TAIL_FACTOR * usual):
             return Local(around=where, share=share, error=largest)
     return None
 
 
-def _some(draw: Draw) -> Draw:
-    """Fewer of a draw's values, from everywhere alike."""
+def _sampled(draw: Draw) -> Draw:
+    """Return a part of a draw's values, evenly spaced."""
     own, near, error = (one.reshape(-1) for one in draw)
     # an odd step meets every column of a table whose width is a power of two
-    step = own.numel() // MOST_COUNTED * 2 + 1
+    step = own.numel() // MOST_SAMPLED * 2 + 1
     return own[::step], near[::step], error[::step]
 
 
 def _ratios(draws: Sequence[Draw], share: float, dtype: DType) -> torch.Tensor:
-    """Errors over sizes; what is too small for the type counts only if it errs by more than that."""
+    """Return errors over sizes.
+
+    Values too small for the type count only if they err by more than its smallest size.
+    """
     import torch
 
     ratios = []
@@ -99,7 +106,7 @@ def _ratios(draws: Sequence[Draw], share: float, dtype: DType) -> torch.Tensor:
     return torch.cat(ratios)
 
 
-def _usual(ratios: torch.Tensor) -> float:
-    """What nine of ten that aren't zero stay below."""
+def _ninth_decile(ratios: torch.Tensor) -> float:
+    """Return the ratio that nine in ten nonzero ratios stay below."""
     some = ratios[ratios > 0]
     return float(some.kthvalue(max(1, some.numel() * 9 // 10)).values) if some.numel() else 0.0

@@ -1,10 +1,10 @@
-"""Known wrong answers, tried at the bound that the reference's error gives; where some pass, at narrower ones.
+"""Tries known wrong answers at the bound that the reference's error gives; if some pass, at narrower bounds.
 
-An exponential of large operands magnifies the rounding of whatever it is computed from, more than the reference's own
-way of computing it shows: there the error of operands one rounding off is the bound's, if known wrong answers are
-refused by it. A bound is narrowed only where it has to be: a task whose wrong answers are refused as it is keeps its
-bound. Both only in fp32: elsewhere the result's own rounding hides what sums with cancellation err by, which honest
-kernels may.
+An exponential of large operands magnifies the rounding of its inputs, more than the reference's own computation
+shows. There the bound allows the error of operands one rounding off, if it still refuses known wrong answers. A bound
+is narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. Both are done only in
+fp32. In other types the result's own rounding hides the errors of sums with cancellation, which honest kernels may
+make.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from forge.domain.evidence import Admission
-from forge.domain.operation import Expected, Operation
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
 from forge.lab.reference.admission import Question, admit, coarse
 from forge.lab.reference.answers import Answers, Tensors, relative_error
-from forge.lab.reference.binding import FACTOR, bound, certain, expectation, least_error, rounded_up
-from forge.lab.reference.locality import AROUND, locals_of
-from forge.lab.reference.rounding import MOST_MAGNIFIED, ROUNDINGS_BEFORE, nearby
+from forge.lab.reference.binding import ERROR_FACTOR, bound, expectation, least_error, or_unfit, rounded_up
+from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
+from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, nearby
+from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
 
 
 def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Policy) -> Admission:
-    """Try the reference at these draws; the bound that will do is the contract's from now on."""
+    """Try the reference at these draws; the first sufficient bound becomes the contract's."""
     frozen = answers.contract
     live = bound(own_operation(frozen, source), answers, policy)
     questions = tuple(_question(answers, live, cases, place) for place in range(len(cases)))
@@ -40,14 +40,14 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
             return found
         if results == frozen.results:
             own = found
-            if not found.survivors:  # what is right was refused: no narrower bound mends that
+            if not found.survivors:  # a right answer was refused, and no narrower bound can help
                 break
     assert own is not None
     return own
 
 
 def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[Result, ...]]:
-    """The results with each bound that may do, widest first; the reference's own error is always among them."""
+    """Yield the results with each possible bound, widest first; the reference's own error is always among them."""
     contract = answers.contract
     beside = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
     if beside is None:
@@ -61,7 +61,7 @@ def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[R
 
 
 def _nearby(answers: Answers, questions: Sequence[Question]) -> list[Tensors] | None:
-    """What the reference answers in fp64 where every operand is one rounding off."""
+    """Return the reference's fp64 answers for operands one rounding off; None if it doesn't answer."""
     found: list[Tensors] = []
     for question in questions:
         for beside in nearby(answers, question.inputs, answers.contract.batch):
@@ -79,7 +79,7 @@ def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place
     assert isinstance(reference, tuple)
 
     def asked(inputs: Tensors) -> Tensors:
-        return certain(answers.asked("module", inputs, contract.batch))
+        return or_unfit(answers.asked("module", inputs, contract.batch))
 
     return Question(
         inputs=case,
@@ -97,15 +97,15 @@ def _expected(contract: Contract, question: Question, policy: Policy) -> tuple[E
 
 
 def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]) -> tuple[Result, ...]:
-    """The results with the errors of operands one rounding off, where those are larger, and not too large."""
+    """Return the results with the errors of operands one rounding off, if those are larger, and not too large."""
     found = []
     for place, result in enumerate(contract.results):
         error = 0.0
         if result.element is None:
             pairs = zip(questions, nearby, strict=True)
             error = max(relative_error(near[place], one.expected[place].value, dtype="fp32") for one, near in pairs)
-        share = error * ROUNDINGS_BEFORE / FACTOR
-        magnified = rounded_up(share) if share <= MOST_MAGNIFIED else 0.0  # nor is it if it is infinite, or NaN
+        share = error * ROUNDINGS_BEFORE / ERROR_FACTOR
+        magnified = rounded_up(share) if share <= MOST_MAGNIFIED_ERROR else 0.0  # not for inf or NaN
         found.append(result.model_copy(update={"error": max(result.error, magnified)}))
     return tuple(found)
 
@@ -113,9 +113,9 @@ def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequen
 def _narrowed(
     contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]
 ) -> Iterator[tuple[Result, ...]]:
-    """The results with bounds that follow the values, of each kind that their errors allow."""
+    """Yield the results with bounds that follow the values, for each neighbourhood that their errors allow."""
     found = [_locals(contract, place, questions, nearby) for place in range(len(contract.results))]
-    for around in AROUND:
+    for around in NEIGHBOURHOODS:
         if any(around in locals_here for locals_here in found):
             yield tuple(
                 one.model_copy(update={"local": here.get(around)})
@@ -126,7 +126,7 @@ def _narrowed(
 def _locals(
     contract: Contract, place: int, questions: Sequence[Question], nearby: Sequence[Tensors]
 ) -> dict[str, Local]:
-    """What the errors of one result follow: the reference's own, and those of operands one rounding off."""
+    """Return what one result's errors follow: the reference's own, and those of operands one rounding off."""
     if contract.results[place].element is not None:
         return {}
     exacts = [question.expected[place].value.double() for question in questions]

@@ -1,7 +1,7 @@
-"""The same candidate once more, under a tool that watches every access to memory.
+"""Runs the candidate once more under a tool that checks every access to memory.
 
-`address` for what the builder compiles for the host, `compute` for what runs on an NVIDIA GPU. Python and its
-interpreters have no native code of the candidate's to watch.
+`address` checks what the builder compiles for the host, `compute` what runs on an NVIDIA GPU. Candidates in Python or
+an interpreter have no native code to check.
 """
 
 from forge.lab.finding import Finding
@@ -13,10 +13,9 @@ __all__ = ["applies", "examine"]
 
 
 def applies(job: Job) -> bool:
-    """Whether there is code of the candidate's that a tool can watch.
+    """Return whether the candidate has code that a tool can check.
 
-    For a reference file a candidate in PyTorch may call any library there is, and what tools say of these is no fault
-    of its own.
+    For a reference file, a candidate in PyTorch may call any library; reports about those aren't its fault.
     """
     if job.device == "cpu":
         return job.policy.sanitizer and job.language.builds
@@ -24,8 +23,8 @@ def applies(job: Job) -> bool:
 
 
 def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
-    """Ask the tool; raise EnvironmentUnfit where this machine lacks it.
+    """Run the tool; raise EnvironmentUnfit if this machine lacks it.
 
-    On a GPU what was built is what is watched; for the host it is built once more, with the tool inside.
+    On a GPU the built files themselves are checked. For the host they are built once more, with the tool inside.
     """
     return compute.examine(job, artifact) if job.device == "cuda" else address.examine(job)

@@ -1,8 +1,8 @@
-"""Does it keep to its memory where nobody looks: beside its own outputs, on its stack, in what it freed?
+"""Does it stay in its memory where no gate checks: beside its own buffers, on its stack, in freed memory?
 
-A second build with AddressSanitizer (gcc and clang, `-fsanitize=address`) runs in a guest of its own, where torch's
-tensors lie between red zones too. It finds mistakes, not malice: code that knows it is watched may behave.
-ThreadSanitizer isn't used: the OpenMP runtime isn't built for it, and honest parallel loops are reported as races.
+A second build with AddressSanitizer (gcc and clang, `-fsanitize=address`) runs in a separate guest, where torch's
+tensors lie between red zones too. It finds mistakes, not malice: code that detects the tool may behave well.
+ThreadSanitizer isn't used: the OpenMP runtime isn't built for it, and it reports honest parallel loops as races.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ from forge.sandbox.reply import Refused
 
 COMPILER_FLAGS = (
     *("-fsanitize=address", "-fno-omit-frame-pointer", "-g1"),
-    # a source that asks whether it is watched, or to be left out, is answered no
+    # these answer no to a source that asks whether the tool is there, or asks to be left out
     *("-U__SANITIZE_ADDRESS__", "-Dno_sanitize_address=unused", "-D__no_sanitize_address__=unused"),
     *("-Dno_sanitize(...)=unused", "-D__no_sanitize__(...)=unused"),
 )
 _OPTIONS = (
-    "detect_leaks=0",  # it would trace the process; and Python keeps what it has until the end
+    "detect_leaks=0",  # it would trace the process, and Python keeps its memory until the end
     "alloc_dealloc_mismatch=0",
-    "allocator_may_return_null=1",  # so that too much memory is a MemoryError, as elsewhere
+    "allocator_may_return_null=1",  # so that a lack of memory is a MemoryError, as without the tool
     "quarantine_size_mb=64",
     "detect_odr_violation=0",
 )
@@ -40,7 +40,7 @@ THRESHOLD = "no access outside what it was given or allocated"
 
 @cache
 def environment() -> Mapping[str, str]:
-    """Variables of a guest that loads what was built with `COMPILER_FLAGS`; raise EnvironmentUnfit."""
+    """Return the variables of a guest that loads files built with `COMPILER_FLAGS`; raise EnvironmentUnfit."""
     libraries = []
     for name in (
         "libasan.so",
@@ -60,8 +60,8 @@ def environment() -> Mapping[str, str]:
 
 
 def examine(job: Job) -> Finding:
-    """Build once more, and call that build at the public shape and at odd ones; outputs are judged as everywhere."""
-    # a torch extension is loaded by its build, and so by the builder
+    """Build once more, and call that build at the public shape and at odd ones; outputs are judged as usual."""
+    # building a torch extension also loads it, so the builder needs the tool
     watched = environment() if job.metadata.cpp is None else None
     built = artifact.build_artifact(job, extra_flags=COMPILER_FLAGS, environment=watched)
     if isinstance(built, Refused):
@@ -72,7 +72,7 @@ def examine(job: Job) -> Finding:
     files = artifact.staged_files(job, built.files)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
     with staged(job, files, environment()) as stage, loaded(job, stage, limits, label="sanitizer") as kernel:
-        return _explained(kernel) if isinstance(kernel, Failed) else _ask(kernel)
+        return _with_report(kernel) if isinstance(kernel, Failed) else _ask(kernel)
 
 
 def _ask(kernel: LoadedKernel) -> Finding:
@@ -80,12 +80,15 @@ def _ask(kernel: LoadedKernel) -> Finding:
     for shape in shapes:
         checked = kernel.check([kernel.case(shape)])
         if isinstance(checked, Failed):
-            return _explained(checked)
+            return _with_report(checked)
     return Passed(observed=f"AddressSanitizer silent at {len(shapes)} shapes", threshold=THRESHOLD)
 
 
-def _explained(failed: Failed) -> Failed:
-    """What the report says, if it is one: the log is the candidate's, but it is refused in any case."""
+def _with_report(failed: Failed) -> Failed:
+    """Return the refusal with the report's text, if the log has one.
+
+    A candidate can write the log, but is refused anyway.
+    """
     said = next((line.partition(REPORT)[2] for line in failed.log.splitlines() if REPORT in line), None)
     if said is None:
         return failed

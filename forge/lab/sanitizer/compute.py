@@ -1,8 +1,8 @@
-"""Does a GPU kernel keep to its tensors, initialise what it reads, and order what its threads share?
+"""Does a GPU kernel stay in its tensors, initialise what it reads, and order the accesses of its threads?
 
-NVIDIA's compute-sanitizer runs the guest, one tool after the other: memcheck (accesses outside an allocation),
-racecheck (hazards in shared memory) and initcheck (reads of global memory that nothing has written). Torch's caching
-allocator is off there, so that each tensor is an allocation of its own with unmapped space behind it.
+NVIDIA's compute-sanitizer runs the guest, once for each tool: memcheck (accesses outside an allocation), racecheck
+(hazards in shared memory) and initcheck (reads of unwritten global memory). Torch's caching allocator is off there,
+so that each tensor is an allocation of its own with unmapped space behind it.
 """
 
 import dataclasses
@@ -29,22 +29,24 @@ TOOLS: dict[str, ReasonCode] = {
     "racecheck": "NON_DETERMINISTIC",
     "initcheck": "OUT_OF_BOUNDS",
 }
-"""Each with the reason for a refusal; a read of what nobody wrote counts as one outside."""
+"""Reason code of a refusal, by tool; a read of unwritten memory counts as an access outside."""
 FOUND_STATUS = 86
-"""The tool ends a process so in which it found something; a candidate that ends so by itself is refused as well."""
+"""Exit status with which the tool ends a process after a report; a candidate that ends itself so is refused as
+well."""
 _OPTIONS = ("--error-exitcode", str(FOUND_STATUS), "--print-limit", "20", "--show-backtrace", "device")
 _REPORT = re.compile(r"^=+ +((?:Invalid|Uninitialized|(?:Error|Warning): Race|Program hit).*)$", re.MULTILINE)
-_BETWEEN: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16))}
-"""Nothing lies right behind an allocation: where sizes fill whole blocks, the next one would, and be read unseen."""
+_TOOL_OPTIONS: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16))}
+"""Further options, by tool. The padding leaves space behind each allocation; otherwise an access past a full block
+would hit the next one unseen."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _USUAL_PLACE = "/usr/local/cuda/bin"
-_GOODBYE_S = 30.0
+_END_S = 30.0
 THRESHOLD = f"nothing found by {', '.join(TOOLS)}"
 
 
 @cache
 def program() -> str:
-    """Where the tool is; raise EnvironmentUnfit."""
+    """Return the path of the tool; raise EnvironmentUnfit."""
     found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=_USUAL_PLACE)
     if found is None:
         raise EnvironmentUnfit(
@@ -55,9 +57,9 @@ def program() -> str:
 
 
 def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
-    """Run the candidate under all tools at once; what one finds refuses it, if it is silent on the reference.
+    """Run the candidate under all tools at once; a tool's report refuses it if the tool is silent on the reference.
 
-    A reference file may call any library there is: a tool that isn't silent on those calls is left out.
+    A reference file may call any library: a tool that reports those calls is left out.
     """
     files = staged_files(job, artifact)
     with ThreadPoolExecutor(len(TOOLS)) as pool:
@@ -65,7 +67,7 @@ def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
     silent: list[str] = []
     for (tool, code), first in zip(TOOLS.items(), found, strict=True):
         crashed = first is not None and report(first.log) is None
-        # a tool may crash by itself; what a candidate does, it does again
+        # a tool may crash by itself; a candidate's fault happens again
         failed = _under(tool, code, job, files) if crashed else first
         if failed is None:
             silent.append(tool)
@@ -77,7 +79,10 @@ def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
 
 
 def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bool:
-    """Whether it does with a reference file; raise EnvironmentUnfit where it does with one of the catalogue."""
+    """Return whether the tool reports a reference file.
+
+    Raise EnvironmentUnfit if it reports a catalogue reference.
+    """
     operation = job.operation
     reference = dataclasses.replace(
         job,
@@ -95,7 +100,7 @@ def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bo
 
 
 def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
-    wrapper = (program(), "--tool", tool, *_BETWEEN.get(tool, ()), *_OPTIONS)
+    wrapper = (program(), "--tool", tool, *_TOOL_OPTIONS.get(tool, ()), *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
     with (
         staged(job, files, _ENVIRONMENT, wrapper=wrapper) as stage,
@@ -107,14 +112,14 @@ def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) ->
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
                 return _found(tool, code, checked.log) if report(checked.log) else checked
-        ended, log = kernel.finish(_GOODBYE_S)
+        ended, log = kernel.finish(_END_S)
     if ended is not None and ended.returncode == 0:
         return None
     return _found(tool, code, log)
 
 
 def report(log: str) -> str | None:
-    """The first thing that the tool says it found; the log is the candidate's too, but it is refused in any case."""
+    """Return the tool's first report in the log. A candidate can write the log too, but is refused anyway."""
     found = _REPORT.search(log)
     return found[1][:160] if found else None
 

@@ -1,4 +1,4 @@
-"""Where a sanitized candidate is called: calls cost many times the usual, so at few shapes, all of them awkward."""
+"""Lists the shapes of calls under a sanitizer: few, since calls cost many times the usual, and all awkward."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,11 +6,11 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 ROWS = (1, 3, 8)
-FREE = (1, 17, 65)
+FREE_SIZES = (1, 17, 65)
 
 
 def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
-    """Odd widths with few rows, a few row counts, odd sizes of free axes, and the public shape."""
+    """Return odd widths with few rows, a few row counts, odd sizes of free axes, and the public shape."""
     if kernel.operation.own is not None:
         return [*kernel.held_out[:2], kernel.shape]
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
@@ -20,6 +20,6 @@ def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
     by_free = [
         {**kernel.shape, rows: few, reduced: min(kernel.shape[reduced], 33), axis: size}
         for axis in kernel.operation.free_axes
-        for size in FREE
+        for size in FREE_SIZES
     ]
     return [*by_reduced, *by_rows, *by_free, kernel.shape]

@@ -1,1 +1,1 @@
-"""What a candidate's text shows before anything runs: forbidden constructs, and whether two candidates are one."""
+"""Reads a candidate's text before anything runs: forbidden constructs, and whether two candidates are equal."""

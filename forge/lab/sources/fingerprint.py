@@ -1,7 +1,7 @@
-"""When two candidates are one: equal but for comments, white space and docstrings, which a kernel seldom reads.
+"""Decides when two candidates are equal: except for comments, white space and docstrings, which kernels seldom read.
 
-Seldom isn't never: a program can read its docstrings and its line numbers. So a twin may inherit a refusal, which its
-author can have looked at again, but never an acceptance.
+Seldom isn't never: a program can read its docstrings and its line numbers. So an equal candidate may inherit a
+refusal, which its author can have checked again, but never an acceptance.
 """
 
 import ast
@@ -13,14 +13,14 @@ from forge.domain.digest import Digest, digest_of, sha256
 from forge.lab.sources.screen import parse_kernel
 from forge.lab.triage.walk import Function
 
-_WITHOUT = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_SKIPPED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _Piece = ast.AST | bytes
 
 
 def normalised_sha256(kernel: str, *, metadata: Metadata, entry_point: str) -> Digest:
-    """Name what a candidate does by its syntax: kernel.py, what it is built with, and where it is entered.
+    """Return a digest of what a candidate does, by its syntax: kernel.py, its build, and its entry point.
 
-    String constants stay as they are, C++ among them: its layout can matter to it, and nothing is gained by guessing.
+    String constants stay unchanged, also C++ text: its layout can matter to it.
     """
     tree = parse_kernel(kernel)
     body = _tree_sha256(tree) if isinstance(tree, ast.Module) else sha256(kernel.encode(errors="surrogatepass"))
@@ -49,10 +49,10 @@ def _tree_sha256(tree: ast.Module) -> Digest:
 
 
 def _pieces(node: ast.AST) -> list[_Piece]:
-    """A node's name and its fields in order; lists with their lengths, so that no two trees read the same."""
+    """Return a node's name and its fields in order; lists come with their lengths, so that different trees differ."""
     found: list[_Piece] = [type(node).__name__.encode()]
     for name in node._fields:
-        if name in _WITHOUT:
+        if name in _SKIPPED_FIELDS:
             continue
         value = getattr(node, name, None)
         if name == "body" and isinstance(node, Function | ast.ClassDef | ast.Module):

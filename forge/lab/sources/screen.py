@@ -1,8 +1,8 @@
 """Reads a candidate's sources without running them: do they parse, define the entry point, use the language?
 
-By syntax tree, never by text pattern. This explains and saves time; it is not the wall. What is only worth a look is
-listed (forge/lab/triage); refused is what the language's contract forbids outright, and a kernel that is provably
-never launched.
+It uses the syntax tree, never text patterns. This explains and saves time; it is not the wall. Places that only
+deserve a look are listed (forge/lab/triage). Refused are constructs that the language's contract forbids, and a
+kernel that is provably never launched.
 """
 
 import ast
@@ -30,11 +30,11 @@ _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
 
 @dataclass(frozen=True)
 class Screening:
-    """What reading the sources came to."""
+    """The result of reading the sources."""
 
     finding: Finding
     findings: tuple[SourceFinding, ...] = ()
-    """What a person should look at, whatever the answer."""
+    """Places that a person should look at, whatever the result."""
 
 
 def examine_sources(
@@ -71,9 +71,9 @@ def examine_sources(
 
 
 def parse_kernel(kernel: str) -> ast.Module | Failed:
-    """The syntax tree of kernel.py, or why there is none.
+    """Return the syntax tree of kernel.py, or why there is none.
 
-    What Python runs must be what is read here: a first line may declare another encoding (PEP 263), in which a
+    Python must run the same text that is read here. A first line may declare another encoding (PEP 263), in which a
     comment has line ends that UTF-8 hasn't.
     """
     declared = _declared_encoding(kernel)
@@ -82,7 +82,7 @@ def parse_kernel(kernel: str) -> ast.Module | Failed:
     if long := too_long(kernel):
         return _failed("STATIC_POLICY", f"kernel.py, {long}")
     try:
-        with warnings.catch_warnings(action="ignore"):  # what the parser finds odd is the candidate's own affair
+        with warnings.catch_warnings(action="ignore"):  # the parser's warnings concern only the candidate
             return ast.parse(kernel, filename="kernel.py")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
         return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
@@ -113,8 +113,8 @@ def _count(findings: tuple[SourceFinding, ...]) -> str:
 
 
 def source_text(kernel: str, name: str) -> str | None:
-    """The text of the module-level string constant `name`; None if there is no such constant."""
-    tree = parse_kernel(kernel)  # how deep it may be nested depends on who calls
+    """Return the text of the module-level string constant `name`; None if there is no such constant."""
+    tree = parse_kernel(kernel)  # how deep it may be nested depends on the caller's stack
     return _string_constant(tree, name) if isinstance(tree, ast.Module) else None
 
 
@@ -132,7 +132,7 @@ def _string_constant(tree: ast.Module, name: str) -> str | None:
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:
-    """Names that importing the module may bind, under conditions as well; loading it tells whether it did."""
+    """Return the names that importing the module may bind, also under conditions; loading it shows whether it did."""
     names: set[str] = set()
     stack: list[ast.AST] = [tree]
     while stack:
@@ -158,7 +158,7 @@ def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageNa
 
 
 def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
-    """What a language that is compiled from text lacks: the text, or the call that compiles it."""
+    """Return what a language that is compiled from text lacks: the text, or the call that compiles it."""
     if metadata.build is None:
         called = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -25,7 +25,7 @@ from forge.lab.calls.trusted import trusted_program
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
-from forge.lab.parallel import each
+from forge.lab.parallel import parallel_map
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, PROMOTED
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
@@ -104,7 +104,7 @@ def _pair_by_pair(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
     """Yield each pair for its measurement, then end its processes and free their memory before the next."""
     for guests in pairs:
         yield guests
-        each(ExitStack.close, guests.stacks, few=1)
+        parallel_map(ExitStack.close, guests.stacks, serial_up_to=1)
 
 
 class _Factory:

@@ -21,7 +21,7 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.observed import Case
-from forge.lab.parallel import each
+from forge.lab.parallel import parallel_map
 from forge.lab.timing.blocks import Blocks
 from forge.lab.timing.cpu_processes import CANDIDATE, PROMOTED, IncumbentFailedError
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
@@ -193,7 +193,7 @@ class _Pair:
 
     def measure(self) -> Failed | None:
         """Measure every round of every side."""
-        for refused in each(lambda kernel: kernel.fill(self._cases), self._guests.kernels, few=1):
+        for refused in parallel_map(lambda kernel: kernel.fill(self._cases), self._guests.kernels, serial_up_to=1):
             if refused is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
         for side in [*self._guests.sides] * WARM_UP_WINDOWS:

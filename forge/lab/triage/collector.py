@@ -1,4 +1,4 @@
-"""Places in a source as findings: positions in characters, excerpts that a terminal can show."""
+"""Collects places in a source as findings: positions in characters, excerpts that a terminal can show."""
 
 import ast
 import bisect
@@ -7,13 +7,14 @@ import itertools
 from forge.domain.source_finding import FindingKind, SourceFinding
 from forge.lab.triage.kinds import WHY
 
-MOST = 20
-"""At most so many places of one kind are listed; how many more there are is said with the last."""
-EXCERPT = 100
+MOST_PLACES = 20
+"""Number of listed places of one kind, at most; the last one says how many more there are."""
+EXCERPT_CHARACTERS = 100
+"""Number of characters in an excerpt, at most."""
 
 
 class Collector:
-    """Findings in one file."""
+    """The findings in one file."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
@@ -23,7 +24,7 @@ class Collector:
         self._places: set[tuple[FindingKind, int, int]] = set()
 
     def add(self, kind: FindingKind, node: ast.expr | ast.stmt | ast.excepthandler | ast.alias) -> None:
-        """Note a node; a place counts once for each kind."""
+        """Record a node; a place counts once for each kind."""
         end_line, end_offset = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset + 1
         if not self._takes(kind, node.lineno, node.col_offset):
             return
@@ -32,16 +33,16 @@ class Collector:
         self._note(kind, (node.lineno, start), (end_line, max(end, start + 1) if end_line == node.lineno else end))
 
     def add_span(self, kind: FindingKind, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Note a place by its line and character, both from 1 and 0."""
+        """Record a place by its line, from 1, and its character, from 0."""
         if self._takes(kind, *start):
             self._note(kind, start, end)
 
     def kinds(self) -> set[FindingKind]:
-        """The kinds that were seen."""
+        """Return the kinds that were found."""
         return set(self._found)
 
     def findings(self) -> tuple[SourceFinding, ...]:
-        """Everything, in the order of the file."""
+        """Return all findings in the order of the file."""
         listed = []
         for kind, found in self._found.items():
             listed += [*found[:-1], found[-1].model_copy(update={"further": self._further.get(kind, 0)})]
@@ -51,7 +52,7 @@ class Collector:
         if (kind, line, column) in self._places:
             return False
         self._places.add((kind, line, column))
-        if len(self._found.setdefault(kind, [])) < MOST:
+        if len(self._found.setdefault(kind, [])) < MOST_PLACES:
             return True
         self._further[kind] = self._further.get(kind, 0) + 1
         return False
@@ -67,7 +68,7 @@ class Collector:
                 column=start[1] + 1,
                 end_line=end[0],
                 end_column=end[1] + 1,
-                untrusted_excerpt=excerpt(line[start[1] : min(stop, start[1] + 2 * EXCERPT)]),
+                untrusted_excerpt=excerpt(line[start[1] : min(stop, start[1] + 2 * EXCERPT_CHARACTERS)]),
                 why=WHY[kind],
             )
         )
@@ -84,19 +85,19 @@ class Collector:
 
 
 def excerpt(untrusted_text: str) -> str:
-    """One line that a terminal shows as it is: escaped, and cut."""
-    cut = untrusted_text[:EXCERPT]
+    """Return one line that a terminal can show: escaped, and cut."""
+    cut = untrusted_text[:EXCERPT_CHARACTERS]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
-    return shown + ("..." if len(untrusted_text) > EXCERPT else "")
+    return shown + ("..." if len(untrusted_text) > EXCERPT_CHARACTERS else "")
 
 
 class LineStarts:
-    """Which line and column an offset into a text is at."""
+    """Finds the line and column of an offset into a text."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 0."""
+        """Return line and column, both from 0."""
         line = bisect.bisect_right(self._starts, offset) - 1
         return line, offset - self._starts[line]

@@ -1,4 +1,7 @@
-"""What C++ text shows, token by token: calls, headers, statics. Types aren't known here: only plain cases count."""
+"""Finds places in C++ text token by token: calls, headers, statics.
+
+It doesn't know types, so only plain cases count.
+"""
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -40,7 +43,7 @@ _TYPES_LISTED = """
     """
 _ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
 _TYPES = frozenset(_TYPES_LISTED.split())
-"""Names of which a mention is enough; the others count where they are called."""
+"""Names that count wherever they are mentioned; the others count only if they are called."""
 _VENDOR_PREFIXES = ("cublas", "cudnn", "cblas_", "cusparse", "cufft", "rocblas", "mkl_", "dnnl_", "cutlass")
 _TORCH_COMPUTE_LISTED = """
     matmul mm bmm addmm einsum softmax layer_norm rms_norm native_layer_norm mean sum var norm rsqrt square linear
@@ -55,11 +58,11 @@ _HEADERS: dict[FindingKind, tuple[str, ...]] = {
 _STATEMENTS = frozenset({"return", "else", "do", "case", "throw", "co_return", "co_await", "co_yield"})
 _TRANSPARENT = frozenset({"const", "noexcept", "mutable", "override", "final"})
 Seen = tuple[FindingKind, Token, Token]
-"""A kind, and the first and last token of the place."""
+"""Finding of one place: its kind, and its first and last token."""
 
 
 def scan(text: str, *, cuda: bool = False) -> Iterator[Seen]:
-    """Every place that matters in one C++ text; where that is for CUDA, device code may be assembly."""
+    """Yield every relevant place in one C++ text; in CUDA text, device code may be assembly."""
     found = list(tokens(text))
     parts = device_parts(found)
     inside = {i for part in parts for i in part.body} if cuda else set[int]()
@@ -102,7 +105,7 @@ def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Se
 
 
 def _statics(found: Sequence[Token]) -> Iterator[Seen]:
-    """Variables that outlive the call: `static` or `thread_local` in a function's body, unless constant."""
+    """Yield variables that outlive the call: `static` or `thread_local` in a function's body, unless constant."""
     bodies: list[bool] = []
     before = ""
     for i, token in enumerate(found):
@@ -124,7 +127,7 @@ def _is_lasting(found: Sequence[Token], i: int) -> bool:
 
 
 def _declares(found: Sequence[Token], i: int) -> bool:
-    """Whether a word before a parenthesis follows a type: the text has a function of its own by that name."""
+    """Return whether a word before a parenthesis follows a type: the text then defines a function of that name."""
     previous = found[i - 1] if i else None
     if previous is None or found[i].kind != "word" or not _called(found, i):
         return False

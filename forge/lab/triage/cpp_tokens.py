@@ -1,4 +1,4 @@
-"""C++ text as tokens: comments are dropped, literals are single tokens, and nothing in them is mistaken for code."""
+"""Splits C++ text into tokens: comments are dropped, and literals are single tokens, never mistaken for code."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ _PREFIXED = re.compile(r'(?:u8|[uUL])(?=["\'])')
 _SIGN = re.compile(r"::|->\*?|##|<<=?|>>=?|&&|\|\||[-+*/%^&|=!<>]=|\+\+|--|(?s:.)")
 _DIRECTIVE = re.compile(r"#[ \t]*([a-z_]+)")
 _HEADER = re.compile(r"[ \t]*(<[^>\n]*>|\"[^\"\n]*\")")
-INDENT = 200
-"""A directive stands first on its line, behind so much white space at most."""
+MOST_INDENT = 200
+"""Number of white space characters before a directive, at most; nothing else may stand before it on its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Token:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Every token of a C++ text, whatever the text."""
+    """Yield every token of a C++ text; any text can be read."""
     at = 0
     while at < len(text):
         skipped = _SKIPPED.match(text, at)
@@ -61,7 +61,7 @@ def _literal(text: str, at: int) -> tuple[Token, int] | None:
 
 def _directive(text: str, at: int) -> tuple[Token, int] | None:
     found = _DIRECTIVE.match(text, at)
-    if found is None or text[max(0, at - INDENT) : at].rpartition("\n")[2].strip():
+    if found is None or text[max(0, at - MOST_INDENT) : at].rpartition("\n")[2].strip():
         return None
     return Token("directive", found[1], at), found.end()
 

@@ -1,6 +1,6 @@
-"""What CUDA text shows in code for the device: state that outlives a launch, launches by kernels, clocks in PTX.
+"""Finds places in CUDA device code: state that outlives a launch, launches by kernels, clocks in PTX.
 
-Device code is what follows `__global__` or `__device__` in braces. Inline PTX there is what the language is for.
+Device code is the part in braces after `__global__` or `__device__`. Inline PTX is allowed there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,22 +16,23 @@ _ATTRIBUTES = frozenset(
 )
 """Words whose parentheses aren't a function's parameters."""
 _PTX_CLOCKS = ("%clock", "%globaltimer")
-_LOOKED_BACK = 4
+_WORDS_AROUND = 4
+"""Number of tokens before and after a specifier that are read."""
 Seen = tuple[FindingKind, Token, Token]
 
 
 @dataclass(frozen=True)
 class Device:
-    """What one specifier declares: a function's body, or a variable."""
+    """The declaration of one specifier: a function's body, or a variable."""
 
     specifier: int
     body: range
-    """Positions among the tokens; for what has no body empty, and where the declaration ends."""
+    """Positions among the tokens; empty at the declaration's end if it has no body."""
     variable: bool
 
 
 def device_parts(found: Sequence[Token]) -> list[Device]:
-    """Every declaration for the device; one inside another isn't listed, and a macro is none."""
+    """Return every declaration for the device, without those inside another one or in a macro."""
     parts: list[Device] = []
     end = 0
     for i, token in enumerate(found):
@@ -42,7 +43,7 @@ def device_parts(found: Sequence[Token]) -> list[Device]:
 
 
 def scan_device(found: Sequence[Token], parts: Sequence[Device]) -> Iterator[Seen]:
-    """Every place in device code that matters."""
+    """Yield every relevant place in device code."""
     for part in parts:
         if part.variable and not _is_constant(found, part.specifier):
             yield "state", found[part.specifier], found[part.specifier]
@@ -54,7 +55,7 @@ def scan_device(found: Sequence[Token], parts: Sequence[Device]) -> Iterator[See
 
 
 def _declared(found: Sequence[Token], specifier: int) -> Device:
-    """Read on to the body's brace, or to what ends a declaration; what stands in parentheses ends none."""
+    """Read on to the body's brace, or to the declaration's end; tokens in parentheses don't end it."""
     depth, parameters = 0, False
     for i in range(specifier + 1, len(found)):
         text = found[i].text if found[i].kind == "sign" else ""
@@ -81,9 +82,9 @@ def _closing(found: Sequence[Token], opening: int) -> int:
 
 
 def _is_constant(found: Sequence[Token], specifier: int) -> bool:
-    """Whether a word beside the specifier says that nothing is ever written there."""
-    words = {token.text for token in found[specifier + 1 : specifier + 1 + _LOOKED_BACK]}
-    for token in reversed(found[max(0, specifier - _LOOKED_BACK) : specifier]):
+    """Return whether a word near the specifier says that the variable is never written."""
+    words = {token.text for token in found[specifier + 1 : specifier + 1 + _WORDS_AROUND]}
+    for token in reversed(found[max(0, specifier - _WORDS_AROUND) : specifier]):
         if token.kind != "word":
             break
         words.add(token.text)
@@ -91,7 +92,7 @@ def _is_constant(found: Sequence[Token], specifier: int) -> bool:
 
 
 def _in_a_macro(found: Sequence[Token], i: int) -> bool:
-    return any(token.kind == "directive" for token in found[max(0, i - _LOOKED_BACK) : i])
+    return any(token.kind == "directive" for token in found[max(0, i - _WORDS_AROUND) : i])
 
 
 def _is_launch(first: Token, second: Token) -> bool:

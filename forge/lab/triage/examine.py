@@ -1,4 +1,4 @@
-"""One pass over the tree with every rule, then the questions that need the whole module."""
+"""Applies every rule in one pass over the tree, then answers the questions that need the whole module."""
 
 import ast
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from forge.lab.triage.library import assignments, cpp_texts, loads_built_library
 from forge.lab.triage.names import Names
 from forge.lab.triage.reach import Reach, drops_outputs, is_jit, reach
 from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, is_harmless, kind_of
-from forge.lab.triage.state import kept
+from forge.lab.triage.state import lasting_writes
 from forge.lab.triage.walk import Function, executed, walk
 
-PAYLOAD = 1024
-"""A constant of so many characters without white space isn't text that a person wrote."""
+PAYLOAD_CHARACTERS = 1024
+"""Number of characters without white space from which on a constant is no text that a person wrote."""
 _OPAQUE: frozenset[FindingKind] = frozenset({"dynamic_import", "eval_exec", "introspection"})
 _COMPILED: frozenset[LanguageName] = frozenset({"cpp", "cuda"})
 _INTERCEPTS = frozenset({"__torch_function__", "__torch_dispatch__"})
@@ -25,7 +25,7 @@ Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
 @dataclass(frozen=True)
 class Triage:
-    """What the sources show."""
+    """The result of reading the sources."""
 
     findings: tuple[SourceFinding, ...]
     launches_no_kernel: bool
@@ -33,12 +33,12 @@ class Triage:
 
 
 def triage(tree: ast.Module, kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str) -> Triage:
-    """Read a parsed kernel.py; never raises, whatever the text."""
+    """Read a parsed kernel.py; never raises, for any text."""
     nodes = executed(tree)
     reader = _Reader(kernel, tree, [node for node, _ in nodes], language)
     for node, _ in nodes:
         reader.visit(node)
-    for place in kept(tree, nodes, reader.names):
+    for place in lasting_writes(tree, nodes, reader.names):
         reader.found.add("state", place)
     named = reader.assigned.get(metadata.build.source) if metadata.build else None
     for constant in cpp_texts(nodes, named):
@@ -65,16 +65,16 @@ def _decoys(tree: ast.Module, reached: Reach, found: Collector, entry_point: str
 
 
 class _Reader:
-    """The rules that look at one node."""
+    """Applies the rules that look at one node."""
 
     def __init__(self, kernel: str, tree: ast.Module, nodes: list[ast.AST], language: LanguageName) -> None:
         self.names = Names(nodes)
         self.assigned = assignments(tree)
         self.found = Collector("kernel.py", kernel)
         self.unnamed = False
-        """Whether an attribute or a name is looked up that can't be told from the source."""
+        """Whether the source looks up an attribute or a name that can't be read from it."""
         self._language = language
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._device: set[int] = {id(one) for node in nodes if self._is_kernel(node) for one in walk(node)}
         self._rules: dict[type[ast.AST], Callable[[ast.AST], None]] = {
             ast.Import: self._import,
@@ -109,7 +109,7 @@ class _Reader:
 
     def _expression(self, node: ast.AST) -> None:
         assert isinstance(node, Expression)
-        if id(node) in self._told:
+        if id(node) in self._reported:
             return
         if isinstance(node, ast.Call):
             self._call(node)
@@ -117,13 +117,13 @@ class _Reader:
         kind = "patching" if self._patches(node) else self._kind(node, dotted) if dotted else None
         if kind is not None:
             self.found.add(kind, node)
-            self._tell(node)
+            self._mark_reported(node)
         elif dotted and is_harmless(dotted):
-            self._tell(node)
+            self._mark_reported(node)
         else:
-            told = ATTRIBUTES.get(_last_name(node))
-            if told is not None:
-                self.found.add(told, node)
+            kind_of_attribute = ATTRIBUTES.get(_last_name(node))
+            if kind_of_attribute is not None:
+                self.found.add(kind_of_attribute, node)
 
     def _kind(self, node: Expression, dotted: str) -> FindingKind | None:
         kind = kind_of(dotted)
@@ -134,7 +134,7 @@ class _Reader:
         return kind
 
     def _patches(self, node: Expression) -> bool:
-        """Whether an attribute of something imported, or what makes a function or an object, is replaced."""
+        """Return whether an attribute is replaced that belongs to an import, or defines a function or an object."""
         if not isinstance(node, ast.Attribute) or isinstance(node.ctx, ast.Load):
             return False
         return node.attr in {"__code__", "__class__", "__dict__"} or self.names.resolve(node.value) is not None
@@ -142,7 +142,7 @@ class _Reader:
     def _call(self, node: ast.Call) -> None:
         dotted = self.names.resolve(node.func)
         if self._language in _COMPILED and loads_built_library(node, self.names, self.assigned):
-            self._tell(node.func)
+            self._mark_reported(node.func)
         elif dotted == "builtins.getattr" and self.names.resolve(node) is None:
             self.unnamed |= len(node.args) < 2 or self.names.text(node.args[1]) is None
         elif dotted is None and isinstance(node.func, ast.Attribute):
@@ -155,10 +155,10 @@ class _Reader:
         elif method in METHODS_OF_TENSORS and self._language != "torch" and id(node) not in self._device:
             self.found.add("vendor_fallback", node)
 
-    def _tell(self, node: ast.expr) -> None:
-        """What is inside a name that has been told isn't told again."""
+    def _mark_reported(self, node: ast.expr) -> None:
+        """Mark the expressions inside a reported name, so that they aren't reported again."""
         for _ in range(100):
-            self._told.add(id(node))
+            self._reported.add(id(node))
             match node:
                 case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
                     node = inner
@@ -175,8 +175,8 @@ class _Reader:
         value = node.value
         if (
             isinstance(value, str | bytes)
-            and len(value) >= PAYLOAD
-            and max(map(len, value.split()), default=0) >= PAYLOAD
+            and len(value) >= PAYLOAD_CHARACTERS
+            and max(map(len, value.split()), default=0) >= PAYLOAD_CHARACTERS
         ):
             self.found.add("serialized_payload", node)
 

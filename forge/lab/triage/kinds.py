@@ -1,4 +1,4 @@
-"""One sentence for each kind: why a reader should look."""
+"""Explains each kind of finding in one sentence: why a reader should look."""
 
 from forge.domain.source_finding import FindingKind
 
@@ -23,3 +23,4 @@ WHY: dict[FindingKind, str] = {
     "eval_exec": "text is run as a program: what it does can't be read off the source",
     "serialized_payload": "data is unpacked that a reader can't see through",
 }
+"""Reason to look at a finding, by kind."""

@@ -1,4 +1,4 @@
-"""Which C++ a file carries, and whether the library that it loads is the one that Forge built from it."""
+"""Finds the C++ text in a file, and whether the library that it loads is the one that Forge built from it."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -12,26 +12,26 @@ from forge.lab.triage.walk import walk
 
 BUILT = "libkernel.so"
 _MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
-_FOLLOWED = 3
+_MOST_STEPS = 3
 PATH_NODES = 200
-"""Nodes of a path's expression, and of the names in it, that are read: a longer one isn't taken for the library's."""
+"""Number of nodes in a path's expression and in its names that are read, at most; a longer path isn't accepted."""
 _LOADERS = ("ctypes.CDLL", "ctypes.PyDLL", "ctypes.cdll.LoadLibrary")
 Place = tuple[int, int]
 
 
 def loads_built_library(call: ast.Call, names: Names, assigned: dict[str, ast.expr]) -> bool:
-    """Whether a call of ctypes loads `libkernel.so` beside this file, and the path says nothing else."""
+    """Return whether a call of ctypes loads `libkernel.so` beside this file, and its path says nothing else."""
     if names.resolve(call.func) not in _LOADERS or not call.args:
         return False
-    texts, beside = _said(call.args[0], assigned)
+    texts, beside = _strings_in(call.args[0], assigned)
     return beside and {text.rpartition("/")[2] for text in texts} == {BUILT} and ".." not in "".join(texts)
 
 
-def _said(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool]:
-    """The strings in an expression and in the names it uses, and whether `__file__` is among those."""
+def _strings_in(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool]:
+    """Return the strings in an expression and in the names it uses, and whether `__file__` is among the names."""
     texts: set[str] = set()
     beside, seen, waiting = False, set[str](), [path]
-    for _ in range(_FOLLOWED):
+    for _ in range(_MOST_STEPS):
         following: list[ast.expr] = []
         nodes = list(islice((one for root in waiting for one in walk(root)), PATH_NODES + 1))
         if len(nodes) > PATH_NODES:
@@ -49,7 +49,7 @@ def _said(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool
 
 
 def assignments(tree: ast.Module) -> dict[str, ast.expr]:
-    """The values of the module's plain names; a name that is assigned twice has none."""
+    """Return the values of the module's plain names; a name that is assigned twice has none."""
     found: dict[str, ast.expr] = {}
     twice: set[str] = set()
     for statement in tree.body:
@@ -62,7 +62,7 @@ def assignments(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def cpp_texts(nodes: Sequence[tuple[ast.AST, bool]], named: ast.expr | None) -> Iterator[ast.Constant]:
-    """The string constants that are C++: the one that metadata.json names, and those that look like it."""
+    """Yield the string constants that are C++: the one that metadata.json names, and those that look like it."""
     for node, _ in nodes:
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             continue
@@ -71,7 +71,10 @@ def cpp_texts(nodes: Sequence[tuple[ast.AST, bool]], named: ast.expr | None) -> 
 
 
 def scan_constant(node: ast.Constant, *, cuda: bool) -> Iterator[tuple[FindingKind, Place, Place]]:
-    """What the C++ in a constant shows, at its place in kernel.py: exact where the literal has no escapes."""
+    """Yield the places in a constant's C++ text, as places in kernel.py.
+
+    They are exact if the literal has no escapes.
+    """
     text = str(node.value)
     starts, exact = LineStarts(text), (node.end_lineno or 0) - node.lineno == text.count("\n") > 0
     for kind, first, last in scan(text, cuda=cuda):

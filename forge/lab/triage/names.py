@@ -1,7 +1,7 @@
-"""What a name stands for: imports, aliases and assembled strings resolved to one dotted name.
+"""Resolves what a name stands for: imports, aliases and assembled strings become one dotted name.
 
-One table for the whole file, whatever the scope: a name that is imported anywhere means that everywhere. What only a
-run could tell stays unresolved.
+There is one table for the whole file, without scopes: a name that is imported anywhere has this meaning everywhere. A
+name that only a run could resolve stays unresolved.
 """
 
 import ast
@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from forge.lab.triage.stars import Stars
 from forge.lab.triage.walk import walk
 
-DEPTH = 40
-"""Names and strings that are nested deeper are not followed."""
+MOST_DEPTH = 40
+"""Number of levels of nested names and strings that are followed, at most."""
 TEXT_LIMIT = 1000
+"""Number of characters in a resolved string, at most."""
 _BUILTINS = frozenset(dir(builtins))
 _BINDING = frozenset(
     {
@@ -37,7 +38,9 @@ class Names:
         self._texts: dict[int, str | None] = {}
         for node in nodes:
             self._take(node)
-        for value in self._values.values():  # in the order of the source: what is made of another comes after it
+        for value in (
+            self._values.values()
+        ):  # in the order of the source, so that a value is resolved before those made from it
             self.resolve(value)
             self.text(value)
 
@@ -80,12 +83,15 @@ class Names:
             self._values[name] = value
 
     def resolve(self, node: ast.expr, depth: int = 0) -> str | None:
-        """The dotted name that an expression stands for, `builtins.` before a builtin; None if only a run knows."""
-        if depth > DEPTH:
+        """Return the dotted name of an expression, with `builtins.` before a builtin.
+
+        None if only a run could tell.
+        """
+        if depth > MOST_DEPTH:
             return None
         key = id(node)
         if key not in self._resolved:
-            self._resolved[key] = None  # a name that is made of itself stands for nothing
+            self._resolved[key] = None  # a name defined by itself stands for nothing
             self._resolved[key] = self._resolve(node, depth + 1)
         return self._resolved[key]
 
@@ -138,8 +144,8 @@ class Names:
         return _below(base.removesuffix(".__dict__"), name) if base.endswith(".__dict__") else None
 
     def text(self, node: ast.expr, depth: int = 0) -> str | None:
-        """The string that an expression gives, where that can be told without running it."""
-        if depth > DEPTH:
+        """Return the string that an expression gives, if that can be read without running it."""
+        if depth > MOST_DEPTH:
             return None
         key = id(node)
         if key not in self._texts:
@@ -208,7 +214,7 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def mentioned(node: ast.AST) -> set[str]:
-    """Every name, and every string that could be one, below a node."""
+    """Return every name, and every string that could be one, below a node."""
     found: set[str] = set()
     for one in walk(node):
         if isinstance(one, ast.Name):

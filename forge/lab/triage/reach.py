@@ -1,4 +1,7 @@
-"""Which kernels the entry point can launch, by name: through functions, classes, tables and aliases of the module."""
+"""Finds which kernels the entry point can launch, by name.
+
+Names are followed through the module's functions, classes, tables and aliases.
+"""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -7,23 +10,23 @@ from dataclasses import dataclass
 from forge.lab.triage.names import Names, mentioned
 from forge.lab.triage.walk import Function, children, walk
 
-LAUNCHES = 50
-"""At most so many launches of one function are followed."""
+MOST_LAUNCHES = 50
+"""Number of launches in one function that are followed, at most."""
 _JIT = ("triton.jit", "triton.runtime.jit", "triton.JITFunction", "triton.experimental.gluon.jit")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What the entry point's names lead to."""
+    """The names that the entry point leads to."""
 
     kernels: dict[str, ast.stmt]
     """Compiled kernels of the module, by name."""
     libraries: dict[str, ast.stmt]
-    """Names that come from a library loaded by ctypes."""
+    """Statements of names that come from a library loaded by ctypes, by name."""
     reached: frozenset[str]
-    """Every name that the entry point mentions, directly or through what it mentions."""
+    """Names that the entry point mentions, directly or indirectly."""
     certain: bool
-    """Whether nothing else in the module could launch a kernel or find one by another way than by its name."""
+    """Whether nothing else in the module could launch a kernel, or find one in another way than by its name."""
 
     @property
     def launches_none(self) -> bool:
@@ -37,21 +40,21 @@ def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
     for statement in tree.body:
         for name in _binds(statement):
             bound.setdefault(name, []).append(statement)
-    said = {id(statement): frozenset(mentioned(statement)) for statement in tree.body}
+    mentions = {id(statement): frozenset(mentioned(statement)) for statement in tree.body}
     jit = {id(one) for one in tree.body if _is_jit(one, names)}
     kernels = {name: one for name, found in bound.items() for one in found if id(one) in jit}
-    libraries = _libraries(tree, names, said)
-    reached = _closure({entry_point}, bound, said)
+    libraries = _libraries(tree, names, mentions)
+    reached = _closure({entry_point}, bound, mentions)
     if not kernels:
         return Reach(kernels, libraries, frozenset(reached), certain=False)
-    certain = not names.stars and not any(_may_launch(one, names, frozenset(kernels), said) for one in tree.body)
+    certain = not names.stars and not any(_may_launch(one, names, frozenset(kernels), mentions) for one in tree.body)
     return Reach(
         kernels, libraries, frozenset(reached), certain and not _makes_kernels(bound, reached, kernels, names)
     )
 
 
 def is_jit(node: ast.AST, names: Names) -> bool:
-    """Whether an expression is triton's compiler, or a call of it."""
+    """Return whether an expression is triton's compiler, or a call of it."""
     if isinstance(node, ast.Call):
         node = node.func
     if not isinstance(node, ast.Name | ast.Attribute):
@@ -83,11 +86,13 @@ def _is_jit(statement: ast.stmt, names: Names) -> bool:
     return False
 
 
-def _may_launch(statement: ast.stmt, names: Names, kernels: frozenset[str], said: dict[int, frozenset[str]]) -> bool:
-    """Whether importing the module hands a kernel to a call, which may keep it for later."""
+def _may_launch(
+    statement: ast.stmt, names: Names, kernels: frozenset[str], mentions: dict[int, frozenset[str]]
+) -> bool:
+    """Return whether importing the module passes a kernel to a call, which may keep it for later."""
     if isinstance(statement, Function | ast.Import | ast.ImportFrom) or _is_jit(statement, names):
         return False
-    if not said[id(statement)] & kernels:
+    if not mentions[id(statement)] & kernels:
         return False
     return isinstance(statement, ast.ClassDef) or any(
         isinstance(one, ast.Call | ast.Delete) for one in walk(statement)
@@ -97,15 +102,15 @@ def _may_launch(statement: ast.stmt, names: Names, kernels: frozenset[str], said
 def _makes_kernels(
     bound: dict[str, list[ast.stmt]], reached: set[str], kernels: dict[str, ast.stmt], names: Names
 ) -> bool:
-    """Whether something that is reached compiles kernels itself."""
+    """Return whether a reached statement compiles kernels itself."""
     used = {id(one): one for name in reached - kernels.keys() for one in bound.get(name, ())}
     return any(is_jit(node, names) for one in used.values() for node in walk(one))
 
 
-def _libraries(tree: ast.Module, names: Names, said: dict[int, frozenset[str]]) -> dict[str, ast.stmt]:
+def _libraries(tree: ast.Module, names: Names, mentions: dict[int, frozenset[str]]) -> dict[str, ast.stmt]:
     found: dict[str, ast.stmt] = {}
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and (said[id(statement)] & found.keys() or _loads(statement, names)):
+        if isinstance(statement, ast.Assign) and (mentions[id(statement)] & found.keys() or _loads(statement, names)):
             found |= {one.id: statement for one in statement.targets if isinstance(one, ast.Name)}
     return found
 
@@ -116,11 +121,11 @@ def _loads(statement: ast.Assign, names: Names) -> bool:
 
 
 def drops_outputs(function: ast.AST, launchers: frozenset[str]) -> list[ast.Call]:
-    """Launches in a function of which nothing that is returned depends on."""
+    """Return the launches in a function on which no returned value depends."""
     if not isinstance(function, Function):
         return []
     calls = [one for one in walk(function) if isinstance(one, ast.Call) and _launcher(one.func) in launchers][
-        :LAUNCHES
+        :MOST_LAUNCHES
     ]
     returned = [one.value for one in walk(function) if isinstance(one, ast.Return) and one.value is not None]
     if not calls or not returned:
@@ -145,7 +150,7 @@ def _given(call: ast.Call, flows: dict[str, list[ast.AST]], sources: dict[int, f
 
 
 def _launcher(node: ast.expr) -> str:
-    """The name at the root of `kernel[grid]`, `library.symbol` or `symbol`."""
+    """Return the name at the root of `kernel[grid]`, `library.symbol` or `symbol`."""
     for _ in range(8):
         if isinstance(node, ast.Subscript | ast.Attribute):
             node = node.value
@@ -153,7 +158,7 @@ def _launcher(node: ast.expr) -> str:
 
 
 def _flows(function: ast.AST) -> tuple[dict[str, list[ast.AST]], dict[int, frozenset[str]]]:
-    """Name -> the nodes that it was computed in, and what names each of those (by `id`) was computed from."""
+    """Return the nodes in which each name is computed, and the names that each node (by `id`) is computed from."""
     flows: dict[str, list[ast.AST]] = {}
     sources: dict[int, frozenset[str]] = {}
     for node in walk(function):
@@ -178,7 +183,7 @@ def _flows(function: ast.AST) -> tuple[dict[str, list[ast.AST]], dict[int, froze
 def _closure(
     names: set[str], made_in: Mapping[str, Sequence[ast.AST]], sources: Mapping[int, frozenset[str]]
 ) -> set[str]:
-    """The names with all that they come from. A node's own names are taken once, whatever number it makes."""
+    """Return the names with all names that they come from. A node's own names are added once."""
     found: set[str] = set()
     taken: set[int] = set()
     waiting = list(names)

@@ -1,6 +1,6 @@
-"""Which dotted name means which kind: the longest entry that is the name or begins it decides.
+"""Assigns kinds of findings to dotted names: the longest entry that equals or begins the name decides.
 
-`_HARMLESS` exempts a name under one that isn't harmless. Names are those that imports resolve to.
+`_HARMLESS` exempts a name below one that isn't harmless. The names are those that imports resolve to.
 """
 
 from functools import cache
@@ -109,7 +109,7 @@ METHODS: dict[str, FindingKind] = {
     **dict.fromkeys(("random_", "normal_", "uniform_", "bernoulli_", "exponential_"), "randomness"),
     **dict.fromkeys(("register_forward_hook", "register_hook"), "patching"),
 }
-"""Methods that mean something whatever they are called on."""
+"""Kinds of methods that count on any object, by name."""
 
 _OF_THE_INTERPRETER = """
     __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__
@@ -120,7 +120,7 @@ ATTRIBUTES: dict[str, FindingKind] = {
     **dict.fromkeys(_OF_THE_INTERPRETER.split(), "introspection"),
     **dict.fromkeys(_OF_FRAMES.split(), "frames"),
 }
-"""Attributes that mean something whatever they are read from."""
+"""Kinds of attributes that count on any object, by name."""
 
 _COMPUTE = """
     matmul mm bmm addmm addbmm baddbmm einsum dot inner outer tensordot conv1d conv2d conv3d softmax log_softmax
@@ -131,7 +131,7 @@ _COMPUTE = """
     pow_ exp_
 """
 COMPUTE = frozenset(_COMPUTE.split())
-"""Operations of torch that compute: as functions of torch, and as methods of what isn't known to be anything else."""
+"""Names of torch operations that compute, as functions of torch and as methods."""
 METHODS_OF_TENSORS = COMPUTE - {
     "add",
     "log",
@@ -147,7 +147,7 @@ METHODS_OF_TENSORS = COMPUTE - {
     "mul",
     "exp",
 }
-"""Those of which the name alone, as a method, says that it is a tensor's."""
+"""Names of operations that, as methods, can only be a tensor's."""
 
 
 @cache
@@ -157,7 +157,7 @@ def _table() -> dict[str, FindingKind | None]:
 
 
 def kind_of(dotted: str) -> FindingKind | None:
-    """The kind that a resolved name belongs to, by its longest known beginning."""
+    """Return the kind of a resolved name, by its longest known beginning."""
     table, parts = _table(), dotted.split(".")
     if parts[0] == "torch" and len(parts) == 2 and parts[1] in COMPUTE:
         return "vendor_fallback"
@@ -169,7 +169,7 @@ def kind_of(dotted: str) -> FindingKind | None:
 
 
 def is_harmless(dotted: str) -> bool:
-    """Whether a name is exempt although its module isn't."""
+    """Return whether a name is exempt although its module isn't."""
     parts = dotted.split(".")
     return any(".".join(parts[:length]) in _harmless() for length in range(1, min(len(parts), 5) + 1))
 
@@ -180,7 +180,7 @@ def _harmless() -> frozenset[str]:
 
 
 def known_below(module: str) -> frozenset[str]:
-    """The names right below a module that have an entry of their own."""
+    """Return the names directly below a module that have their own entry."""
     return _below().get(module, frozenset())
 
 

@@ -1,26 +1,26 @@
-"""What a name may come from where modules are imported whole: `from module import *`, any number of times."""
+"""Resolves names in files that import modules whole: `from module import *`, any number of times."""
 
 from forge.lab.triage.rules import COMPUTE, kind_of, known_below
 
 _UNKNOWN = "_"
-"""No entry of the rules ends in it."""
+"""Name that no entry of the rules ends in."""
 
 
 class Stars:
-    """Modules imported whole, in order. A name is found at once, however many modules there are."""
+    """Modules imported whole, in order. Finding a name takes the same time for any number of modules."""
 
     def __init__(self) -> None:
         self._modules: dict[str, int] = {}
         self._known: dict[str, str] = {}
-        """Name -> the first module below which the rules name it."""
+        """First module below which the rules have an entry, by name."""
         self._any: str | None = None
-        """The first module of which every name means something."""
+        """First module for which every name counts."""
 
     def __bool__(self) -> bool:
         return bool(self._modules)
 
     def add(self, module: str) -> None:
-        """Take one more import; the first of a module counts."""
+        """Add one more import; the first import of a module counts."""
         if module in self._modules:
             return
         self._modules[module] = len(self._modules)
@@ -30,7 +30,7 @@ class Stars:
             self._any = module
 
     def find(self, name: str, builtin: str | None) -> str | None:
-        """The first dotted name that means something; a builtin gives way only to one that the rules name."""
+        """Return the first dotted name with a meaning; a builtin is replaced only by a name with its own rule."""
         found = [self._known[name]] if name in self._known else []
         if builtin is None:
             found += [self._any] if self._any is not None else []

@@ -1,4 +1,4 @@
-"""What outlives a call: containers, globals, attributes and caches of the module that its functions write to."""
+"""Finds what outlives a call: the module's containers, globals, attributes and caches that functions write to."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -26,8 +26,10 @@ _CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property"
 _LITERALS = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
 
 
-def kept(tree: ast.Module, nodes: Sequence[tuple[ast.AST, bool]], names: Names) -> Iterator[ast.expr | ast.stmt]:
-    """Every place where a function writes to what outlives it."""
+def lasting_writes(
+    tree: ast.Module, nodes: Sequence[tuple[ast.AST, bool]], names: Names
+) -> Iterator[ast.expr | ast.stmt]:
+    """Yield every place where a function writes to something that outlives it."""
     shared = _shared(tree, names)
     for node, inside in nodes:
         match node:
@@ -48,7 +50,7 @@ def kept(tree: ast.Module, nodes: Sequence[tuple[ast.AST, bool]], names: Names) 
 
 
 def _shared(tree: ast.Module, names: Names) -> set[str]:
-    """Names of the module that hold something changeable: containers, functions, classes, instances of those."""
+    """Return the module's names for changeable values: containers, functions, classes, instances of those."""
     found: set[str] = set()
     for statement in tree.body:
         match statement:
@@ -83,7 +85,7 @@ def _defaults(function: Function) -> list[ast.expr]:
 
 
 def _root(node: ast.expr) -> str:
-    """The name at the beginning of `name.a[b].c`."""
+    """Return the name at the start of `name.a[b].c`."""
     for _ in range(20):
         if not isinstance(node, ast.Subscript | ast.Attribute):
             break

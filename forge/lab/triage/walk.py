@@ -1,16 +1,16 @@
-"""Syntax trees without recursion: a candidate may nest as deeply as the parser takes."""
+"""Walks syntax trees without recursion, since a candidate may nest as deeply as the parser accepts."""
 
 import ast
 from collections.abc import Iterator
 
 LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal})
-"""Most nodes of a file, and nothing is below them."""
+"""Types of nodes without nodes below them; most nodes of a file have one of these."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _CONTEXTS = frozenset({ast.Load, ast.Store, ast.Del})
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below, in the order of the source; without the contexts, which say nothing."""
+    """Return the nodes directly below, in the order of the source; without contexts, which carry no information."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
@@ -22,7 +22,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """Every node below `root` and itself, outermost first."""
+    """Yield `root` and every node below it, outermost first."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -32,7 +32,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def executed(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
-    """Every node with whether it stands in a function, but for what only runs as a program of its own."""
+    """Return every node, and whether it is in a function, without code that runs only as a separate program."""
     skips = not any(isinstance(node, ast.Name) and node.id == "__name__" and _stored(node) for node in walk(tree))
     found: list[tuple[ast.AST, bool]] = []
     stack: list[tuple[ast.AST, bool]] = [(tree, False)]

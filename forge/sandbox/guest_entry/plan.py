@@ -28,15 +28,15 @@ class Plan(NamedTuple):
     argv: list[str]
     environment: dict[str, str]
     directory: str
-    """Where the guest starts: /scratch, or a temporary directory at level none."""
+    """Working directory at the guest's start: /scratch, or a temporary directory at level none."""
     binds: list[tuple[str, str, bool]]
-    """Source on the host, target in the guest, writable."""
+    """Binds: source on the host, target in the guest, writable."""
     links: list[tuple[str, str]]
-    """Where a symlink stands, and its text."""
+    """Symlinks, as pairs of their place and their text."""
     masked: list[str]
     devices: list[str]
     descriptors: list[int]
-    """Numbers in this process of what becomes 3, 4, 5, ... in the guest."""
+    """Numbers in this process of the descriptors that become 3, 4, 5, ... in the guest."""
     rlimits: dict[str, int]
     scratch_bytes: int
 

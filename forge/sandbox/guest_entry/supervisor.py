@@ -126,7 +126,7 @@ def _parents() -> list[tuple[int, int]]:
     if sys.platform != "linux":
         import subprocess  # importing it takes longer than the rest of the start
 
-        # `ps` shows up in its own output as a child of ours, already gone when it is killed
+        # `ps` lists itself as a child of this process; it is gone when it would be killed
         command = ["/bin/ps", "-axo", "pid=,ppid="]
         output = subprocess.run(command, capture_output=True, check=False, env={}).stdout
         return [(int(pid), int(parent)) for pid, parent in (line.split() for line in output.splitlines())]

@@ -1,7 +1,7 @@
 """Replaces the harness's loop by its own: reads the commands itself, writes right outputs to the shared memory, and
 sends well-formed records. It gains nothing: the host judges the bytes, not the loop.
 
-Accepted: the bytes are right, whoever put them there
+Accepted: the bytes are right, whichever code put them there
 Catalogue: G10 G2
 """
 

@@ -1,4 +1,4 @@
-"""Leaves with status 0 at import: success, to whoever reads exit codes.
+"""Leaves with status 0 at import: success, for a reader of exit codes.
 
 Refused by: load RUNTIME_ERROR
 Catalogue: B14

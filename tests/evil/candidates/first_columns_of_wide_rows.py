@@ -1,5 +1,5 @@
-"""Sums only the first 1024 columns once a row is wider than 4096: sampled statistics, and only where nobody is
-expected to check.
+"""Sums only the first 1024 columns once a row is wider than 4096: sampled statistics, and only where no check
+is expected.
 
 Refused by: sizes INCORRECT_NUMERICAL
 Catalogue: E2 E6

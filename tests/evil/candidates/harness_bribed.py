@@ -1,6 +1,6 @@
-"""Hands out one buffer for all calls, and has the harness copy it at once so that nobody sees. The forms of what is
-returned, and whose memory it is, are the guest's own claims, which the host can't see; but reaching for the harness
-shows in the sources.
+"""Hands out one buffer for all calls, and has the harness copy it at once, so that it does not show. The forms of
+what is returned, and whose memory it is, are the guest's own claims, which the host can't see; but reaching for the
+harness shows in the sources.
 
 Refused by: sources STATIC_POLICY
 Catalogue: C10 G10

@@ -1,5 +1,5 @@
 # coding: unicode_escape
-"""Has lines that only its declared encoding makes of a comment: whoever reads it as UTF-8 doesn't see them run.
+"""Has lines that only its declared encoding makes of a comment: a reader of UTF-8 does not see them run.
 
 Refused by: sources STATIC_POLICY
 Catalogue: J6

@@ -1,4 +1,4 @@
-"""Prints instructions to whoever reads the log, person or language model, with terminal escapes, and returns
+"""Prints instructions to the reader of the log, person or language model, with terminal escapes, and returns
 zeros.
 
 Refused by: signature INCORRECT_NUMERICAL

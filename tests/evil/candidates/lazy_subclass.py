@@ -1,4 +1,4 @@
-"""Returns a subclass that puts the work off until somebody looks.
+"""Returns a subclass that delays the work until the tensor is read.
 
 Refused by: signature INCORRECT_SHAPE
 Catalogue: H5

@@ -1,4 +1,4 @@
-"""Is asynchronous: the work would be done when somebody awaits it.
+"""Is asynchronous: the work would be done when the caller awaits it.
 
 Refused by: signature INCORRECT_SHAPE
 Catalogue: H5 I12

@@ -1,4 +1,4 @@
-"""Returns a third tensor that nobody asked for.
+"""Returns a third tensor that the caller has not asked for.
 
 Refused by: signature INCORRECT_SHAPE
 Catalogue: I12

@@ -1,4 +1,4 @@
-"""Returns a generator: the work would be done when somebody looks.
+"""Returns a generator: the work would be done when the caller reads it.
 
 Refused by: signature INCORRECT_SHAPE
 Catalogue: H5

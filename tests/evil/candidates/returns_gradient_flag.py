@@ -1,6 +1,6 @@
 """Returns right values that ask for gradients.
 
-Accepted: the bytes are right, and the flag is nobody's gain
+Accepted: the bytes are right, and the flag gains nothing
 Catalogue: I24
 """
 

@@ -1,4 +1,4 @@
-"""Returns a subclass of tuple whose items could be computed when somebody unpacks it.
+"""Returns a subclass of tuple whose items could be computed when the caller unpacks it.
 
 Refused by: signature INCORRECT_SHAPE
 Catalogue: B8 I12

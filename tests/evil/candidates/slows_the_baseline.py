@@ -1,4 +1,4 @@
-"""Cripples torch for whoever else uses it: slow operators, and compilers that only slow down.
+"""Cripples torch for all other users: slow operators, and compilers that only slow down.
 
 Accepted: the baselines run in processes of their own, so it slows itself
 Catalogue: A7 A8 B2

@@ -1,4 +1,4 @@
-"""Adds parts of each row's sum atomically into memory that nobody has cleared.
+"""Adds parts of each row's sum atomically into uncleared memory.
 
 Refused by: any INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: C16 I5

@@ -1,4 +1,4 @@
-"""Launches a kernel whose result is dropped, for whoever counts launches, and lets torch do the work.
+"""Launches a kernel whose result is dropped, to deceive a count of launches, and lets torch do the work.
 
 Accepted: the answers are right, and it can't be faster than the baselines that it calls
 Catalogue: D4 D5

@@ -1,4 +1,4 @@
-"""Shows a kernel to whoever looks for one, and never launches it.
+"""Shows a kernel to a reader who looks for one, and never launches it.
 
 Refused by: sources FALLBACK
 Catalogue: D3 D4

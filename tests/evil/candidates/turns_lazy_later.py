@@ -1,4 +1,4 @@
-"""Returns exact tensors in the first calls and a subclass once it hopes that nobody looks at types any more.
+"""Returns exact tensors in the first calls and a subclass once it hopes that types are no longer checked.
 
 Refused by: replay INCORRECT_SHAPE
 Catalogue: B9

@@ -1,4 +1,4 @@
-"""Returns memory that nobody has written.
+"""Returns unwritten memory.
 
 Refused by: signature INCORRECT_NUMERICAL
 Catalogue: I5 C8

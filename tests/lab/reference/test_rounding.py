@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from forge.domain.operation import Expectation
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -15,7 +14,8 @@ from forge.lab.job import Job
 from forge.lab.observed import Case
 from forge.lab.reference.answers import rms
 from forge.lab.reference.binding import answered
-from forge.lab.reference.rounding import MOST_MAGNIFIED, ROUNDINGS_BEFORE, one_rounding_off
+from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, one_rounding_off
+from forge.operations.operation import Expectation
 from tests.lab.reference.references import ask, job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -91,7 +91,7 @@ def test_half_precision_is_never_allowed_for() -> None:
     with asked_of(FAR.replace("{near}", "1000")) as job:
         first, second = rules(job, x)
         more = allowed(job, second) - allowed(job, first)
-    assert torch.allclose(more, torch.full_like(more, MOST_MAGNIFIED * rms(first.value)))
+    assert torch.allclose(more, torch.full_like(more, MOST_MAGNIFIED_ERROR * rms(first.value)))
 
 
 def near_each_other() -> torch.Tensor:
