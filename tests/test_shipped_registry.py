@@ -48,8 +48,17 @@ def test_the_published_files_are_rebuilt_to_the_same_bytes(home: Path) -> None:
     shutil.rmtree(home / "kernel_registry")
     assert ask("ledger", "rebuild", "--home", home).status == 0
     again = {path: (home / path).read_bytes() for path in published if (home / path).exists()}
+    pointer = Path("kernel_registry") / "current.json"
     kept = {path: content for path, content in published.items() if not path.name.startswith("lookup-")}
+    signed = json.loads(kept.pop(pointer))
+    assert signed.pop("note")  # by the private key, which doesn't ship
+    assert json.loads(again[pointer]) == signed
     assert {path: again.get(path) for path in kept} == kept
+
+
+def test_the_publication_is_vouched_for_by_the_key_beside_it() -> None:
+    folder = ROOT / "kernel_registry"
+    assert Registry.open(folder, key=folder / "ledger.vkey").generation
 
 
 def test_every_promotion_was_judged_and_timed_on_the_gpu_by_its_launch_plan(
