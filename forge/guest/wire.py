@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 COMMANDS, REPLIES, ARENA = 3, 4, 5
+"""Numbers of the three descriptors in the guest."""
 
 COMMAND_HEADER = struct.Struct("!4sI")
 """Header of a command: its kind, and the length of the body that follows."""
@@ -17,9 +18,9 @@ SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
 """Kinds of commands. `SETUP` has a JSON body: what to load, how the arena is laid out, or which call to list as a
 plan. `GO` has a `GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
 GO_BODY = struct.Struct("!QIIIIIII4d")
-"""Body of `GO`. Its fields are call id, function index, first set, number of sets, cycles over them, whether to
-retain, torch's default type (an index in `ELEMENT_TYPES`), the byte with which C's allocator fills memory (0: none),
-and up to four scalars.
+"""Body of `GO`: call id, function index, first set, number of sets, cycles over them, and whether to retain. Then
+come torch's default type (an index in `ELEMENT_TYPES`), the byte with which C's allocator fills memory (0: none), and
+up to four scalars.
 
 With one cycle, each set in turn gets its content, is called, and its outputs are copied out. With more cycles, all
 sets get their content before the first one. The outputs of the last cycle are copied out after it.
@@ -42,6 +43,7 @@ NO_SET = -1
 """Set index that stands for no set."""
 
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
+"""Number of outputs in a reply, and of dimensions of an output, at most."""
 RECORD_HEADER = struct.Struct("!4sQBBHIQ")
 """Header of a reply: magic, call id, status, number of described outputs, zero, completed calls, nanoseconds on the
 device."""

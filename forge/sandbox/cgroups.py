@@ -30,6 +30,7 @@ SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
 room for one to end while another begins."""
 _NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
 _REMOVAL_S = 2.0
+"""Seconds to wait for a group's last process before its removal is given up."""
 _serial = itertools.count()
 
 

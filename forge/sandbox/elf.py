@@ -16,7 +16,9 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _ADDRESS_SPACE = 2**40
+"""Size of a section in memory in bytes, at most."""
 _MOST_SYMBOLS = 2**16
+"""Number of symbols in a file, at most."""
 _LONGEST_NAME = 4096
 """Number of bytes in a name, at most. Mangled names of templates have up to some thousand characters."""
 _RESERVED = 0xFF00

@@ -42,7 +42,9 @@ FLOOD_BYTES = 16 * MIB
 """Size of a log in bytes above which the guest is killed."""
 _ENTER = str(Path(__file__).resolve().parent / "guest_entry" / "__main__.py")
 _START_S = 30.0
+"""Seconds that a guest may take to start."""
 _GRACE_S = 10.0
+"""Seconds that a killed tree may take to end."""
 
 
 class Guest:

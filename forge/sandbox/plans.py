@@ -26,6 +26,7 @@ _BLOCK_LIMIT = 1024
 _GRID_LIMIT = 65535
 """Second and third extent of a grid, at most."""
 _DETAIL_CHARACTERS = 500
+"""Number of characters in an error's text, at most."""
 
 
 class PlanError(ValueError):

@@ -34,9 +34,8 @@ class Budget:
 def tree_cpu_s(root: int) -> float:
     """Return the processor seconds of a process, its descendants, and all that they waited for.
 
-    Never more than were used.
-
-    Each process is read before its children. A child that ends in between is missed once, and never counted twice.
+    The result never exceeds what was used. Each process is read before its children. A child that ends in between is
+    missed once, and never counted twice.
     """
     total_s, seen, waiting = 0.0, {root}, [root]
     while waiting:

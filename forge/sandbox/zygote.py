@@ -30,6 +30,7 @@ if run is not None:
 host's."""
 _PACKAGES = str(Path(__file__).resolve().parents[2])
 _IMPORT_S = 120.0
+"""Seconds that the zygote's imports may take."""
 
 
 @dataclass(frozen=True)

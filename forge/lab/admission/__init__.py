@@ -1,4 +1,1 @@
-"""Decides whether an operation is judged well enough to be a task: mutants must be refused.
-
-Their number is its score.
-"""
+"""Tries an operation before use: mutants must be refused and right answers accepted; computes its mutant score."""

@@ -35,7 +35,9 @@ PUBLIC_ELEMENTS = 2**17
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 """Number of significand bits of the next smaller format, by dtype: fp16's and TF32's, bf16's, fp8 e4m3's."""
 _SEED = 20260101
+"""Seed of all draws, so that an admission is deterministic."""
 _SCALAR_CHANGE = 1000.0
+"""Factor on the scalars in the question with other scalars."""
 Outputs = tuple["torch.Tensor", ...]
 
 

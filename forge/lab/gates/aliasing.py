@@ -20,10 +20,10 @@ CALLS_OF_KIND: dict[InputKind, int] = {"normal": 33, "zeros": 2}
 answer may equal the other operand, but returning that operand is wrong. The last two normal questions repeat the
 first one: equal answers still need separate memory."""
 SMALL_CALLS_RANGE = (150, 300)
-"""Number of small calls whose outputs are kept, drawn at random. Ring buffers are sized in bytes, or have tens of
-slots."""
+"""Range of a number of small calls whose outputs are kept, drawn at random. Ring buffers in real kernels have up to
+some hundred slots."""
 SMALL_ROWS_RANGE = (2, 5)
-"""Number of rows of the small calls, drawn at random."""
+"""Range of the number of rows of the small calls, drawn at random."""
 SMALL_COLUMNS = 16
 """Number of columns of the small calls. Most kernels process this width in one piece; other gates ask wider rows."""
 LARGE_CALLS = 4
@@ -32,7 +32,7 @@ LARGE_ELEMENTS = 2**18
 """Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
 shape, since such a call takes it minutes."""
 EXTRA_ROWS_RANGE = (1, 31)
-"""Number of rows that the second large shape has beyond the first, drawn at random."""
+"""Range of the number of rows that the second large shape has beyond the first, drawn at random."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

@@ -18,8 +18,8 @@ then doesn't grow in each of three series, and a pool doesn't grow in each of tw
 MOST_SHARE = 1 / 8
 """Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
 FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
-"""Number of calls in a series, at least and at most. A slow candidate makes as many as fit into `WINDOW_S`
-seconds."""
+"""Number of calls in a series, at least and at most, and the seconds that a series may take. The third decides the
+number for a slow candidate."""
 SLOW_S = 1.5
 """Time of the fewest calls in seconds. A candidate that takes this long isn't given further series to settle."""
 SETTLING_SERIES = 3

@@ -47,11 +47,11 @@ WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 MOST_CORNER = 2**24
 """Number of elements in all operands of such a shape, at most; free axes are shortened to reach it."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
-"""Ranges from which wide rows are drawn: wider than a block of threads, or than what a block keeps in registers. The
+"""Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
 MANY_ROWS_RANGE, FEW_COLUMNS = (65_537, 70_000), 5
-"""Range of a number of rows that exceeds a 16-bit row number and a grid's second axis, and the number of columns
-there."""
+"""Range of a number of rows, and the number of columns in such a shape. These rows exceed a 16-bit row number and a
+grid's second axis."""
 LARGE_BYTES = 4 * 2**20
 """Size of the largest operand in bytes, if the public shape is smaller."""
 MOST_ELEMENTS = 2**20

@@ -24,7 +24,8 @@ FEWEST_ROWS = 16
 RMS_MULTIPLE = 2.0
 """Multiple of the reference's root mean square that is allowed."""
 RMS_ROUNDING = 0.25
-"""Share of u_out that is allowed in addition, and share of u_acc (sqrt(n) + 8) for the sum."""
+"""Root mean square that is allowed in addition, as a share of u_out plus u_acc (sqrt(n) + 8), the rounding of the
+sum."""
 STANDARD_ERRORS = 4.0
 """Number of standard errors by which the mean may differ by chance."""
 COLUMN_STANDARD_ERRORS = 8.0
@@ -53,8 +54,8 @@ class Aggregate:
     rms: float
     rms_allowed: float
     bias: float
-    """Larger of the mean error and the mean error away from zero, for all columns or for one, minus the reference's
-    and minus its standard error."""
+    """Larger of the mean error and the mean error away from zero, for all columns or for one. The reference's bias
+    and its standard error are subtracted."""
     bias_allowed: float
 
     @property

@@ -168,10 +168,8 @@ def allowed(
 def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> torch.Tensor:
     """Return the row's largest ratio of error to scale, times each element's scale.
 
-    Never below an element's own error.
-
-    Near the smallest numbers of the type all errors have one size, and say nothing about the row's. A scale without a
-    value bounds nothing.
+    The result is at least each element's own error. Near the smallest numbers of the type all errors have one size,
+    and say nothing about the row's. A scale without a value bounds nothing.
     """
     ratios = ((errors - SMALLEST_SIZE[dtype]).clamp_(min=0) / scale).nan_to_num(nan=0.0, posinf=0.0)
     return (ratios.amax(-1, keepdim=True) * scale).nan_to_num(nan=math.inf).maximum(errors)

@@ -62,7 +62,7 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
 def _reference_unfit(job: Job) -> str | None:
     """Return why a reference file's own calls can't be replayed, so that no plan is timed beside them.
 
-    None if they can.
+    Return None if they can be replayed.
     """
     if job.operation.own is None:
         return None

@@ -17,7 +17,9 @@ from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage
 
 LOG_BYTES = 4 * 2**20
+"""Size of a profiled guest's log in bytes, which holds the tool's table."""
 _END_S = 60.0
+"""Seconds that the guest has to end after its last call, so that the tool can report."""
 
 
 class Counters(Value):

@@ -22,6 +22,7 @@ _WARPGROUP = frozenset({"HGMMA", "IGMMA", "QGMMA", "BGMMA"})
 _BULK_LOADS = frozenset({"UBLKCP", "UTMALDG"})
 _DEFAULT_BITS = 32
 _LIMIT_S = 60.0
+"""Time limit of cuobjdump in seconds."""
 _PLACES = "/usr/local/cuda/bin"
 
 

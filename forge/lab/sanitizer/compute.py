@@ -40,7 +40,9 @@ _TOOL_OPTIONS: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16
 would hit the next one unseen."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _USUAL_PLACE = "/usr/local/cuda/bin"
+"""Folder in which the tool usually is, if it isn't on the search path."""
 _END_S = 30.0
+"""Seconds that the guest has to end after its last call, so that the tool can report."""
 THRESHOLD = f"nothing found by {', '.join(TOOLS)}"
 
 

@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from forge.lab.calls.loaded_kernel import LoadedKernel
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
+"""Widths that are asked."""
 ROWS = (1, 3, 8)
+"""Numbers of rows that are asked."""
 FREE_SIZES = (1, 17, 65)
+"""Sizes of a free axis that are asked."""
 
 
 def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:

@@ -14,6 +14,7 @@ from forge.lab.sources.screen import parse_kernel
 from forge.lab.triage.walk import Function
 
 _SKIPPED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+"""Fields of syntax nodes that don't change what a program does."""
 _Piece = ast.AST | bytes
 
 

@@ -13,6 +13,7 @@ from forge.lab.triage.walk import walk
 BUILT = "libkernel.so"
 _MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
 _MOST_STEPS = 3
+"""Number of steps from a name to its value that are followed, at most."""
 PATH_NODES = 200
 """Number of nodes in a path's expression and in its names that are read, at most; a longer path isn't accepted."""
 _LOADERS = ("ctypes.CDLL", "ctypes.PyDLL", "ctypes.cdll.LoadLibrary")

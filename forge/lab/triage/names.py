@@ -85,7 +85,7 @@ class Names:
     def resolve(self, node: ast.expr, depth: int = 0) -> str | None:
         """Return the dotted name of an expression, with `builtins.` before a builtin.
 
-        None if only a run could tell.
+        Return None if only a run could tell.
         """
         if depth > MOST_DEPTH:
             return None

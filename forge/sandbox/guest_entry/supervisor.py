@@ -21,6 +21,7 @@ PARENT_CHANGED = signal.SIGUSR1
 END_NOW = signal.SIGTERM
 _SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _ENDING_S = 5.0
+"""Seconds to try to kill all descendants of a guest without namespaces."""
 
 
 class Alarm:

@@ -21,6 +21,7 @@ from forge.sandbox.guest_entry import entering, init, kernel, privileges
 from forge.sandbox.guest_entry.plan import Plan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
+"""Number of descriptors that a guest gets, at most."""
 
 
 class Become(BaseException):
