@@ -16,7 +16,7 @@ ActorClass = Literal["cli", "agent", "ci", "system", "import"]
 archive."""
 
 Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
-"""Groups of event types that the same actors may write."""
+"""Groups of event types; a class of actors may write all types of a group or none."""
 
 GROUPS: dict[Group, frozenset[str]] = {
     "handed_in": frozenset(

@@ -1,4 +1,4 @@
-"""Folds the table `runs`: how far each run came. `runs` holds the full state that a phase builds on."""
+"""Folds the table `runs`: how far each run came. The module `runs` folds the full state that a phase builds on."""
 
 import math
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from forge.app.audit.answer import Answer, Cell
 from forge.errors import EnvironmentUnfit
 from forge.pictures.replace import replace_file, require_suffix
 
-FORMULA = ("=", "+", "-", "@", "\t", "\n")
+FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\n")
 """Beginnings of texts that a spreadsheet takes for a formula, or that hide one (OWASP, "CSV Injection")."""
 KEPT_CONTROLS = "\t\n"
 """Control characters that stay in a text."""
@@ -37,7 +37,7 @@ def _harmless(cell: Cell) -> Cell:
     if not isinstance(cell, str):
         return cell
     plain = "".join(one if one in KEPT_CONTROLS or not _commands(one) else repr(one)[1:-1] for one in cell)
-    if unicodedata.normalize("NFKC", plain).lstrip(" ").startswith(FORMULA):
+    if unicodedata.normalize("NFKC", plain).lstrip(" ").startswith(FORMULA_BEGINNINGS):
         return f"'{plain}"
     return plain
 

@@ -54,7 +54,7 @@ def unmet_rules(task: Document, policy: Document, benchmark: Document, verified:
     used, least = benchmark["baseline_used"], max(task["minimum_speedup"], policy["minimum_speedup"])
     for name, wanted, met in (
         ("measured shape", repr(task["shape"]), workload["shape"] == task["shape"]),
-        ("gates", "every gate passed", _passed(verified)),
+        ("gates", "every gate passed", _all_gates_passed(verified)),
         ("not simulated", "a verification on the target", verified["simulated"] is False),
         ("isolation", f"at least {policy['minimum_isolation']}", _isolated_enough(policy, benchmark, verified)),
         (
@@ -122,7 +122,7 @@ def _confirmed(policy: Document, workload: Document, used: object, least: float)
     )
 
 
-def _passed(verified: Document) -> bool:
+def _all_gates_passed(verified: Document) -> bool:
     gates = verified["gates"]
     return bool(gates) and all(gate["verdict"] == "passed" for gate in gates)
 

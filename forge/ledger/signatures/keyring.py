@@ -20,9 +20,9 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.signatures.signing import PRIVATE_PREFIX, SigningKey, parse_signing_key, verifier_key
 
 PRIVATE = 0o600
-"""Mode of a file with a private key."""
+"""Mode of a file with a private key: only its owner may read it."""
 FOLDER = 0o700
-"""Mode of the folder of keys."""
+"""Mode of the folder of keys: only its owner may enter it."""
 _SIZE = re.compile(r"[1-9][0-9]{0,18}")
 _ROOT = re.compile(r"[A-Za-z0-9+/]{43}=")
 

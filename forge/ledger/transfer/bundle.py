@@ -39,7 +39,7 @@ EVENT_LIMIT_BYTES = 128 * 1024
 NUMBER_LIMIT = 1 << 53
 """Upper bound of numbers in a bundle: JSON readers with doubles are exact below it."""
 CHUNK_BYTES = 1 << 20
-"""Number of bytes that are read at a time."""
+"""Number of bytes of a blob that are read at a time, so that a large blob needs little memory."""
 _DIGESTS = ("payload_sha256", "prev_hash", "event_hash")
 _NUMBERS = ("seq", "stream_version", "schema_version")
 _MAY_BE_NULL = ("causation_id", "idempotency_key")

@@ -166,7 +166,7 @@ def _audit_row(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouche
 
 
 def _require_same(bundle: UntrustedBundle, here: _KnownRows, row: StoredRow) -> None:
-    """Refuse a row that differs from the one that is here."""
+    """Refuse a row whose hash isn't right, or that differs from the one that is here."""
     if row.event_hash != event_hash(row):
         raise refused(bundle, f"event {row.seq}: event_hash isn't the hash of its content")
     known = here.hash_at(row.seq) if row.seq <= here.size else None
