@@ -17,8 +17,12 @@ import gc, sys, types
 gc.unfreeze()
 files = {one.__code__.co_filename for one in gc.get_objects() if isinstance(one, types.FunctionType)}
 files |= {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
-raise RuntimeError("FILES " + " ".join(files))
-"""
+raise RuntimeError("\\n".join(f"FILE {file}" for file in files if file.startswith(("/stage", "ROOT"))))
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    return x, residual
+""".replace("ROOT", str(ROOT))
 
 
 def named_folders() -> set[str]:
@@ -31,7 +35,7 @@ def files_in_a_guest() -> set[str]:
     """Forge's files whose code a candidate finds in its process, by their place in the repository."""
     examined = examine(job_for(LISTS_ALL_CODE, language="torch"), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected), examined
-    listed = re.findall(r"FILES (.*)", examined.log)[-1].split()
+    listed = re.findall(r"FILE (\S+)", examined.log)
     staged = {f"forge/{name.removeprefix('/stage/')}" for name in listed if name.startswith("/stage/guest/")}
     ours = {f"forge/{Path(name).relative_to(ROOT)}" for name in listed if name.startswith(f"{ROOT}/")}
     return staged | ours
