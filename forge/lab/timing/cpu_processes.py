@@ -1,4 +1,4 @@
-"""Starts the guests of one measurement on a CPU: candidate, baselines and control, fresh for every process pair.
+"""Starts the guests of one measurement by the host's clock: candidate, baselines and control, new for every pair.
 
 The baselines run the trusted reference in a sandbox of their own, behind the same wall, wire and loop. A folder keeps
 torch.compile's results for them between pairs; no candidate ever sees this folder.
@@ -13,26 +13,21 @@ from forge.domain.candidate import Metadata
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
-from forge.lab.baselines import COMPILED, baseline_function, baseline_program, compiled_folder, compiled_for
+from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
 from forge.lab.calls.artifact import build_artifact, staged_files
-from forge.lab.calls.load import arena_bytes
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.own_tests import own_benchmark_claims
 from forge.lab.job import Incumbent, Job
-from forge.sandbox.arena import Arena
+from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
 from forge.sandbox.reply import ArtifactFile, Refused
-from forge.sandbox.session import IDLE, GuestFunction, Session
+from forge.sandbox.session import IDLE, GuestFunction
 from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
 """Names of sides: the candidate, the baseline measured a second time, and the empty guest."""
 PROMOTED: BaselineKind = "promoted"
 """Name of the incumbent's side."""
-WHOLE_LIMIT_S = 7200.0
-"""Time limit of a guest in seconds. Guests mostly wait for their turn; the policy limits the candidate's own
-calls."""
-
 HARNESS_SOURCE = """
 import torch
 
@@ -104,12 +99,7 @@ class GuestFactory:
 
     def compile_baselines(self) -> None:
         """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
-        if compiled_for(self._job) in COMPILED:
-            return
-        with ExitStack() as stack:
-            functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
-            _trusted(self._open(stack, self._baseline, functions), "a baseline")
-        COMPILED.add(compiled_for(self._job))
+        compile_baselines(self._job, self._baseline)
 
     def fresh(self) -> GuestSet | Failed:
         """Start new processes for every side at the same time, and let each make its first calls.
@@ -123,7 +113,8 @@ class GuestFactory:
             stack.callback(zygote.close)
         with ThreadPoolExecutor(len(wanted)) as pool:
             openings = [
-                pool.submit(self._open, stack, stage.forked_from(zygote), functions) for _, stage, functions in wanted
+                pool.submit(open_timed, stack, self._job, stage.forked_from(zygote), functions)
+                for _, stage, functions in wanted
             ]
         try:
             guests = GuestSet(stack)
@@ -132,7 +123,7 @@ class GuestFactory:
                 if isinstance(opened, Failed) and CANDIDATE in names:
                     stack.close()
                     return opened
-                kernel = _trusted(opened, f"the side {names[0]!r}")
+                kernel = require_opened(opened, f"the side {names[0]!r}")
                 for index, name in enumerate(names):
                     idle = name == HARNESS and self._job.device == "cpu"
                     guests.add(name, kernel, IDLE if idle else index)
@@ -161,47 +152,6 @@ class GuestFactory:
             stage, entry_point = self._incumbent
             wanted.append(((PROMOTED,), stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
         return wanted
-
-    def _open(
-        self,
-        stack: ExitStack,
-        stage: Stage,
-        functions: tuple[GuestFunction, ...],
-    ) -> LoadedKernel | Failed:
-        job = self._job
-        arena = Arena(arena_bytes(job))
-        stack.callback(arena.close)
-        limits = job.limits(WHOLE_LIMIT_S)
-        session = stack.enter_context(
-            Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
-        )
-        loaded = session.load(functions)
-        if isinstance(loaded, Refused):
-            reason = loaded.reason
-            return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-        kernel = LoadedKernel(
-            session,
-            arena,
-            operation=job.operation,
-            shape=job.shape,
-            held_out=(),
-            dtype=job.dtype,
-            policy=job.policy,
-            entry=functions[0].entry_point,
-            device=job.device,
-            interpreted=job.interpreted,
-        )
-        for index in range(len(functions)):
-            called = kernel.call([kernel.case(kernel.shape)], function=index)
-            if isinstance(called, Failed):
-                return called
-        return kernel
-
-
-def _trusted(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
-    if isinstance(opened, Failed):
-        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
-    return opened
 
 
 @contextmanager

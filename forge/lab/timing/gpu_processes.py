@@ -10,28 +10,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from forge.domain.policy import CONTROL_KIND
-from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import (
-    COMPILED,
     baseline_function,
     baseline_program,
     compiled_copy,
     compiled_folder,
-    compiled_for,
 )
-from forge.lab.calls.load import DEVICE_SETS_AT_ONCE, arena_bytes
+from forge.lab.calls.load import DEVICE_SETS_AT_ONCE
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import trusted_program
-from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, PROMOTED
-from forge.sandbox.arena import Arena
-from forge.sandbox.limits import Limits
+from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
 from forge.sandbox.plans import Captured
-from forge.sandbox.reply import Refused
-from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
 
 ROTATION_BYTES = 128 * 2**20
@@ -42,8 +36,6 @@ LONG_SETS, LONG_BYTES = 128, 2**30
 start of its graph."""
 MOST_SETS, FEWEST_SETS = 512, DEVICE_SETS_AT_ONCE
 """Number of calls in one window, at most and at least."""
-WHOLE_LIMIT_S = 3600.0
-"""Time limit of a guest in seconds."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +111,7 @@ class _Factory:
 
     def compile_baselines(self) -> None:
         """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
-        job = self._job
-        if compiled_for(job) in COMPILED:
-            return
-        with ExitStack() as stack:
-            functions = tuple(baseline_function(self._job, kind) for kind in self._job.baselines)
-            _trusted(self._open(stack, self._baseline, functions), "a baseline")
-        COMPILED.add(compiled_for(job))
+        compile_baselines(self._job, self._baseline)
 
     def pair(self) -> DeviceGuests:
         """Start new processes for every side at the same time; raise EnvironmentUnfit if a trusted guest fails."""
@@ -140,10 +126,10 @@ class _Factory:
         stacks = tuple(self._stack.enter_context(ExitStack()) for _ in wanted)
         with ThreadPoolExecutor(len(wanted)) as pool:
             opened = [
-                pool.submit(self._open, own, stage, functions)
+                pool.submit(open_timed, own, job, stage, functions)
                 for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
             ]
-        kernels = [_trusted(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
+        kernels = [require_opened(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
         sides = {CANDIDATE: DeviceSide(kernels[0], 0, candidates=True)}
         sides |= {kind: DeviceSide(kernels[1], place) for place, kind in enumerate(job.baselines)}
         sides[CONTROL] = DeviceSide(kernels[2], 0)
@@ -160,41 +146,6 @@ class _Factory:
         self._stack.callback(stage.remove)
         return stage
 
-    def _open(self, stack: ExitStack, stage: Stage, functions: tuple[GuestFunction, ...]) -> LoadedKernel | Failed:
-        job = self._job
-        arena = Arena(arena_bytes(job))
-        stack.callback(arena.close)
-        limits = Limits(wall_s=WHOLE_LIMIT_S, cpu_s=int(WHOLE_LIMIT_S), memory_bytes=job.policy.memory_limit_bytes)
-        session = stack.enter_context(
-            Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
-        )
-        loaded = session.load(functions)
-        if isinstance(loaded, Refused):
-            reason = loaded.reason
-            return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-        kernel = LoadedKernel(
-            session,
-            arena,
-            operation=job.operation,
-            shape=job.shape,
-            held_out=(),
-            dtype=job.dtype,
-            policy=job.policy,
-            entry=functions[0].entry_point,
-            device="cuda",
-        )
-        for index in range(len(functions)):
-            called = kernel.call([kernel.case(kernel.shape)], function=index)
-            if isinstance(called, Failed):
-                return called
-        return kernel
-
 
 def _launcher(job: Job, captured: Captured) -> Program:
     return trusted_program(job, launcher_files(job, captured))
-
-
-def _trusted(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
-    if isinstance(opened, Failed):
-        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
-    return opened

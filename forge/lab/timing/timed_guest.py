@@ -1,0 +1,68 @@
+"""Opens one guest to be timed: started, loaded, and called once."""
+
+from contextlib import ExitStack
+
+from forge.errors import EnvironmentUnfit
+from forge.lab.baselines import COMPILED, baseline_function, compiled_for
+from forge.lab.calls.load import arena_bytes
+from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.finding import Failed
+from forge.lab.job import Job
+from forge.sandbox.arena import Arena
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Stage
+
+WHOLE_LIMIT_S = 7200.0
+"""Time limit of a guest in seconds. Guests mostly wait for their turn; the policy limits the candidate's own
+calls."""
+
+
+def open_timed(
+    stack: ExitStack, job: Job, stage: Stage, functions: tuple[GuestFunction, ...]
+) -> LoadedKernel | Failed:
+    """Start a guest that ends with `stack`, load the functions, and call each of them once."""
+    arena = Arena(arena_bytes(job))
+    stack.callback(arena.close)
+    limits = job.limits(WHOLE_LIMIT_S)
+    session = stack.enter_context(
+        Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
+    )
+    loaded = session.load(functions)
+    if isinstance(loaded, Refused):
+        reason = loaded.reason
+        return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
+    kernel = LoadedKernel(
+        session,
+        arena,
+        operation=job.operation,
+        shape=job.shape,
+        held_out=(),
+        dtype=job.dtype,
+        policy=job.policy,
+        entry=functions[0].entry_point,
+        device=job.device,
+        interpreted=job.interpreted,
+    )
+    for index in range(len(functions)):
+        called = kernel.call([kernel.case(kernel.shape)], function=index)
+        if isinstance(called, Failed):
+            return called
+    return kernel
+
+
+def compile_baselines(job: Job, stage: Stage) -> None:
+    """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
+    if compiled_for(job) in COMPILED:
+        return
+    with ExitStack() as stack:
+        functions = tuple(baseline_function(job, kind) for kind in job.baselines)
+        require_opened(open_timed(stack, job, stage, functions), "a baseline")
+    COMPILED.add(compiled_for(job))
+
+
+def require_opened(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
+    """Return the guest of a trusted side; raise EnvironmentUnfit if it failed."""
+    if isinstance(opened, Failed):
+        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
+    return opened
