@@ -16,7 +16,7 @@ from forge.app.workspace import Workspace
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit
 from forge.events import BenchmarkRecorded, CandidateVerified, Event
-from forge.pipeline.create import Request
+from forge.pipeline.create import TaskRequest
 from forge.platforms.cuda import gpu_facts
 from forge.platforms.nvml import sample
 
@@ -28,7 +28,7 @@ def costs(folder: Path, device: Device, *, every_s: float) -> Json:
     facts = gpu_facts(device.uuid)
     if facts is None:
         raise EnvironmentUnfit("the driver says nothing of this GPU")
-    request = Request(
+    request = TaskRequest(
         op="softmax", language="triton", gpu=facts.slug, dtype="bf16", shape="batch=4096,hidden_size=4096"
     )
     answer: Json = {"example": folder.name, "shape": "4096x4096"}
@@ -45,7 +45,7 @@ def costs(folder: Path, device: Device, *, every_s: float) -> Json:
     return answer
 
 
-def _candidate(workspace: Workspace, request: Request, folder: Path, device: Device, every_s: float) -> Json:
+def _candidate(workspace: Workspace, request: TaskRequest, folder: Path, device: Device, every_s: float) -> Json:
     run = create_task(workspace, request).run_id
     seconds: dict[str, float] = {}
     steps: list[list[Any]] = []

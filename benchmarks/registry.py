@@ -126,7 +126,7 @@ def work(home: Path) -> None:
     from forge.app.tasks import create_task
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
-    from forge.pipeline.create import Request
+    from forge.pipeline.create import TaskRequest
 
     def quiet(_: str) -> None:
         pass
@@ -139,7 +139,7 @@ def work(home: Path) -> None:
             started = time.monotonic()
             try:
                 if order["phase"] == "verify":
-                    request = Request(
+                    request = TaskRequest(
                         op=item.op, language=item.language, gpu="h200", dtype=item.dtype, shape=item.shape
                     )
                     run_id = create_task(workspace, request).run_id

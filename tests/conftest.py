@@ -4,7 +4,7 @@ import pytest
 from hypothesis import settings
 
 from forge.sandbox.capabilities import probe
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Walls
 
 pytest_plugins = ["tests.quick"]
 
@@ -16,7 +16,7 @@ settings.load_profile("forge")
 
 
 @pytest.fixture
-def walls() -> Isolation:
+def walls() -> Walls:
     """Skip where this machine can't build the walls; `test_isolation` asserts that it then says so.
 
     With FORGE_TEST_WALLS set, as on a machine known to have them, a missing wall fails instead: a broken

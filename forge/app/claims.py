@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from forge.app.workspace import Workspace
-from forge.claims import TYPES, Evidence, check_page, gather, kernel_sentences
+from forge.claims import TYPES, ClaimEvidence, check_page, gather, kernel_sentences
 from forge.errors import UnknownName, UsageError
 
 Data = dict[str, object]
@@ -17,7 +17,7 @@ SUFFIXES = ("", ".md", ".markdown", ".txt")
 """Endings of the names of pages."""
 
 
-def evidence_of(home: Path) -> Evidence:
+def evidence_of(home: Path) -> ClaimEvidence:
     """Return everything in a workspace's ledger that a sentence about speed can cite. Nothing is written."""
     with Workspace.open(home, read_only=True) as workspace:
         return gather(workspace.ledger.read(types=TYPES))

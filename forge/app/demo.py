@@ -17,7 +17,7 @@ from forge.lab.job import Progress
 from forge.lookup import Registry
 from forge.operations import find_operation
 from forge.pipeline.benchmark import undecided
-from forge.pipeline.create import Request
+from forge.pipeline.create import TaskRequest
 from forge.platforms.cuda import gpu_facts
 
 ATTEMPTS = 3
@@ -115,7 +115,7 @@ def examples_folder() -> Path:
 def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str], Progress]) -> DemoResult:
     """Promote an honest kernel, refuse a cheat, and look the slot up."""
     examples = examples_folder()
-    request = Request(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
+    request = TaskRequest(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
     opened = create_task(workspace, request)
     timed, promoted = _honest(workspace, opened.run_id, examples / story.honest, progress)
     cheat = open_run(workspace, opened.task_id).run_id

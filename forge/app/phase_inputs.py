@@ -24,19 +24,19 @@ from forge.lab.job import Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
-from forge.pipeline.job import Evidence, simulated
+from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.samples import REPLAY, SLOPE, Taken, parse_samples, protocol_of
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
 
-def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Evidence:
+def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> RecordedCandidate:
     """Return everything that the lab needs to judge the run's candidate, byte for byte as it was submitted."""
     assert run.submitted is not None
     task = task_of(run)
     submitted: CandidateSubmitted = run.submitted.event
     by_path = {file.path: file.sha256 for file in submitted.files.files}
-    return Evidence(
+    return RecordedCandidate(
         run_id=run.run_id,
         task=task,
         held_out=HeldOut.model_validate(orjson.loads(workspace.blobs.get(task.held_out_sha256))),
@@ -59,7 +59,7 @@ def artifact_of(workspace: Workspace, artifact_sha256: Digest | None) -> tuple[A
     return tuple(ArtifactFile(file["path"], workspace.blobs.get(file["sha256"])) for file in listing["files"])
 
 
-def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: Evidence) -> Incumbent:
+def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: RecordedCandidate) -> Incumbent:
     """Return what the lab needs of the incumbent to measure a candidate beside it.
 
     Files built for another kind of processor aren't loaded: the lab builds the kernel again.
@@ -74,7 +74,7 @@ def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: Evidence) 
 
 
 def require_loadable(
-    run_id: str, evidence: Evidence, artifact: tuple[ArtifactFile, ...], verified_on: Environment
+    run_id: str, evidence: RecordedCandidate, artifact: tuple[ArtifactFile, ...], verified_on: Environment
 ) -> None:
     """Raise EnvironmentUnfit if a candidate was built and judged for another kind of machine than this one.
 
@@ -127,7 +127,7 @@ def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
     return judged
 
 
-def earlier_judgement(workspace: Workspace, evidence: Evidence) -> Earlier | None:
+def earlier_judgement(workspace: Workspace, evidence: RecordedCandidate) -> Earlier | None:
     """Return the earlier judgement of this candidate; None if there is none."""
     types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
     return judged_earlier(evidence, workspace.ledger.read(types=types))

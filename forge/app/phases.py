@@ -30,7 +30,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
 from forge.pipeline.benchmark import Errored
-from forge.pipeline.job import Evidence, on_gpu
+from forge.pipeline.job import RecordedCandidate, on_gpu
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured
 from forge.projections.runs import RunState
@@ -121,7 +121,9 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     return _after_benchmark(workspace, run, outcome.events[0])
 
 
-def _conclude(workspace: Workspace, run: RunState, evidence: Evidence, measured: Measured, key: str) -> Event:
+def _conclude(
+    workspace: Workspace, run: RunState, evidence: RecordedCandidate, measured: Measured, key: str
+) -> Event:
     assert run.verified is not None
     timed = benchmark.baselines(evidence, measured)
     baseline_seqs: tuple[int, ...] = ()
@@ -176,7 +178,7 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     return event
 
 
-def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
+def _promotion_case(workspace: Workspace, run: RunState) -> promote.PromotionEvidence:
     """Return what is recorded about a benchmarked run, and the incumbent."""
     assert run.submitted is not None
     assert run.verified is not None
@@ -184,7 +186,7 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.Case:
     task = task_of(run)
     measured_beside = incumbent_kernel(workspace, task.family, before_seq=run.benchmark.seq)
     current = incumbent_kernel(workspace, task.family)
-    return promote.Case(
+    return promote.PromotionEvidence(
         run_id=run.run_id,
         task=task,
         submitted=run.submitted.event,

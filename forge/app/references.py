@@ -14,10 +14,10 @@ from forge.domain.task import Task
 from forge.errors import UsageError, WeakTask
 from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
-from forge.lab.reference.describe import Question
+from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.operations.own import make_known
-from forge.pipeline.create import Request, Terms, parse_terms
+from forge.pipeline.create import RequestedTerms, TaskRequest, parse_terms
 from forge.pipeline.operands import parse_operands, require_arguments
 from forge.pipeline.reference import create_own
 
@@ -27,7 +27,7 @@ class Confirmable:
     """The result of inferring a reference file, on parsed terms; nothing is recorded yet."""
 
     inferred: Inferred
-    terms: Terms
+    terms: RequestedTerms
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ImportedProblem:
 def infer_reference(
     workspace: Workspace,
     path: Path,
-    request: Request,
+    request: TaskRequest,
     *,
     function: str = "",
     operands: Sequence[str] = (),
@@ -53,7 +53,7 @@ def infer_reference(
     """Infer the operation of a reference file; raise UsageError, ReferenceRefused, or EnvironmentUnfit."""
     require_lab()
     terms = parse_terms(request, workspace.policy)
-    question = Question(
+    question = SubmittedReference(
         source=_read(path),
         name=path.name,
         dtype=terms.dtype,
@@ -72,7 +72,7 @@ def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:
 
 
 def import_problems(
-    workspace: Workspace, path: Path, request: Request, *, progress: Progress
+    workspace: Workspace, path: Path, request: TaskRequest, *, progress: Progress
 ) -> Iterator[tuple[int, ImportedProblem]]:
     """Freeze a task for each problem file at `path`; yield the number of files, and the result of each."""
     files = problem_files(path)
@@ -93,7 +93,7 @@ def problem_files(path: Path) -> list[Path]:
     return sorted(files, key=lambda one: (int((re.match(r"\d{1,9}", one.name) or ["0"])[0]), one.name))
 
 
-def _imported(workspace: Workspace, file: Path, request: Request) -> ImportedProblem:
+def _imported(workspace: Workspace, file: Path, request: TaskRequest) -> ImportedProblem:
     try:
         found = infer_reference(workspace, file, request, progress=lambda _: None)
         task = _frozen(workspace, found)

@@ -12,7 +12,7 @@ from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
 from forge.lab.admission.mutants import admit
 from forge.ledger.runs.directory import run_id as make_run_id
-from forge.pipeline.create import Request, create
+from forge.pipeline.create import TaskRequest, create
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Opened:
     """Result of the new task's trial on known answers."""
 
 
-def create_task(workspace: Workspace, request: Request) -> Opened:
+def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
     """Try a task on known answers, freeze it, then open its first run; raise WeakTask if it fails the trial.
 
     A light install has no tensors to try with. There the task is frozen untried, and the event says so.

@@ -15,14 +15,14 @@ CLAIMS.md states the rules that are enforced here.
 """
 
 from forge.claims.check import check_page
-from forge.claims.evidence import TYPES, Evidence, Measurement, gather
+from forge.claims.evidence import TYPES, ClaimEvidence, Measurement, gather
 from forge.claims.sentence import ClaimSentence, kernel_sentences
 from forge.claims.verdict import PageReport
 
 __all__ = [
     "TYPES",
+    "ClaimEvidence",
     "ClaimSentence",
-    "Evidence",
     "Measurement",
     "PageReport",
     "check_page",

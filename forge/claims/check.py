@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from forge.claims.evidence import Evidence, Measurement
-from forge.claims.judge import Judged, baseline_of, judge
+from forge.claims.evidence import ClaimEvidence, Measurement
+from forge.claims.judge import JudgedFigure, baseline_of, judge
 from forge.claims.measured_file import ReadFile, faults_in_file, is_about_kernels
 from forge.claims.named import dtypes, operations, processors
 from forge.claims.prose import passages
@@ -16,7 +16,7 @@ IN_A_FILE = "Give the number as the file has it, with two digits or more, or nam
 
 
 def check_page(
-    file: str, untrusted_text: str, evidence: Evidence, read: ReadFile, *, code: bool = False
+    file: str, untrusted_text: str, evidence: ClaimEvidence, read: ReadFile, *, code: bool = False
 ) -> PageReport:
     """Judge every sentence of a page; raise UsageError if it is no page that can be read."""
     answers = [
@@ -33,14 +33,14 @@ def check_page(
     )
 
 
-def _answer(sentence: Sentence, evidence: Evidence, read: ReadFile) -> Flagged | Supported | SetAside:
+def _answer(sentence: Sentence, evidence: ClaimEvidence, read: ReadFile) -> Flagged | Supported | SetAside:
     passage = sentence.passage
     if passage.aside is not None and not sentence.cites:
         return SetAside(line=sentence.line, sentence=_flat(sentence), reason=passage.aside)
     if passage.measured is not None and not is_about_kernels(sentence.block):
         path = passage.measured
         judged = tuple(
-            Judged(one, tuple(faults_in_file(one, path, read)), rests_on=(path,)) for one in sentence.figures
+            JudgedFigure(one, tuple(faults_in_file(one, path, read)), rests_on=(path,)) for one in sentence.figures
         )
         instead = IN_A_FILE
     else:
@@ -58,7 +58,7 @@ def _flat(sentence: Sentence) -> str:
     return " ".join(sentence.text.split())
 
 
-def _instead(judged: Iterable[Judged], sentence: Sentence, evidence: Evidence) -> str:
+def _instead(judged: Iterable[JudgedFigure], sentence: Sentence, evidence: ClaimEvidence) -> str:
     """The sentence that would be true: of what is cited, else of what the words come nearest to."""
     wrong = [one for one in judged if one.faults]
     nearest = next((one.measurement for one in wrong if one.measurement is not None), None)
@@ -72,7 +72,7 @@ def _instead(judged: Iterable[Judged], sentence: Sentence, evidence: Evidence) -
     return speed(nearest, speedup).text if speedup else NOTHING
 
 
-def _nearest(text: str, evidence: Evidence) -> Measurement | None:
+def _nearest(text: str, evidence: ClaimEvidence) -> Measurement | None:
     """The measurement that the words fit best; the operation has to be named."""
     ops, gpus, types = operations(text), processors(text).values(), dtypes(text)
     fitting = [one for one in evidence.measurements if one.task.op in ops and not one.ended and not one.no_verdict]

@@ -43,7 +43,7 @@ ENDING_WORDS: dict[Status, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class Withdrawn:
     """The event after which a measurement may no longer be quoted."""
 
     seq: int
@@ -67,7 +67,7 @@ class Measurement:
     verified_seq: int
     promoted: KernelPromoted | None
     promoted_seq: int | None
-    ended: Ended | None
+    ended: Withdrawn | None
     no_verdict: str | None
     """The reason code of a measurement that allows no verdict."""
 
@@ -118,7 +118,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClaimEvidence:
     """Everything in one ledger that a sentence about speed can cite."""
 
     measurements: tuple[Measurement, ...]
@@ -154,14 +154,14 @@ class _Seen:
     calibrations: dict[int, Calibration] = field(default_factory=dict)
 
 
-def gather(events: Iterable[Recorded[Event]]) -> Evidence:
+def gather(events: Iterable[Recorded[Event]]) -> ClaimEvidence:
     """Fold a ledger's events, in order, to the measurements that may or may not be quoted now."""
     seen, known = _Seen(), set[int]()
     for recorded in events:
         known.add(recorded.seq)
         _take(seen, recorded)
     measurements = tuple(one for seq, event in seen.benchmarks for one in _measured(seen, seq, event))
-    return Evidence(measurements, seen.calibrations, frozenset(known))
+    return ClaimEvidence(measurements, seen.calibrations, frozenset(known))
 
 
 def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
@@ -185,11 +185,11 @@ def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
             pass
 
 
-def _ended(standing: Standing) -> Ended | None:
+def _ended(standing: Standing) -> Withdrawn | None:
     recorded, why = standing.ended, standing.reason
     if recorded is None or why is None:
         return None
-    return Ended(seq=recorded.seq, event_type=recorded.event.TYPE, word=ENDING_WORDS[standing.status], why=why)
+    return Withdrawn(seq=recorded.seq, event_type=recorded.event.TYPE, word=ENDING_WORDS[standing.status], why=why)
 
 
 def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:

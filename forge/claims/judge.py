@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from forge.claims import named
-from forge.claims.evidence import Calibration, Evidence, Measurement
+from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
 from forge.claims.names import beyond, unnamed
 from forge.claims.number import decimals_of, rounds_to, value_of
 from forge.claims.sentence import shape_written, written
-from forge.claims.spoken import Figure, Sentence
+from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, Problem, fault
 from forge.domain.evidence import Speedup
 from forge.platforms import PROCESSORS, Processor
@@ -22,20 +22,20 @@ Faults = Iterator[Fault]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFigure:
     """The faults of one figure, and the measurement that it rests on or is nearest to."""
 
-    figure: Figure
+    figure: SpokenFigure
     faults: tuple[Fault, ...]
     measurement: Measurement | None = None
     rests_on: tuple[str, ...] = ()
 
 
-def judge(sentence: Sentence, evidence: Evidence) -> tuple[Judged, ...]:
+def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ...]:
     """Check every figure of a sentence against the evidence that its passage cites."""
     found, unknown = _resolved(sentence.cites, evidence)
     ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]
-    judged: list[Judged] = []
+    judged: list[JudgedFigure] = []
     about, since = found, 0
     for figure in sorted(sentence.figures, key=lambda one: one.start):
         # A figure is said of the kernels that are named between the last figure and this one.
@@ -47,7 +47,7 @@ def judge(sentence: Sentence, evidence: Evidence) -> tuple[Judged, ...]:
     return tuple(judged)
 
 
-def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
+def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
     """The measurements that are cited, and a fault for each citation that leads nowhere."""
     wrong: list[str] = []
     found: list[Measurement] = []
@@ -72,29 +72,33 @@ def _resolved(cites: named.Cited, evidence: Evidence) -> tuple[tuple[Measurement
 
 
 def _judged(
-    figure: Figure, sentence: Sentence, found: tuple[Measurement, ...], unknown: tuple[Fault, ...], evidence: Evidence
-) -> Judged:
+    figure: SpokenFigure,
+    sentence: Sentence,
+    found: tuple[Measurement, ...],
+    unknown: tuple[Fault, ...],
+    evidence: ClaimEvidence,
+) -> JudgedFigure:
     """Check one figure. It holds only if it holds for every measurement that it rests on."""
     said, larger = repr(figure.said), tuple(beyond(sentence, found))
     if figure.kind == "rate":
         return _rate(figure, sentence, evidence)
     if figure.kind == "unreadable":
         why = f"{said} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
-        return Judged(figure, (fault("unreadable", why), *larger), found[0] if found else None)
+        return JudgedFigure(figure, (fault("unreadable", why), *larger), found[0] if found else None)
     if figure.kind == "boast":
         why = f"no event can bear out {said}: name a ratio, its interval and its event"
-        return Judged(figure, (fault("no_measure", why), *larger), found[0] if found else None)
+        return JudgedFigure(figure, (fault("no_measure", why), *larger), found[0] if found else None)
     if figure.kind == "time" and (calibrated := _launch(figure, sentence, evidence)):
-        return Judged(figure, (), rests_on=(calibrated,))
+        return JudgedFigure(figure, (), rests_on=(calibrated,))
     if not found:
         lacks = "what it names holds no time" if sentence.cites else "it names no kernel and no event"
-        return Judged(figure, (*(unknown or (fault("no_evidence", f"{said}: {lacks}"),)), *larger))
+        return JudgedFigure(figure, (*(unknown or (fault("no_evidence", f"{said}: {lacks}"),)), *larger))
     tried = [(tuple(_faults(figure, sentence, one)), one) for one in found]
     faults, nearest = max(tried, key=lambda pair: len(pair[0]))
-    return Judged(figure, unknown + faults, nearest, (f"event {nearest.seq}, {nearest.event_type}",))
+    return JudgedFigure(figure, unknown + faults, nearest, (f"event {nearest.seq}, {nearest.event_type}",))
 
 
-def _faults(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
+def _faults(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
     """The faults of one figure against one measurement."""
     yield from _standing(sentence, measured)
     if figure.kind == "ratio":
@@ -119,7 +123,7 @@ def _standing(sentence: Sentence, measured: Measurement) -> Faults:
         yield fault("simulated", f"event {measured.verified_seq} is of a simulated run, and isn't called one")
 
 
-def baseline_of(figure: Figure, sentence: Sentence) -> named.BaselineNamed | None:
+def baseline_of(figure: SpokenFigure, sentence: Sentence) -> named.BaselineNamed | None:
     """The baseline of a ratio: the first one named after it, else the last before it, else the passage's only one."""
     mentioned = named.baselines(sentence.text)
     after = [one for one in mentioned if one.start >= figure.start]
@@ -129,7 +133,7 @@ def baseline_of(figure: Figure, sentence: Sentence) -> named.BaselineNamed | Non
     return next(iter(elsewhere.values())) if len(elsewhere) == 1 else None
 
 
-def _ratio(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
+def _ratio(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
     against = baseline_of(figure, sentence)
     kinds = ", ".join(named.baseline_name(one.baseline) for one in measured.speedups)
     if against is None or against.kind == "pytorch":
@@ -152,7 +156,7 @@ def _ratio(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
         yield fault("weak_baseline", why)
 
 
-def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Faults:
+def _number(figure: SpokenFigure, speedup: Speedup, measured: Measurement) -> Faults:
     found = speedup.interval
     if _within(figure, speedup):
         return
@@ -168,13 +172,13 @@ def _number(figure: Figure, speedup: Speedup, measured: Measurement) -> Faults:
         yield fault("not_measured", f"{figure.said!r} isn't what was measured: {measured_as}")
 
 
-def _within(figure: Figure, speedup: Speedup) -> bool:
+def _within(figure: SpokenFigure, speedup: Speedup) -> bool:
     """Whether the interval holds the number, which may have been rounded down in its last digit."""
     reach = figure.value + 10.0 ** -decimals_of(figure.number)
     return figure.value <= speedup.interval.high and reach >= speedup.interval.low
 
 
-def _interval(figure: Figure, speedup: Speedup) -> Faults:
+def _interval(figure: SpokenFigure, speedup: Speedup) -> Faults:
     found = speedup.interval
     true = f"{written(found.low)} to {written(found.high)}x"
     if figure.interval is None:
@@ -185,7 +189,7 @@ def _interval(figure: Figure, speedup: Speedup) -> Faults:
         yield fault("wrong_interval", f"the interval isn't {low} to {high}x: over {speedup.baseline} it is {true}")
 
 
-def _floor_share(figure: Figure, sentence: Sentence, measured: Measurement) -> Faults:
+def _floor_share(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
     """Check a share of the floor: the candidate's, or that of a baseline which is named before it."""
     before = {one.kind for one in named.baselines(sentence.text) if one.start < figure.start}
     floor = measured.timing.floor_ns
@@ -196,7 +200,7 @@ def _floor_share(figure: Figure, sentence: Sentence, measured: Measurement) -> F
         yield fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
 
 
-def _time(figure: Figure, measured: Measurement) -> Faults:
+def _time(figure: SpokenFigure, measured: Measurement) -> Faults:
     known = [measured.timing.floor_ns, measured.timing.harness_ns]
     for side in (measured.timing, measured.timing.confirmation):
         if side is not None:
@@ -209,12 +213,12 @@ def _time(figure: Figure, measured: Measurement) -> Faults:
     yield fault(problem, f"{why} at {shape_written(measured.timing.shape)}")
 
 
-def _same_time(true_ns: float, figure: Figure) -> bool:
+def _same_time(true_ns: float, figure: SpokenFigure) -> bool:
     distance = abs(true_ns / figure.unit - value_of(figure.number))
     return distance <= TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
 
 
-def _launch(figure: Figure, sentence: Sentence, evidence: Evidence) -> str | None:
+def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> str | None:
     """The calibration that is cited and measured this time for a launch; None if there is none."""
     for seq in sentence.cites.events:
         one = evidence.calibrations.get(seq)
@@ -223,7 +227,7 @@ def _launch(figure: Figure, sentence: Sentence, evidence: Evidence) -> str | Non
     return None
 
 
-def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
+def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> JudgedFigure:
     """Check a rate against calibrations and data sheets; no benchmark holds a rate."""
     said = repr(figure.said)
     mentioned = named.processors(sentence.text) or named.processors(sentence.block)
@@ -233,17 +237,17 @@ def _rate(figure: Figure, sentence: Sentence, evidence: Evidence) -> Judged:
             continue
         other = next((name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu), None)
         if other is not None:
-            return Judged(figure, (fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
-        return Judged(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
+            return JudgedFigure(figure, (fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
+        return JudgedFigure(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
     if _SHEET.search(sentence.block):
         for slug in mentioned.values():
             if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):
-                return Judged(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))
+                return JudgedFigure(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))
     if figure.end_to_end:
         why = f"{said} is of more than one operation, and nothing larger was measured"
-        return Judged(figure, (fault("beyond_operation", why),))
+        return JudgedFigure(figure, (fault("beyond_operation", why),))
     why = f"{said}: a rate is said of a calibration's event or of a named data sheet, and of nothing else here"
-    return Judged(figure, (fault("no_measure", why),))
+    return JudgedFigure(figure, (fault("no_measure", why),))
 
 
 def _measured_rates(calibrated: Calibration) -> list[float]:
@@ -257,5 +261,5 @@ def _published_rates(processor: Processor) -> list[float]:
     return [rate * 1e12 for rate in processor.peak_tflop_s.values()] + ([bandwidth * 1e9] if bandwidth else [])
 
 
-def _is_rate(figure: Figure, rates: Iterable[float]) -> bool:
+def _is_rate(figure: SpokenFigure, rates: Iterable[float]) -> bool:
     return any(rounds_to(rate / figure.unit, figure.number) for rate in rates)

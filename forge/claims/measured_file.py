@@ -9,7 +9,7 @@ import orjson
 
 from forge.claims import named
 from forge.claims.number import decimals_of, value_of
-from forge.claims.spoken import Figure
+from forge.claims.spoken import SpokenFigure
 from forge.claims.verdict import Fault, fault
 
 SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt")
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 """A number as programs write it; a comma separates two of them."""
 
 
-def faults_in_file(figure: Figure, path: str, read: ReadFile) -> Iterator[Fault]:
+def faults_in_file(figure: SpokenFigure, path: str, read: ReadFile) -> Iterator[Fault]:
     """The faults of a figure that rests on a file."""
     if figure.kind == "boast":
         yield fault("no_measure", f"{figure.said!r} gives no number that {path} could hold")
@@ -34,7 +34,7 @@ def faults_in_file(figure: Figure, path: str, read: ReadFile) -> Iterator[Fault]
         yield fault("not_in_file", why)
 
 
-def _missing(figure: Figure, path: str, read: ReadFile) -> str | None:
+def _missing(figure: SpokenFigure, path: str, read: ReadFile) -> str | None:
     """Why the file doesn't hold the number; None if it does."""
     if PurePosixPath(path).suffix.lower() not in SUFFIXES:
         return f"{path!r} is no file of figures: expected {', '.join(SUFFIXES)}"

@@ -60,7 +60,7 @@ def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
     parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
     _require_readable(parser, untrusted_text)
     tokens = parser.parse(untrusted_text)
-    yield from _Reader(tokens, code=code).read()
+    yield from _ProseReader(tokens, code=code).read()
 
 
 def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
@@ -76,7 +76,7 @@ def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
             raise UsageError(f"the paragraph at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
 
 
-class _Reader:
+class _ProseReader:
     """Reads a page's tokens once, and keeps the marks that hold at the current token."""
 
     def __init__(self, tokens: Sequence[Token], *, code: bool) -> None:

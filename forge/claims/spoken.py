@@ -24,7 +24,7 @@ _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class SpokenFigure:
     """One thing that a sentence says about speed."""
 
     kind: Kind
@@ -55,7 +55,7 @@ class Sentence:
     block: str
     """The whole passage behind the header of its table: where a sentence may name things, too."""
     passage: Passage
-    figures: tuple[Figure, ...]
+    figures: tuple[SpokenFigure, ...]
 
     @property
     def cites(self) -> Cited:
@@ -85,13 +85,13 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def figures(text: str) -> tuple[Figure, ...]:
+def figures(text: str) -> tuple[SpokenFigure, ...]:
     """What one sentence says about speed, in order, each ratio with its interval."""
     named = tuple(forms.NAMED_INTERVAL.finditer(text))
     taken = bytearray(len(text))
     for match in named:
         taken[match.start() : match.end()] = b"x" * len(match[0])
-    found: list[Figure] = []
+    found: list[SpokenFigure] = []
     speaks = forms.SPEED.search(text) is not None
     for kind, expression, beside_speed in forms.FORMS:
         if beside_speed and not speaks:
@@ -111,11 +111,11 @@ def figures(text: str) -> tuple[Figure, ...]:
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> Figure:
+def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> SpokenFigure:
     groups = match.groupdict()
     number = groups.get("n") or groups.get("high") or ""
     before = match.string[max(0, match.start() - LOOKED_BACK) : match.start()]
-    return Figure(
+    return SpokenFigure(
         kind=kind,
         start=match.start(),
         end=match.end(),
@@ -127,7 +127,9 @@ def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> Figure:
     )
 
 
-def _with_interval(one: Figure, text: str, named: tuple[re.Match[str], ...]) -> tuple[Figure, tuple[int, int]]:
+def _with_interval(
+    one: SpokenFigure, text: str, named: tuple[re.Match[str], ...]
+) -> tuple[SpokenFigure, tuple[int, int]]:
     """A ratio with the interval in brackets behind it, else the first named one behind it, else the only one.
 
     The second value is the place of the interval in brackets.
@@ -144,12 +146,12 @@ def _with_interval(one: Figure, text: str, named: tuple[re.Match[str], ...]) -> 
     )
 
 
-def _times(text: str) -> tuple[Figure, ...]:
+def _times(text: str) -> tuple[SpokenFigure, ...]:
     """Times are read only beside a citation: most times aren't about kernels."""
     return tuple(_figure("time", match, _TIME_NS[match["unit"]]) for match in forms.TIME.finditer(text))
 
 
-def _row_figures(passage: Passage, whole: str) -> tuple[Figure, ...]:
+def _row_figures(passage: Passage, whole: str) -> tuple[SpokenFigure, ...]:
     """What each cell says: by its own words, or else by the name of its column."""
     cells = whole.split(CELL_GAP)
     headers = [plain(name) for name in passage.header] + [""] * len(cells)
@@ -161,7 +163,7 @@ def _row_figures(passage: Passage, whole: str) -> tuple[Figure, ...]:
         if forms.INTERVAL_COLUMN.search(name)
     ]
     interval = next(((match["low"], match["high"]) for match in columns if match), None)
-    found: list[Figure] = []
+    found: list[SpokenFigure] = []
     offset = 0
     for cell, header in zip(cells, headers, strict=False):
         for one in figures(cell) or _by_column(cell, header):
@@ -171,7 +173,7 @@ def _row_figures(passage: Passage, whole: str) -> tuple[Figure, ...]:
     return tuple(found)
 
 
-def _by_column(cell: str, header: str) -> tuple[Figure, ...]:
+def _by_column(cell: str, header: str) -> tuple[SpokenFigure, ...]:
     match = forms.CELL.match(cell)
     if match is None:
         return ()

@@ -15,7 +15,7 @@ from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
     from forge.app.references import Confirmable, ImportedProblem
-    from forge.pipeline.create import Request
+    from forge.pipeline.create import TaskRequest
 
 REASON_SHOWN = 110
 """Largest number of characters of a reason in a table, so that a row fits; --json has all."""
@@ -23,7 +23,7 @@ REASON_SHOWN = 110
 
 def create_from_reference(
     path: Path,
-    request: "Request",
+    request: "TaskRequest",
     *,
     function: str,
     operands: Sequence[str],
@@ -135,7 +135,9 @@ class Advance(Protocol):
         """Show the progress."""
 
 
-def import_collection(collection: str, path: Path, request: "Request", *, home: Path | None, as_json: bool) -> None:
+def import_collection(
+    collection: str, path: Path, request: "TaskRequest", *, home: Path | None, as_json: bool
+) -> None:
     """Import problem files one after the other; exit with status 1 if one was refused."""
     from forge.app.references import import_problems
 

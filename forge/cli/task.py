@@ -13,7 +13,7 @@ from forge.cli.reference import create_from_reference, import_collection
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.pipeline.create import Request
+    from forge.pipeline.create import TaskRequest
 
 Language = Annotated[str, typer.Option(help="cpp, cuda, triton or torch.")]
 Gpu = Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")]
@@ -88,10 +88,10 @@ def create(
     Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
     --shape batch=16,hidden_size=4096
     """
-    from forge.pipeline.create import Request
+    from forge.pipeline.create import TaskRequest
 
     _require_one_form(op, shape, reference, own_options=bool(function or operand or yes))
-    request = Request(
+    request = TaskRequest(
         op=op or "",
         language=language,
         gpu=gpu,
@@ -111,7 +111,7 @@ def create(
     )
 
 
-def _create_of_catalogue(request: "Request", *, home: Path | None, as_json: bool) -> None:
+def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: bool) -> None:
     """Freeze a task for an operation of the catalogue, and show it."""
     from forge.app.tasks import create_task
 
@@ -158,9 +158,9 @@ def import_problems(
 
     Example: forge task import kernelbench KernelBench/level1 --language triton --gpu h100 --dtype fp32
     """
-    from forge.pipeline.create import Request
+    from forge.pipeline.create import TaskRequest
 
-    request = Request(op="", language=language, gpu=gpu, dtype=dtype, shape="")
+    request = TaskRequest(op="", language=language, gpu=gpu, dtype=dtype, shape="")
     import_collection(collection, path, request, home=home, as_json=as_json)
 
 

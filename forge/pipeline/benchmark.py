@@ -21,7 +21,7 @@ from forge.lab.job import Incumbent, Progress
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.slope import SlopeSamples
 from forge.lab.timing.statistics import summarise
-from forge.pipeline.job import Evidence, job_of, simulated
+from forge.pipeline.job import RecordedCandidate, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.rule import baseline_used, decide
 from forge.pipeline.samples import Samples, Taken, render_samples
@@ -41,7 +41,7 @@ class Errored:
 
 
 def measure(
-    evidence: Evidence,
+    evidence: RecordedCandidate,
     executor: LocalExecutor,
     artifact: tuple[ArtifactFile, ...],
     *,
@@ -107,14 +107,14 @@ def _told_apart(progress: Progress, step: str) -> None:
     progress(f"confirmation: {step}")
 
 
-def _meets_the_rule(evidence: Evidence, measured: Measured) -> bool:
+def _meets_the_rule(evidence: RecordedCandidate, measured: Measured) -> bool:
     if not measured.samples.usable:
         return False
     timing = workload_timing(evidence.task.shape, measured, samples_sha256=sha256(b""))
     return decide(evidence.task, evidence.policy, timing, baseline_used(evidence.task, timing)) is None
 
 
-def baselines(evidence: Evidence, measured: Measured) -> Outcome:
+def baselines(evidence: RecordedCandidate, measured: Measured) -> Outcome:
     """Return the time of each baseline as events of the task."""
     if not measured.usable:
         return Outcome(events=())
@@ -133,7 +133,9 @@ def baselines(evidence: Evidence, measured: Measured) -> Outcome:
     )
 
 
-def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, baseline_seqs: tuple[int, ...]) -> Outcome:
+def conclude(
+    evidence: RecordedCandidate, measured: Measured, *, verified_seq: int, baseline_seqs: tuple[int, ...]
+) -> Outcome:
     """Compare the samples with the promotion rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
     raw = render_samples(measured.samples, measured.confirmation)
     if not measured.usable:
@@ -168,7 +170,12 @@ def conclude(evidence: Evidence, measured: Measured, *, verified_seq: int, basel
 
 
 def failed(
-    evidence: Evidence, reason: Reason, *, verified_seq: int, raw: bytes | None = None, untrusted_log: str = ""
+    evidence: RecordedCandidate,
+    reason: Reason,
+    *,
+    verified_seq: int,
+    raw: bytes | None = None,
+    untrusted_log: str = "",
 ) -> Outcome:
     """Return BenchmarkFailed for a timing that didn't finish. Samples so far are kept for the next attempt."""
     report = canonical(
@@ -200,7 +207,7 @@ def failed(
     return Outcome(events=(event,), files={**files, "benchmark_samples.json": raw}, blobs=(raw, report))
 
 
-def errored(evidence: Evidence, error: Errored) -> Outcome:
+def errored(evidence: RecordedCandidate, error: Errored) -> Outcome:
     """The machine failed."""
     event = BenchmarkErrored(
         run_id=evidence.run_id,
@@ -219,7 +226,7 @@ def undecided(reason: Reason) -> bool:
     return reason.code in UNDECIDED
 
 
-def _report(evidence: Evidence, timing: WorkloadTiming, used: BaselineKind, against: Reason | None) -> bytes:
+def _report(evidence: RecordedCandidate, timing: WorkloadTiming, used: BaselineKind, against: Reason | None) -> bytes:
     return canonical(
         {
             "candidate": evidence.submitted.candidate,

@@ -38,7 +38,7 @@ Admit = Callable[[Operation, Mapping[str, int], DType, Policy], Admission]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class TaskRequest:
     """A request for a task, as untrusted text."""
 
     op: str
@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class RequestedTerms:
     """The parsed terms of a request, all but the operation and its shape."""
 
     language: Language
@@ -71,12 +71,12 @@ class Terms:
         return {**vars(self), "language": self.language.name}
 
 
-def parse_terms(untrusted_request: Request, policy: Policy) -> Terms:
+def parse_terms(untrusted_request: TaskRequest, policy: Policy) -> RequestedTerms:
     """Parse the terms of a request; raise UsageError for unknown names and values that aren't allowed."""
     language = find_language(untrusted_request.language)
     target = find_target(untrusted_request.gpu)
     _require_platform(language, target)
-    return Terms(
+    return RequestedTerms(
         language=language,
         target=target,
         dtype=parse_dtype(untrusted_request.dtype),
@@ -89,7 +89,7 @@ def parse_terms(untrusted_request: Request, policy: Policy) -> Terms:
 
 
 def create(
-    untrusted_request: Request, *, policy: Policy, rng: random.Random, admit: Admit | None = None
+    untrusted_request: TaskRequest, *, policy: Policy, rng: random.Random, admit: Admit | None = None
 ) -> tuple[Task, Outcome]:
     """Freeze a task and draw its held-out shapes; raise UsageError for anything that isn't in the catalogue.
 

@@ -8,7 +8,7 @@ from forge.domain.digest import Digest
 from forge.domain.verdict import ReasonCode
 from forge.events import CandidateRejected, CandidateSubmitted, CandidateVerified, Event, Recorded
 from forge.lab.judge_version import gates_sha256
-from forge.pipeline.job import Evidence, simulated
+from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.outcome import Outcome
 
 PASSING: frozenset[ReasonCode] = frozenset({"TIMEOUT", "OUT_OF_MEMORY", "RESOURCE_ABUSE", "INFRASTRUCTURE"})
@@ -23,7 +23,7 @@ class Earlier:
     likeness: Literal["the same bytes", "the same program"]
 
 
-def judged_earlier(evidence: Evidence, history: Iterable[Recorded[Event]]) -> Earlier | None:
+def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event]]) -> Earlier | None:
     """Return an earlier refusal of the same program, or an earlier verdict on the same bytes; None if there is none.
 
     Task, gates, policy, machine and sandbox must be the same. A refusal is preferred to an acceptance. Judgements
@@ -50,22 +50,22 @@ def judged_earlier(evidence: Evidence, history: Iterable[Recorded[Event]]) -> Ea
     return refused or accepted
 
 
-def _same_terms(event: CandidateVerified | CandidateRejected, evidence: Evidence, gates: Digest) -> bool:
+def _same_terms(event: CandidateVerified | CandidateRejected, evidence: RecordedCandidate, gates: Digest) -> bool:
     passing = isinstance(event, CandidateRejected) and (event.reason.code in PASSING or event.stage == "submit")
     named = (event.task_id, event.gates_sha256, event.env_sha256)
     wanted = (evidence.task.task_id, gates, evidence.environment.env_sha256)
     return named == wanted and event.reused_seq is None and not passing
 
 
-def _same_bytes(event: CandidateVerified | CandidateRejected, evidence: Evidence) -> bool:
+def _same_bytes(event: CandidateVerified | CandidateRejected, evidence: RecordedCandidate) -> bool:
     return event.candidate == evidence.submitted.candidate
 
 
-def _same_wall(event: CandidateVerified, evidence: Evidence) -> bool:
+def _same_wall(event: CandidateVerified, evidence: RecordedCandidate) -> bool:
     return event.isolation == evidence.isolation and event.simulated == simulated(evidence)
 
 
-def _is_program(event: CandidateRejected, evidence: Evidence, programs: dict[Digest, Digest | None]) -> bool:
+def _is_program(event: CandidateRejected, evidence: RecordedCandidate, programs: dict[Digest, Digest | None]) -> bool:
     own = evidence.submitted.normalised_sha256
     return own is not None and programs.get(event.candidate) == own
 
@@ -75,7 +75,7 @@ def _own_tests_failed(event: CandidateRejected) -> bool:
     return bool(event.gates) and event.gates[-1].name == "own_tests"
 
 
-def take_over(evidence: Evidence, earlier: Earlier, report: bytes | None) -> Outcome:
+def take_over(evidence: RecordedCandidate, earlier: Earlier, report: bytes | None) -> Outcome:
     """Return the earlier judgement as this run's outcome, with the number of its event."""
     recorded = earlier.recorded
     own: dict[str, object] = {

@@ -22,7 +22,7 @@ from forge.sandbox.reply import ArtifactFile
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class RecordedCandidate:
     """Input of verification and benchmark: the recorded candidate, its bytes, and the machine."""
 
     run_id: str
@@ -39,7 +39,7 @@ class Evidence:
     """GPU of this machine that was chosen. None: the processor."""
 
 
-def job_of(evidence: Evidence) -> Job:
+def job_of(evidence: RecordedCandidate) -> Job:
     """Return the lab's job, which names no run, no author and no ledger."""
     task = evidence.task
     return Job(
@@ -60,13 +60,13 @@ def job_of(evidence: Evidence) -> Job:
     )
 
 
-def on_gpu(evidence: Evidence) -> bool:
+def on_gpu(evidence: RecordedCandidate) -> bool:
     """Return True if the target is a GPU and this machine has a GPU of exactly that model."""
     gpu = evidence.environment.gpu
     return evidence.task.target.platform == "cuda" and gpu is not None and gpu.slug == evidence.task.target.gpu
 
 
-def simulated(evidence: Evidence) -> bool:
+def simulated(evidence: RecordedCandidate) -> bool:
     """Return True if an interpreter stands in for the target; raise EnvironmentUnfit if nothing can run it here."""
     task, language = evidence.task, find_language(evidence.task.language)
     if on_gpu(evidence) or (task.target.platform == "cpu" and "cpu" in language.times_on):

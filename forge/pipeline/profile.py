@@ -10,7 +10,7 @@ from forge.domain.profile import CodeFacts, KernelProfile, OperatorTime
 from forge.events import ProfileCaptured
 from forge.executor.local import LocalExecutor
 from forge.lab.job import Progress
-from forge.pipeline.job import Evidence, job_of
+from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.outcome import Outcome
 from forge.sandbox.reply import ArtifactFile
 
@@ -19,7 +19,12 @@ KINDS: dict[Tool, str] = {"ncu": "counters", "torch": "operators", "cuobjdump": 
 
 
 def profile(
-    evidence: Evidence, executor: LocalExecutor, artifact: tuple[ArtifactFile, ...], *, tool: Tool, progress: Progress
+    evidence: RecordedCandidate,
+    executor: LocalExecutor,
+    artifact: tuple[ArtifactFile, ...],
+    *,
+    tool: Tool,
+    progress: Progress,
 ) -> Outcome:
     """Run the tool and return ProfileCaptured and the full report; raise EnvironmentUnfit if the tool can't run."""
     match tool:

@@ -21,12 +21,12 @@ from forge.events import (
     PromotionDenied,
     Recorded,
 )
-from forge.pipeline.rule import Terms, check_confirmation, check_timing, speedup_over
+from forge.pipeline.rule import PromotionTerms, check_confirmation, check_timing, speedup_over
 from forge.sandbox.isolation import at_least
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class PromotionEvidence:
     """The recorded evidence for one candidate."""
 
     run_id: str
@@ -60,11 +60,11 @@ class Case:
 class _Rule:
     name: str
     code: ReasonCode
-    observe: Callable[[Case], tuple[str, str, bool]]
+    observe: Callable[[PromotionEvidence], tuple[str, str, bool]]
     """Function from the case to the observed value, the threshold, and True if the rule is met."""
 
 
-def promote(case: Case, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
+def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
     """Promote the candidate as the family's next version, or say which rule it fails."""
     results: list[GateResult] = []
     for rule in RULES:
@@ -89,7 +89,7 @@ def promote(case: Case, *, earlier_versions: int) -> KernelPromoted | PromotionD
     return _promoted(case, tuple(results), version=earlier_versions + 1)
 
 
-def _promoted(case: Case, gates: tuple[GateResult, ...], *, version: int) -> KernelPromoted:
+def _promoted(case: PromotionEvidence, gates: tuple[GateResult, ...], *, version: int) -> KernelPromoted:
     task, verified, benchmark = case.task, case.verified.event, case.benchmark.event
     timing = benchmark.workloads[0]
     return KernelPromoted(
@@ -120,20 +120,20 @@ def _promoted(case: Case, gates: tuple[GateResult, ...], *, version: int) -> Ker
     )
 
 
-def _same_bytes(case: Case) -> tuple[str, str, bool]:
+def _same_bytes(case: PromotionEvidence) -> tuple[str, str, bool]:
     named = {case.submitted.files.sha256, case.submitted.candidate, case.verified.event.candidate}
     named.add(case.benchmark.event.candidate)
     return f"{len(named)} candidate digests in the evidence", "one", len(named) == 1
 
 
-def _same_task(case: Case) -> tuple[str, str, bool]:
+def _same_task(case: PromotionEvidence) -> tuple[str, str, bool]:
     named = {case.task.task_id, case.verified.event.task_id, case.benchmark.event.task_id}
     chained = case.benchmark.event.verified_seq == case.verified.seq
     observed = f"{len(named)} tasks, benchmark of event {case.benchmark.event.verified_seq}"
     return observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained
 
 
-def _same_policy(case: Case) -> tuple[str, str, bool]:
+def _same_policy(case: PromotionEvidence) -> tuple[str, str, bool]:
     wanted = digest_of(case.policy)
     named = {
         case.task.policy_sha256,
@@ -144,31 +144,31 @@ def _same_policy(case: Case) -> tuple[str, str, bool]:
     return observed, wanted[:12], named == {wanted}
 
 
-def _real(case: Case) -> tuple[str, str, bool]:
+def _real(case: PromotionEvidence) -> tuple[str, str, bool]:
     simulated = case.verified.event.simulated
     return "simulated" if simulated else "ran on the target", "ran on the target", not simulated
 
 
-def _isolated(case: Case) -> tuple[str, str, bool]:
+def _isolated(case: PromotionEvidence) -> tuple[str, str, bool]:
     levels = (case.verified.event.isolation.level, case.benchmark.event.isolation.level)
     met = all(at_least(level, case.policy.minimum_isolation) for level in levels)
     return " and ".join(levels), f"at least {case.policy.minimum_isolation}", met
 
 
-def _gates(case: Case) -> tuple[str, str, bool]:
+def _gates(case: PromotionEvidence) -> tuple[str, str, bool]:
     gates = case.verified.event.gates
     passed = sum(gate.verdict == "passed" for gate in gates)
     return f"{passed} of {len(gates)} gates passed", "all", bool(gates) and passed == len(gates)
 
 
-def _authority(case: Case) -> tuple[str, str, bool]:
+def _authority(case: PromotionEvidence) -> tuple[str, str, bool]:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
     wanted = case.policy.gpu_timing_authority if case.task.target.platform == "cuda" else "host_slope"
     met = methods in ({wanted}, {"launch_plan"})
     return ", ".join(sorted(methods)), f"{wanted} or stronger", met
 
 
-def _measured(case: Case) -> tuple[str, str, bool]:
+def _measured(case: PromotionEvidence) -> tuple[str, str, bool]:
     shapes = [workload.shape for workload in case.benchmark.event.workloads]
     return "; ".join(map(_shown, shapes)), _shown(case.task.shape), shapes == [case.task.shape]
 
@@ -177,12 +177,12 @@ def _shown(shape: Shape) -> str:
     return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))
 
 
-def _stands(case: Case) -> tuple[str, str, bool]:
+def _stands(case: PromotionEvidence) -> tuple[str, str, bool]:
     invalid = case.benchmark_invalidated
     return "invalidated" if invalid else "stands", "stands", not invalid
 
 
-def _newest(case: Case) -> tuple[str, str, bool]:
+def _newest(case: PromotionEvidence) -> tuple[str, str, bool]:
     met = case.incumbent in (None, case.measured_beside)
     return (
         f"measured beside {case.measured_beside or 'none'}",
@@ -191,15 +191,15 @@ def _newest(case: Case) -> tuple[str, str, bool]:
     )
 
 
-def _terms(case: Case) -> Terms:
+def _terms(case: PromotionEvidence) -> PromotionTerms:
     benchmark = case.benchmark.event
-    return Terms(case.task, case.policy, benchmark.baseline_used, benchmark.workloads[0].floor_ns)
+    return PromotionTerms(case.task, case.policy, benchmark.baseline_used, benchmark.workloads[0].floor_ns)
 
 
-def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
+def _measurement(name: str) -> Callable[[PromotionEvidence], tuple[str, str, bool]]:
     """Return the rule that applies the check of this name to the first measurement."""
 
-    def observe(case: Case) -> tuple[str, str, bool]:
+    def observe(case: PromotionEvidence) -> tuple[str, str, bool]:
         checks = check_timing(case.benchmark.event.workloads[0], _terms(case))
         check = next(one for one in checks if one.name == name)
         return check.observed, check.threshold, check.met
@@ -207,7 +207,7 @@ def _measurement(name: str) -> Callable[[Case], tuple[str, str, bool]]:
     return observe
 
 
-def _confirmed(case: Case) -> tuple[str, str, bool]:
+def _confirmed(case: PromotionEvidence) -> tuple[str, str, bool]:
     terms, first = _terms(case), case.benchmark.event.workloads[0]
     threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
     if not case.policy.confirmation:

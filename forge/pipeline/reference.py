@@ -10,11 +10,13 @@ from forge.events import TaskCreated
 from forge.lab.reference.binding import ERROR_FACTOR
 from forge.lab.reference.infer import Inferred
 from forge.operations import baselines_of
-from forge.pipeline.create import Terms, require_strength
+from forge.pipeline.create import RequestedTerms, require_strength
 from forge.pipeline.outcome import Outcome
 
 
-def create_own(inferred: Inferred, terms: Terms, *, policy: Policy, rng: random.Random) -> tuple[Task, Outcome]:
+def create_own(
+    inferred: Inferred, terms: RequestedTerms, *, policy: Policy, rng: random.Random
+) -> tuple[Task, Outcome]:
     """Freeze a task that is judged against the file; raise WeakTask if it can't tell wrong answers from right."""
     require_strength(inferred.admission, hint="forge task create --help")
     operation, contract = inferred.operation, inferred.contract

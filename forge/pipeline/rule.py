@@ -16,7 +16,7 @@ Measured = WorkloadTiming | Confirmation
 
 
 @dataclass(frozen=True)
-class Check:
+class RequirementCheck:
     """One comparison of a measurement with its requirement."""
 
     name: str
@@ -29,7 +29,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Terms:
+class PromotionTerms:
     """The requirements of a task and its policy for every measurement of one workload."""
 
     task: Task
@@ -46,7 +46,7 @@ class Terms:
 
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
     """Apply the promotion rule to one workload; return None if it is met, else the first reason against it."""
-    terms = Terms(task, policy, used, timing.floor_ns)
+    terms = PromotionTerms(task, policy, used, timing.floor_ns)
     for check in check_timing(timing, terms):
         if not check.met:
             return Reason(code=check.code, message=check.against)
@@ -56,7 +56,7 @@ def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKin
     return None
 
 
-def check_timing(measured: Measured, terms: Terms) -> tuple[Check, ...]:
+def check_timing(measured: Measured, terms: PromotionTerms) -> tuple[RequirementCheck, ...]:
     """Check pairs, control, floor and speedup, in this order, for a first measurement or for its confirmation."""
     return (
         _pairs(measured, terms),
@@ -66,14 +66,14 @@ def check_timing(measured: Measured, terms: Terms) -> tuple[Check, ...]:
     )
 
 
-def check_confirmation(timing: WorkloadTiming, terms: Terms) -> Iterator[Check]:
+def check_confirmation(timing: WorkloadTiming, terms: PromotionTerms) -> Iterator[RequirementCheck]:
     """Check that the confirmation used the same clock, then check its timing; no checks if there is none."""
     again = timing.confirmation
     if again is None:
         return
     first, second = timing.candidate.method, again.candidate.method
     against = f"timed by {second}, and by {first} before"
-    yield Check("timing authority", "CLOCK_DISAGREES", second, first, first == second, against)
+    yield RequirementCheck("timing authority", "CLOCK_DISAGREES", second, first, first == second, against)
     yield from check_timing(again, terms)
 
 
@@ -94,31 +94,31 @@ def baseline_used(task: Task, timing: WorkloadTiming) -> BaselineKind:
     return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
 
 
-def _pairs(measured: Measured, terms: Terms) -> Check:
+def _pairs(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     pairs, least = measured.process_pairs, terms.policy.process_pairs
     observed, threshold = f"{pairs} process pairs", f"at least {least}"
     against = f"{observed}, expected {threshold}: no verdict on so few"
-    return Check("process pairs", "NOISE_TOO_HIGH", observed, threshold, pairs >= least, against)
+    return RequirementCheck("process pairs", "NOISE_TOO_HIGH", observed, threshold, pairs >= least, against)
 
 
-def _control(measured: Measured, terms: Terms) -> Check:
+def _control(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     control, band = measured.control, control_band(terms.policy, measured.candidate.method)
     observed, threshold = f"{control.low:.3f} to {control.high:.3f}x", f"{1 - band:.2f} to {1 + band:.2f}x"
     against = f"{CONTROL_KIND} against itself reads {observed}, allowed {threshold}: no verdict on this machine now"
-    return Check("control", "NOISE_TOO_HIGH", observed, threshold, within_band(control, band), against)
+    return RequirementCheck("control", "NOISE_TOO_HIGH", observed, threshold, within_band(control, band), against)
 
 
-def _floor(measured: Measured, terms: Terms) -> Check:
+def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     p90_ns, least_ns = measured.candidate.p90_ns, terms.policy.floor_slack * terms.floor_ns
     observed, threshold = f"{p90_ns:.0f} ns", f"at least {least_ns:.0f} ns"
     against = (
         f"{observed} is less than moving the bytes takes ({terms.floor_ns:.0f} ns): "
         "the evaluator or the candidate is lying"
     )
-    return Check("floor", "BELOW_FLOOR", observed, threshold, p90_ns >= least_ns, against)
+    return RequirementCheck("floor", "BELOW_FLOOR", observed, threshold, p90_ns >= least_ns, against)
 
 
-def _speedup(measured: Measured, terms: Terms) -> Check:
+def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     speedup = speedup_over(measured, terms.baseline)
     found, least = speedup.interval, terms.minimum_speedup
     observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"
@@ -128,4 +128,4 @@ def _speedup(measured: Measured, terms: Terms) -> Check:
     )
     met = found.low >= least and speedup.pairs_lost == 0
     threshold = f"lower end at least {least:.2f}x, no process pair lost"
-    return Check("speedup", "TOO_SLOW", observed, threshold, met, against)
+    return RequirementCheck("speedup", "TOO_SLOW", observed, threshold, met, against)

@@ -38,7 +38,7 @@ class _Manifest(Value):
     version: str
 
 
-class _Record(Value):
+class _PackageRecord(Value):
     """`skill.json` of the package, version 0.2.0."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -74,7 +74,7 @@ def read_package(home: Path) -> tuple[tuple[Skill, ...], SkillLibrary]:
 
 def _skill(root: Path, record: str) -> Skill:
     """Return one skill, described like one of the embedded library."""
-    found = _parse(_Record, _bytes_of(root, record), origin=record)
+    found = _parse(_PackageRecord, _bytes_of(root, record), origin=record)
     content = _bytes_of(root, found.entry)
     languages = tuple(sorted({_LANGUAGES[one] for one in found.languages if one in _LANGUAGES}))
     platforms = tuple(sorted({_PLATFORMS[one] for one in found.hardware if one in _PLATFORMS}))

@@ -10,11 +10,11 @@ from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
 from forge.lab.job import Progress
 from forge.lab.judge_version import gates_sha256
-from forge.pipeline.job import Evidence, job_of, listed, pack_artifact, simulated
+from forge.pipeline.job import RecordedCandidate, job_of, listed, pack_artifact, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 
 
-def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -> Outcome:
+def verify(evidence: RecordedCandidate, executor: LocalExecutor, *, progress: Progress) -> Outcome:
     """Examine the candidate. A fault of the machine gives an event of its own and never counts against it."""
     job = job_of(evidence)
     try:
@@ -35,7 +35,7 @@ def verify(evidence: Evidence, executor: LocalExecutor, *, progress: Progress) -
 
 
 def _event(
-    evidence: Evidence, examined: Examination, *, artifact: str | None, report_sha256: str, gates: Digest
+    evidence: RecordedCandidate, examined: Examination, *, artifact: str | None, report_sha256: str, gates: Digest
 ) -> Event:
     candidate, environment = evidence.submitted.candidate, evidence.environment.env_sha256
     if isinstance(examined.verdict, Accepted):
@@ -73,7 +73,7 @@ def _event(
     )
 
 
-def _public_shapes(evidence: Evidence, examined: Examination) -> tuple[Shape, ...]:
+def _public_shapes(evidence: RecordedCandidate, examined: Examination) -> tuple[Shape, ...]:
     """Return the shapes that it passed, without the held-out ones, which stay secret."""
     shapes = {digest_of(errors.shape): errors.shape for errors in examined.workloads}
     return tuple(shape for shape in shapes.values() if shape not in evidence.held_out.shapes)
@@ -92,7 +92,7 @@ def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
     return tuple(worst)
 
 
-def _report(evidence: Evidence, examined: Examination, gates: Digest) -> bytes:
+def _report(evidence: RecordedCandidate, examined: Examination, gates: Digest) -> bytes:
     return canonical(
         {
             "candidate": evidence.submitted.candidate,
@@ -114,7 +114,7 @@ def _report(evidence: Evidence, examined: Examination, gates: Digest) -> bytes:
     )
 
 
-def _errored(evidence: Evidence, detail: str) -> Outcome:
+def _errored(evidence: RecordedCandidate, detail: str) -> Outcome:
     event = VerificationErrored(
         run_id=evidence.run_id,
         task_id=evidence.task.task_id,

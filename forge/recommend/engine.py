@@ -10,7 +10,7 @@ from forge.recommend.kernels import KernelRegistryPass
 from forge.recommend.models import ModelShape, find_model
 from forge.recommend.options import Option, Search
 from forge.recommend.passes import OptimizationPass, run_passes
-from forge.recommend.plan import Figure, Plan, Recommendation
+from forge.recommend.plan import Plan, PlanFigure, Recommendation
 from forge.recommend.quantization import STORAGE
 from forge.recommend.request import Request
 from forge.recommend.score import HOURS_PER_MONTH, Scored, score
@@ -149,14 +149,14 @@ def _plan(scored: Scored, *, rank: int, cheapest: float | None) -> Plan:
     )
 
 
-def _figures(one: Option) -> dict[str, Figure | None]:
+def _figures(one: Option) -> dict[str, PlanFigure | None]:
     """Each number with what it rests on."""
     profile = one.profile
 
-    def figure(value: float, formula: str, *, quantile: str = "", measured: bool = profile is not None) -> Figure:
+    def figure(value: float, formula: str, *, quantile: str = "", measured: bool = profile is not None) -> PlanFigure:
         if profile is None or not measured:
-            return Figure(value=value, basis="estimated", how=formula)
-        return Figure(value=value, basis="measured", how=f"{quantile}measured by {profile.measured_by}")
+            return PlanFigure(value=value, basis="estimated", how=formula)
+        return PlanFigure(value=value, basis="measured", how=f"{quantile}measured by {profile.measured_by}")
 
     ttft = "p95, " if profile and profile.ttft_ms_p95 else "median, "
     tpot = "p95, " if profile and profile.tpot_ms_p95 else "median, "

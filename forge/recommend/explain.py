@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from forge.recommend.options import Option
-from forge.recommend.plan import Check, LeftOut, Plan
+from forge.recommend.plan import ConstraintCheck, LeftOut, Plan
 from forge.recommend.quantization import STORAGE
 from forge.recommend.request import Request
 from forge.recommend.score import Scored
@@ -47,12 +47,18 @@ def deployment_of(option: Option) -> str:
     return f"{option.gpus} x {option.processor.name} in {option.quantization} with {option.backends[0]}"
 
 
-def check_text(check: Check) -> str:
+def check_text(check: ConstraintCheck) -> str:
     """A check in words: what is found, and the limit."""
     return f"{UNITS[check.name].format(check.found)} (limit {check.limit:g})"
 
 
-def summary_of(request: Request, *, plan: Plan | None, nearest: Plan | None, left_out: Sequence[LeftOut]) -> str:
+def summary_of(
+    request: Request,
+    *,
+    plan: Plan | None,
+    nearest: Plan | None,
+    left_out: Sequence[LeftOut],
+) -> str:
     """The answer in a sentence or two."""
     if plan is not None:
         held = " that meets every constraint" if plan.checks else ""

@@ -14,7 +14,7 @@ KV_BYTES = 2
 """Bytes of one number in the cache: 16 bits, whatever the type of the weights."""
 
 
-class Memory(NamedTuple):
+class MemoryShares(NamedTuple):
     """What fills one GPU, and what is left for requests."""
 
     usable: float
@@ -36,7 +36,7 @@ class Memory(NamedTuple):
 
 def memory_of(
     model: ModelShape, storage: Storage, processor: Processor, *, devices: int, context_tokens: int
-) -> Memory:
+) -> MemoryShares:
     """Split a model over `devices`, each an equal part of the layers' weights; `processor.memory_gb` must be known.
 
     - weights: layers x stored bits / 8 / devices, embedding and output layer x 2 bytes / devices
@@ -52,7 +52,7 @@ def memory_of(
     inner = model.experts.intermediate * model.experts.chosen if model.experts else model.intermediate
     widest = max(2 * inner, (model.heads + 2 * model.kv_heads) * model.head_dim) / devices
     chunk = min(PREFILL_CHUNK_TOKENS, context_tokens)
-    return Memory(
+    return MemoryShares(
         usable=USABLE_SHARE * processor.memory_gb * 1e9 / processor.devices,
         weights=(blocks + embeddings) / devices,
         activations=chunk * 2 * (2 * model.hidden + widest),

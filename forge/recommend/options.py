@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from forge.platforms import PROCESSORS, Processor, find_processor
-from forge.recommend.memory import Memory, memory_of
+from forge.recommend.memory import MemoryShares, memory_of
 from forge.recommend.models import ModelShape
 from forge.recommend.plan import LeftOut
 from forge.recommend.quantization import BACKENDS, STORAGE, USUAL, Backend, Quantization, backends_for
@@ -53,7 +53,7 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundOptions:
     """All options, the GPUs that have none, and what should be known of the search."""
 
     options: tuple[Option, ...]
@@ -81,7 +81,7 @@ class Search:
         traffic = self.traffic
         return max(traffic.prompt_tokens + traffic.output_tokens, self.request.constraints.min_context_tokens or 0)
 
-    def run(self) -> Found:
+    def run(self) -> FoundOptions:
         """Look at every GPU that is allowed."""
         options: list[Option] = []
         left_out: list[LeftOut] = []
@@ -90,7 +90,7 @@ class Search:
             options += found
             if not found:
                 left_out.append(LeftOut(gpu=processor.slug, reason=reason))
-        return Found(options=tuple(options), left_out=tuple(left_out), notes=self._notes())
+        return FoundOptions(options=tuple(options), left_out=tuple(left_out), notes=self._notes())
 
     def _processors(self) -> list[Processor]:
         named = self.request.constraints.gpus
@@ -187,7 +187,7 @@ class Search:
     def _timed(
         self,
         hardware: Hardware,
-        memory: Memory,
+        memory: MemoryShares,
         processor: Processor,
         quantization: Quantization,
         backends: tuple[Backend, ...],
@@ -246,7 +246,7 @@ def _counts(most: int) -> list[int]:
     return [2**power for power in range(most.bit_length()) if 2**power <= most]
 
 
-def _too_small(memory: Memory, quantization: Quantization, gpus: int) -> str:
+def _too_small(memory: MemoryShares, quantization: Quantization, gpus: int) -> str:
     needed = (memory.weights + memory.activations + memory.kv_per_request) / 1e9
     return (
         f"one request needs {needed:.1f} GB on each of {gpus} in {quantization}, "

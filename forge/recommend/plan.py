@@ -16,7 +16,7 @@ Score = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 
 
-class Figure(Value):
+class PlanFigure(Value):
     """A number, and what it rests on."""
 
     value: Positive
@@ -25,7 +25,7 @@ class Figure(Value):
     """The formula's name, for an estimate; who measured and which quantile, for a measurement."""
 
 
-class Check(Value):
+class ConstraintCheck(Value):
     """One constraint, and what the plan comes to."""
 
     name: str
@@ -101,11 +101,11 @@ class Plan(Value):
     context_tokens: int
     running_requests: int
     """Of the asked concurrency, how many fit into memory together."""
-    ttft_ms: Figure
-    tpot_ms: Figure | None
-    latency_ms: Figure
-    throughput_tok_s: Figure
-    memory_gb: Figure
+    ttft_ms: PlanFigure
+    tpot_ms: PlanFigure | None
+    latency_ms: PlanFigure
+    throughput_tok_s: PlanFigure
+    memory_gb: PlanFigure
     """Of each GPU."""
     memory_available_gb: Positive | None
     prefill_bound: Bound | None
@@ -115,7 +115,7 @@ class Plan(Value):
     price_per_million_tokens: Positive | None
     benchmark_source: Basis
     scores: Scores
-    checks: tuple[Check, ...]
+    checks: tuple[ConstraintCheck, ...]
     meets_constraints: bool
     is_recommended: bool
     is_over_provisioned: bool | None

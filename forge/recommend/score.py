@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from forge.recommend.options import Option
-from forge.recommend.plan import Check, Scores
+from forge.recommend.plan import ConstraintCheck, Scores
 from forge.recommend.quantization import QUANTIZATIONS, STORAGE
 from forge.recommend.request import Constraints, Priority, Request
 
@@ -46,7 +46,7 @@ class Scored:
     option: Option
     parts: Mapping[str, float | None]
     total: float
-    checks: tuple[Check, ...]
+    checks: tuple[ConstraintCheck, ...]
 
     @property
     def scores(self) -> Scores:
@@ -147,10 +147,10 @@ def binding(limits: Constraints) -> tuple[Limit, ...]:
     )
 
 
-def checks_of(option: Option, limits: Sequence[Limit]) -> tuple[Check, ...]:
+def checks_of(option: Option, limits: Sequence[Limit]) -> tuple[ConstraintCheck, ...]:
     """Each limit against what the option comes to; one on tokens doesn't bind where none are made."""
     return tuple(
-        Check(name=one.name, limit=one.limit, found=found, met=_met(found, one))
+        ConstraintCheck(name=one.name, limit=one.limit, found=found, met=_met(found, one))
         for one in limits
         if (found := one.found(option)) is not None
     )
@@ -164,10 +164,10 @@ def _monthly(option: Option) -> float | None:
     return None if option.price_per_hour is None else option.price_per_hour * HOURS_PER_MONTH
 
 
-def _factor(check: Check) -> float:
+def _factor(check: ConstraintCheck) -> float:
     return abs(math.log(check.found / check.limit))
 
 
-def _all_met(checks: Sequence[Check], names: tuple[str, ...]) -> bool | None:
+def _all_met(checks: Sequence[ConstraintCheck], names: tuple[str, ...]) -> bool | None:
     found = [check.met for check in checks if check.name in names]
     return all(found) if found else None

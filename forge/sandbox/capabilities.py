@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from forge.errors import EnvironmentUnfit
-from forge.sandbox.isolation import LEVELS, Isolation, Level, judge
+from forge.sandbox.isolation import LEVELS, Level, Walls, judge
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
 _NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
@@ -43,7 +43,7 @@ class Rung:
     """One level of isolation, as it was found when it was tried."""
 
     level: Level
-    isolation: Isolation
+    isolation: Walls
     """Walls that stood. Their level is lower than the tried one if a required wall was missing."""
     problem: str | None
     """Error of the attempt, if it failed."""
@@ -54,7 +54,7 @@ class Rung:
         return self.isolation.level == self.level
 
 
-def probe() -> Isolation:
+def probe() -> Walls:
     """Return the strongest isolation of this machine, or which walls are missing for one."""
     for level in reversed(LEVELS[1:]):
         if (rung := attempt(level)).reached:

@@ -35,7 +35,7 @@ _serial = itertools.count()
 
 
 @dataclass(frozen=True)
-class Place:
+class CgroupPlace:
     """A directory in which groups with one controller can be made."""
 
     directory: Path
@@ -60,7 +60,7 @@ class Group:
         name = f"{_owner_name()}-{next(_serial)}"
         for controller in CONTROLLERS:
             place = find(controller)
-            if isinstance(place, Place) and self._join(
+            if isinstance(place, CgroupPlace) and self._join(
                 place.directory / name, pid, _settings(place, controller, limits)
             ):
                 self.parts += (PARTS[controller],)
@@ -110,7 +110,7 @@ class Group:
                 time.sleep(0.002)
 
 
-def _settings(place: Place, controller: Controller, limits: Limits) -> dict[str, int]:
+def _settings(place: CgroupPlace, controller: Controller, limits: Limits) -> dict[str, int]:
     match controller:
         case "pids":
             return {"pids.max": limits.processes + SUPERVISING_TASKS}
@@ -121,15 +121,15 @@ def _settings(place: Place, controller: Controller, limits: Limits) -> dict[str,
 
 
 @functools.cache
-def find(controller: Controller) -> Place | Unavailable:
+def find(controller: Controller) -> CgroupPlace | Unavailable:
     """Return where groups can be made; this process keeps the answer. Groups of dead host processes are removed."""
     answer = _search(controller)
-    if isinstance(answer, Place):
+    if isinstance(answer, CgroupPlace):
         sweep(answer.directory)
     return answer
 
 
-def _search(controller: Controller) -> Place | Unavailable:
+def _search(controller: Controller) -> CgroupPlace | Unavailable:
     try:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         memberships = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
@@ -146,7 +146,7 @@ def _search(controller: Controller) -> Place | Unavailable:
         own = own or directory
         place = _unified(directory) if version == 2 else directory
         if place is not None and _usable(place, controller, version):
-            return Place(place, version)
+            return CgroupPlace(place, version)
     if own is None:
         return Unavailable(f"the {controller} controller isn't mounted", "mount cgroup2 at /sys/fs/cgroup")
     return Unavailable(

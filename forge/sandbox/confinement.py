@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.sandbox.guest_entry.plan import Level, Plan
+from forge.sandbox.guest_entry.plan import EntryPlan, Level
 from forge.sandbox.limits import Limits
 
 SCRATCH = "/scratch"
@@ -43,7 +43,7 @@ class Confinement:
     devices: tuple[Path, ...] = ()
 
 
-def plan(confinement: Confinement, level: Level, scratch: str) -> Plan:
+def plan(confinement: Confinement, level: Level, scratch: str) -> EntryPlan:
     """Turn a confinement into the orders for `enter`; raises ValueError on one that makes no sense.
 
     At level none there is one file tree for all: targets in arguments and environment become the host's
@@ -60,7 +60,7 @@ def plan(confinement: Confinement, level: Level, scratch: str) -> Plan:
             name: ":".join(_translated(piece, places) for piece in text.split(":"))
             for name, text in environment.items()
         }
-    return Plan(
+    return EntryPlan(
         level=level,
         host_pid=os.getpid(),
         argv=argv,

@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass
 
 from forge.sandbox.memory import Excess
-from forge.sandbox.reports import Ended
+from forge.sandbox.reports import ProgramEnded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Exit:
         return self.timed_out and not self.flooded and self.excess is None
 
 
-def exit_of(ended: Ended | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:
+def exit_of(ended: ProgramEnded | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:
     """Return the end that Forge's PID 1 reported; if PID 1 was killed first, so was the guest."""
     if ended is None:
         return Exit(

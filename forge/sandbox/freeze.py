@@ -29,7 +29,7 @@ Ran = dict[str, tuple[int, int]]
 """Run times by thread: nanoseconds on a processor, and number of turns there."""
 
 
-class Frozen:
+class FrozenGuest:
     """The stopped processes of one guest; `thaw` continues them."""
 
     def __init__(self, init_pid: int) -> None:

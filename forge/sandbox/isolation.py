@@ -25,7 +25,7 @@ OPTIONAL = ("fresh_proc", "cgroup_memory", "cgroup_pids")
 
 
 @dataclass(frozen=True)
-class Isolation:
+class Walls:
     """The walls between a guest and the host."""
 
     level: Level
@@ -43,11 +43,11 @@ def at_least(level: Level, minimum: Level) -> bool:
     return LEVELS.index(level) >= LEVELS.index(minimum)
 
 
-def judge(parts: Iterable[str]) -> Isolation:
+def judge(parts: Iterable[str]) -> Walls:
     """Return the isolation that `parts` make."""
     standing = tuple(parts)
     families = {"landlock" if part.startswith("landlock_abi_") else part for part in standing}
     lacking = tuple(part for part in REQUIRED if part not in families)
     missing = (*lacking, *(part for part in OPTIONAL if part not in families))
     walled: Level = "bubblewrap" if "bubblewrap" in families else "namespaces"
-    return Isolation(level="none" if lacking else walled, parts=standing, missing=missing)
+    return Walls(level="none" if lacking else walled, parts=standing, missing=missing)

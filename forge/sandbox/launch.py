@@ -23,14 +23,14 @@ from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
 from forge.sandbox.ending import Exit, exit_of
 from forge.sandbox.folders import HeldFolder
-from forge.sandbox.freeze import Frozen
+from forge.sandbox.freeze import FrozenGuest
 from forge.sandbox.guest_entry.plan import Level
-from forge.sandbox.isolation import Isolation, judge
+from forge.sandbox.isolation import Walls, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
 from forge.sandbox.memory import LOOK_S, Excess, held_bytes, watch
 from forge.sandbox.processor import Budget
-from forge.sandbox.reports import Failed, Reports, Started
+from forge.sandbox.reports import Reports, Started, WallFailed
 from forge.sandbox.runtime import masked_paths, runtime_binds
 from forge.sandbox.zygote import Forked, Zygote
 
@@ -73,11 +73,11 @@ class Guest:
         self._exit: Exit | None = None
         self._gone = threading.Event()
         self._init_pid = reports.init_pid()
-        self._frozen = Frozen(self._init_pid) if self._init_pid is not None else None
+        self._frozen = FrozenGuest(self._init_pid) if self._init_pid is not None else None
         self._memory = watch(
             group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
-        self.isolation: Isolation = judge((*reports.started.parts, *group.parts, *self._memory.parts))
+        self.isolation: Walls = judge((*reports.started.parts, *group.parts, *self._memory.parts))
         self._budget = Budget(self._init_pid or process.pid, limits.total_cpu_s)
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
@@ -282,7 +282,7 @@ def _await_start(reports: Reports, log_end: int) -> None:
     match reports.await_start(_START_S):
         case Started():
             return
-        case Failed(step=step, errno=errno, detail=detail):
+        case WallFailed(step=step, errno=errno, detail=detail):
             raise EnvironmentUnfit(
                 f"the guest never started: step {step!r} failed with errno {errno} ({detail}); "
                 "expected a kernel that lets this user build every wall"

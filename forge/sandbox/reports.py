@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from forge.sandbox.guest_entry.plan import SCRATCH, Plan
+from forge.sandbox.guest_entry.plan import SCRATCH, EntryPlan
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Failed:
+class WallFailed:
     """A wall couldn't be built, so nothing was started."""
 
     step: str
@@ -34,7 +34,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramEnded:
     """The guest's program ended with this wait status."""
 
     status: int
@@ -53,22 +53,22 @@ class Reports:
         self.scratch: int | None = None
         """Descriptor of the guest's tmpfs, from which its fill level is read."""
         self.started = Started(())
-        self.failed: Failed | None = None
-        self.ended: Ended | None = None
+        self.failed: WallFailed | None = None
+        self.ended: ProgramEnded | None = None
         self.open = True
 
     def fileno(self) -> int:
         """Return the descriptor to wait on."""
         return self._channel.fileno()
 
-    def send(self, plan: Plan) -> None:
+    def send(self, plan: EntryPlan) -> None:
         """Send the orders. If the receiver is gone, `await_start` finds that out."""
         try:
             self._channel.sendall(plan.line())
         except OSError:
             self.open = False
 
-    def await_start(self, timeout_s: float) -> Started | Failed | None:
+    def await_start(self, timeout_s: float) -> Started | WallFailed | None:
         """Wait for the report that the guest runs or has failed; return None if there is none."""
         deadline = time.monotonic() + timeout_s
         while self.open and not self.started.parts and self.failed is None:
@@ -102,9 +102,9 @@ class Reports:
             case {"started": [*parts]}:
                 self.started = Started(tuple(map(str, parts)))
             case {"failed": str(step), "errno": int(errno), "detail": str(detail)}:
-                self.failed = Failed(step, errno, detail)
+                self.failed = WallFailed(step, errno, detail)
             case {"ended": int(status), "cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)}:
-                self.ended = Ended(status, cpu_s, max_rss_bytes)
+                self.ended = ProgramEnded(status, cpu_s, max_rss_bytes)
 
     def init_pid(self) -> int | None:
         """Return the host's process id of the guest's PID 1; None if there is none or it is dead."""

@@ -13,7 +13,7 @@ from forge.domain.verdict import Reason
 from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified, Event
 from forge.lab.timing.slope import SlopeSamples
 from forge.pipeline import benchmark
-from forge.pipeline.job import Evidence
+from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.samples import Samples
 from tests.cli.asking import HONEST
 
@@ -46,7 +46,7 @@ def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:
     return event
 
 
-def gathered(workspace: Workspace, run_id: str) -> Evidence:
+def gathered(workspace: Workspace, run_id: str) -> RecordedCandidate:
     """What a judging phase has, behind a wall that any machine is said to have here."""
     run = workspace.find_run(run_id)
     found = evidence_of(workspace, run, attempt=run.attempts.verify + 1)

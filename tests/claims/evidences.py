@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from forge.claims import Evidence, PageReport, check_page
-from forge.claims.evidence import Ended, Measurement
+from forge.claims import ClaimEvidence, PageReport, check_page
+from forge.claims.evidence import Measurement, Withdrawn
 from forge.domain.evidence import Interval, Speedup, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.events.promote import KernelPromoted
@@ -52,7 +52,7 @@ def measurement(
     ratios: dict[BaselineKind, tuple[float, float, float]] | None = None,
     *,
     gpu: str = "h200",
-    ended: Ended | None = None,
+    ended: Withdrawn | None = None,
     no_verdict: str | None = None,
 ) -> Measurement:
     """One promoted kernel's measurement: `triton_rmsnorm_<gpu>_bf16_b16_h4096_v1`, 1.291x over compile."""
@@ -77,15 +77,15 @@ def measurement(
     )
 
 
-def evidence(*measurements: Measurement) -> Evidence:
-    return Evidence(measurements or (measurement(),), {}, frozenset({7, 9, SEQ, PROMOTED_SEQ}))
+def evidence(*measurements: Measurement) -> ClaimEvidence:
+    return ClaimEvidence(measurements or (measurement(),), {}, frozenset({7, 9, SEQ, PROMOTED_SEQ}))
 
 
-def checked(page: str, found: Evidence | None = None, files: dict[str, str] | None = None) -> PageReport:
+def checked(page: str, found: ClaimEvidence | None = None, files: dict[str, str] | None = None) -> PageReport:
     return check_page("page.md", page, found or evidence(), (files or {}).get)
 
 
-def problems(page: str, found: Evidence | None = None, files: dict[str, str] | None = None) -> set[str]:
+def problems(page: str, found: ClaimEvidence | None = None, files: dict[str, str] | None = None) -> set[str]:
     """Everything that is wrong with a page."""
     report = checked(page, found, files)
     return {fault.problem for one in report.flagged for fault in one.faults}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge.claims import Measurement, kernel_sentences
-from forge.claims.evidence import Ended
+from forge.claims.evidence import Withdrawn
 from forge.claims.named import operations
 from forge.claims.sentence import ratio_written, speed, written
 from forge.claims.verdict import Supported
@@ -169,7 +169,7 @@ def test_where_nothing_was_measured_no_sentence_is_made_up() -> None:
 
 @pytest.mark.parametrize("word", ["revoked", "invalidated", "deprecated"])
 def test_evidence_that_was_taken_back_carries_nothing_but_history(word: str) -> None:
-    ended = Ended(seq=7, event_type="KernelRevoked", word=word, why="off by one")
+    ended = Withdrawn(seq=7, event_type="KernelRevoked", word=word, why="off by one")
     found = evidence(measurement(ended=ended))
     (flagged,) = checked(TRUE, found).flagged
     assert {fault.problem for fault in flagged.faults} == {"taken_back"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from forge.claims import Evidence, gather
+from forge.claims import ClaimEvidence, gather
 from forge.events.environment import DeviceCalibrated
 from tests.claims.evidences import checked, problems
 from tests.projections.histories import History
@@ -24,7 +24,7 @@ CEILINGS: dict[str, Any] = {  # Any: what JSON holds
 
 
 @pytest.fixture
-def found() -> Evidence:
+def found() -> ClaimEvidence:
     history = History()
     history.add(captured("h200"))
     keys = {name: getattr(environment("h200"), name) for name in ("env_sha256", "perf_key")}
@@ -33,7 +33,7 @@ def found() -> Evidence:
 
 
 @pytest.mark.parametrize("said", ["4.25 TB/s", "4246 GB/s", "807 TFLOP/s", "807.0 TFLOPS"])
-def test_a_calibrated_rate_may_be_said_with_its_event(said: str, found: Evidence) -> None:
+def test_a_calibrated_rate_may_be_said_with_its_event(said: str, found: ClaimEvidence) -> None:
     report = checked(f"One H200 read {said}, and 686 ns for a launch: event 2.", found)
     assert report.flagged == ()
     assert report.supported[0].rests_on == ("event 2, DeviceCalibrated",)
@@ -48,7 +48,7 @@ def test_a_calibrated_rate_may_be_said_with_its_event(said: str, found: Evidence
         ("It serves 4250 tokens/s: event 2.", "beyond_operation"),
     ],
 )
-def test_another_rate_may_not(sentence: str, problem: str, found: Evidence) -> None:
+def test_another_rate_may_not(sentence: str, problem: str, found: ClaimEvidence) -> None:
     assert problem in problems(sentence, found)
 
 

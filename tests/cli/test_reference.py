@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge.domain.verdict import UNDECIDED
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Walls
 from tests.cli.asking import QUICK_POLICY, ask
 from tests.lab.reference.references import AS_SOLVED, MODEL
 
@@ -43,7 +43,7 @@ def _candidate(folder: Path, op: str) -> Path:
 
 
 def test_a_level_is_imported_with_a_reason_for_what_isnt_and_a_solution_is_judged_and_timed(
-    home: Path, level: Path, tmp_path: Path, walls: Isolation
+    home: Path, level: Path, tmp_path: Path, walls: Walls
 ) -> None:
     imported = ask("task", "import", "kernelbench", level, *TERMS, "--home", home, "--json")
     assert imported.status == 1
@@ -86,7 +86,7 @@ def test_one_bad_file_of_a_level_is_told_and_the_others_are_still_looked_at(home
     assert "\x1b" not in ask(*asked).out
 
 
-def test_what_was_inferred_is_shown_and_frozen_only_with_a_yes(home: Path, level: Path, walls: Isolation) -> None:
+def test_what_was_inferred_is_shown_and_frozen_only_with_a_yes(home: Path, level: Path, walls: Walls) -> None:
     file = level / "10_a_model.py"
     shown = ask("task", "create", "--reference", file, *TERMS, "--home", home, "--json")
     assert shown.status == 1

@@ -13,7 +13,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
-from forge.lab.timing.slope import SHOWN_FOR_EACH, Planned, _Pair, _plan, _plan_cycles, hard_kinds, questions
+from forge.lab.timing.slope import SHOWN_FOR_EACH, Planned, _plan, _plan_cycles, _SlopePair, hard_kinds, questions
 from tests.candidates import job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -106,7 +106,7 @@ def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
     with guests() as opened:
         if planned.cycles:
             opened.add(HARNESS, opened.kernel("eager"), opened.function("eager"))
-        measured = _Pair(opened, planned, random.Random(1)).round()
+        measured = _SlopePair(opened, planned, random.Random(1)).round()
         assert not isinstance(measured, Failed)
         assert set(measured) == {"candidate", "eager", "control", HARNESS}
         for side in ("candidate", "eager", "control"):
@@ -242,7 +242,7 @@ def test_one_buffer_for_all_calls_is_found_where_it_begins_while_timed() -> None
         opened = factory.fresh()
         assert isinstance(opened, GuestSet)
         with opened:
-            pair = _Pair(opened, PLANNED, random.Random(1))
+            pair = _SlopePair(opened, PLANNED, random.Random(1))
             assert pair.ask_for_kept_outputs() is None
             assert not isinstance(pair.round(), Failed)
             failed = pair.ask_for_kept_outputs()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs.draw import torch_dtype
-from forge.lab.judge import SMALLEST_SIZE, Judged, judge, judge_specials, plainly_within, spread
+from forge.lab.judge import SMALLEST_SIZE, JudgedOutput, judge, judge_specials, plainly_within, spread
 from forge.lab.judge.elementwise import allowed
 from forge.operations.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 
@@ -25,7 +25,9 @@ def expectation(values: list[list[float]], *, terms: int = 16, roundings: int = 
     return Expectation(value=value, scale=value.abs(), terms=terms, roundings=roundings)
 
 
-def judged(got: torch.Tensor, expected: Expected, baseline: torch.Tensor | None = None, **rest: object) -> Judged:
+def judged(
+    got: torch.Tensor, expected: Expected, baseline: torch.Tensor | None = None, **rest: object
+) -> JudgedOutput:
     exact = expected.value.float() if baseline is None else baseline
     return judge(got, expected, exact, **{"dtype": "fp32", "policy": POLICY, **rest})  # type: ignore[arg-type]
 

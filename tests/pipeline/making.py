@@ -19,8 +19,8 @@ from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.events import BenchmarkRecorded, CandidateSubmitted, CandidateVerified, Event, Recorded
 from forge.operations import OPERATIONS
-from forge.pipeline.create import Request, create
-from forge.pipeline.promote import Case
+from forge.pipeline.create import TaskRequest, create
+from forge.pipeline.promote import PromotionEvidence
 from tests.projections.values import candidate, environment
 
 DIGEST = sha256(b"a candidate")
@@ -28,9 +28,9 @@ WALL = Isolation(level="namespaces", parts=("user_ns",), missing=())
 POLICY = Policy(baselines=("eager",), minimum_speedup=1.1)
 
 
-def request(**changes: Any) -> Request:
+def request(**changes: Any) -> TaskRequest:
     wanted = {"op": "rmsnorm", "language": "torch", "gpu": "cpu", "dtype": "fp32", **changes}
-    return Request(**{"shape": shape_for(wanted["op"]), **wanted})
+    return TaskRequest(**{"shape": shape_for(wanted["op"]), **wanted})
 
 
 def shape_for(op: str) -> str:
@@ -114,7 +114,9 @@ def recorded(event: Event, seq: int) -> Recorded[Any]:
     )
 
 
-def case(*, verified: dict[str, Any] | None = None, benchmark: dict[str, Any] | None = None, **changes: Any) -> Case:
+def case(
+    *, verified: dict[str, Any] | None = None, benchmark: dict[str, Any] | None = None, **changes: Any
+) -> PromotionEvidence:
     """A case that is promoted, but for what is changed."""
     task = made()
     files = candidate("a", language="torch")
@@ -163,4 +165,4 @@ def case(*, verified: dict[str, Any] | None = None, benchmark: dict[str, Any] | 
         "skills": ("patterns.test-plan",),
         "policy": POLICY,
     }
-    return Case(**{**facts, **changes})
+    return PromotionEvidence(**{**facts, **changes})

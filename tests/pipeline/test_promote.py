@@ -11,7 +11,7 @@ from forge.domain.evidence import GateResult, Isolation
 from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.target import Target
 from forge.events import KernelPromoted, PromotionDenied
-from forge.pipeline.promote import RULES, Case, promote
+from forge.pipeline.promote import RULES, PromotionEvidence, promote
 from tests.pipeline.making import POLICY, case, confirmed, made, taken, timing
 
 OTHER = sha256(b"another")
@@ -20,7 +20,7 @@ FAILED = GateResult(name="scales", verdict="failed", observed="3 x the bound", t
 PASSED = GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1")
 
 
-def on_a_gpu(method: TimingAuthority, *, policy: Policy = POLICY, **measured: object) -> Case:
+def on_a_gpu(method: TimingAuthority, *, policy: Policy = POLICY, **measured: object) -> PromotionEvidence:
     """Everything is about that GPU's task, judged by that policy and timed in that way."""
     task = made(policy).model_copy(update={"target": Target(platform="cuda", gpu="h200")})
     named = {"task_id": task.task_id, "policy_sha256": digest_of(policy)}
@@ -33,13 +33,13 @@ def on_a_gpu(method: TimingAuthority, *, policy: Policy = POLICY, **measured: ob
     )
 
 
-def with_policy(policy: Policy, **measured: object) -> Case:
+def with_policy(policy: Policy, **measured: object) -> PromotionEvidence:
     named = {"task_id": (task := made(policy)).task_id, "policy_sha256": digest_of(policy)}
     workloads = (timing(**measured),)  # type: ignore[arg-type]  # a test's
     return case(task=task, policy=policy, verified=named, benchmark={**named, "workloads": workloads})
 
 
-BREAKS: dict[str, tuple[Callable[[], Case], ...]] = {
+BREAKS: dict[str, tuple[Callable[[], PromotionEvidence], ...]] = {
     "same bytes": (
         lambda: case(verified={"candidate": OTHER}),
         lambda: case(benchmark={"candidate": OTHER}),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from forge.domain.policy import Policy
 from forge.domain.target import gpu_slug
 from forge.errors import UnknownName, UsageError
-from forge.pipeline.create import Request, create
+from forge.pipeline.create import TaskRequest, create
 from forge.platforms import PROCESSORS, evidence_reach, find_processor, find_target
 from forge.platforms.gpus import slug_of
 
@@ -106,7 +106,7 @@ def test_what_a_gpu_has_no_units_for_has_no_rate() -> None:
 
 
 def test_a_task_for_a_platform_that_forge_cannot_run_is_refused() -> None:
-    request = Request(op="rmsnorm", language="triton", gpu="MI300X", dtype="fp16", shape="batch=1,hidden_size=64")
+    request = TaskRequest(op="rmsnorm", language="triton", gpu="MI300X", dtype="fp16", shape="batch=1,hidden_size=64")
     with pytest.raises(UsageError, match=r"Forge runs nothing on 'mi300x' \(rocm\)"):
         create(request, policy=Policy(), rng=random.Random(0))
 

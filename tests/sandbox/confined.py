@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge.sandbox.capabilities import attempt
-from forge.sandbox.isolation import Isolation, Level
+from forge.sandbox.isolation import Level, Walls
 from forge.sandbox.launch import Bind, Confinement, Exit, Guest, Limits, masked_paths, runtime_binds, start
 
 level: Level = "namespaces"
@@ -27,7 +27,7 @@ SMALL = Limits(
 )
 
 
-def require(wanted: Level) -> Isolation:
+def require(wanted: Level) -> Walls:
     """Skip where this machine doesn't reach the level; fail where FORGE_TEST_WALLS says that it does.
 
     Any value stands for namespaces, which need nothing installed; bubblewrap has to be named in it.

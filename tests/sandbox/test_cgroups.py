@@ -13,7 +13,9 @@ import pytest
 
 from forge.sandbox import cgroups
 
-PLACES = {place.directory for one in cgroups.CONTROLLERS if isinstance(place := cgroups.find(one), cgroups.Place)}
+PLACES = {
+    place.directory for one in cgroups.CONTROLLERS if isinstance(place := cgroups.find(one), cgroups.CgroupPlace)
+}
 
 needs_groups = pytest.mark.skipif(not PLACES, reason="this user can make no cgroup here")
 
@@ -27,7 +29,7 @@ def groups(pid: int | None = None) -> set[str]:
 def test_what_is_missing_is_explained() -> None:
     lacking = dict(cgroups.explain())
     for controller in cgroups.CONTROLLERS:
-        reached = isinstance(cgroups.find(controller), cgroups.Place)
+        reached = isinstance(cgroups.find(controller), cgroups.CgroupPlace)
         assert (cgroups.PARTS[controller] in lacking) is not reached
     assert all(one.reason and one.hint for one in lacking.values())
 

@@ -19,7 +19,7 @@ from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
-from forge.lab.judge import Judged, judge_kind, plainly_within
+from forge.lab.judge import JudgedOutput, judge_kind, plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
@@ -377,7 +377,7 @@ class LoadedKernel:
 
     def _judged(
         self, expectations: tuple[Expected, ...], baselines: tuple[torch.Tensor, ...], observed: Observed
-    ) -> list[Judged]:
+    ) -> list[JudgedOutput]:
         given = zip(self.operation.outputs, observed.outputs, expectations, baselines, strict=True)
         return [
             judge_kind(

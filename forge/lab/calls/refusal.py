@@ -11,7 +11,7 @@ from forge.domain.tensors import DType
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.calls.placement import Pages, Placement
 from forge.lab.finding import Failed
-from forge.lab.judge import Judged
+from forge.lab.judge import JudgedOutput
 from forge.operations.operation import Operation
 from forge.sandbox.arena import contiguous_strides
 from forge.sandbox.reply import Refused, Returned
@@ -31,7 +31,9 @@ _REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
 }
 
 
-def wrong_output(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: Judged) -> Failed:
+def wrong_output(
+    operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: JudgedOutput
+) -> Failed:
     """Return the refusal of one element outside its bound."""
     code: ReasonCode = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
     message = (
@@ -58,7 +60,7 @@ def wrong_output(operation: Operation, dtype: DType, entry: str, case: Case, out
     )
 
 
-def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: Judged) -> str:
+def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: JudgedOutput) -> str:
     if operation.own is not None:  # a guest draws its inputs, beside the reference
         seen = f"{output}{list(judged.worst)} was {judged.got!r}, expected {judged.expected!r}"
         return f"# {case.kind} values of seed {case.seed} at {_size(case)}: {seen}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput
 from forge.lab.judge.whole import verdict
 from forge.operations.operation import Drawn
 
@@ -17,7 +17,7 @@ FEWEST_EXPECTED = 20
 counts."""
 
 
-def judge_drawn(got: torch.Tensor, expected: Drawn) -> Judged:
+def judge_drawn(got: torch.Tensor, expected: Drawn) -> JudgedOutput:
     """Judge each position: it must be allowed, and the share must fall on it within the uncertainty of its sums.
 
     `got` [rows] are positions along the last axis of the weights.

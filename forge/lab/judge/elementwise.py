@@ -25,7 +25,7 @@ ROUNDINGS_BESIDE_SUM = 8.0
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedOutput:
     """The distance of one output from its expected value."""
 
     within: bool
@@ -41,7 +41,7 @@ class Judged:
     allowed_error: float
 
 
-NOTHING_TO_JUDGE = Judged(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)
+NOTHING_TO_JUDGE = JudgedOutput(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)
 
 
 def judge_floats(
@@ -53,7 +53,7 @@ def judge_floats(
     policy: Policy,
     patterned: bool = False,
     integers: bool = False,
-) -> Judged:
+) -> JudgedOutput:
     """Judge one output by the oracle; `baseline` is the reference's output in the working dtype.
 
     `patterned` inputs repeat one value, so that rounding errors add up instead of cancelling: the worst-case growth n
@@ -82,7 +82,7 @@ def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> t
 
 def judged(
     got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
-) -> Judged:
+) -> JudgedOutput:
     """Return the verdict on one output, from each element's error and its used share of the bound."""
     import torch
 
@@ -90,7 +90,7 @@ def judged(
     worst = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), used.shape))
     relative = torch.where(expectation.scale > 0, error / expectation.scale, torch.zeros_like(error))
     finite_relative = relative[torch.isfinite(relative)]
-    return Judged(
+    return JudgedOutput(
         within=bool((used <= 1).all()),
         finite=bool(torch.isfinite(got[worst])),
         max_relative_error=float(finite_relative.max()) if finite_relative.numel() else 0.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput
 from forge.lab.judge.whole import verdict
 from forge.operations.operation import Ranked
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 
-def judge_ranked(got: torch.Tensor, expected: Ranked) -> Judged:
+def judge_ranked(got: torch.Tensor, expected: Ranked) -> JudgedOutput:
     """Judge each position: it must exist, come once, and have its rank's value within the uncertainty.
 
     `got` [..., count] are positions along the last axis of `expected.values`. A row with a NaN has no order: there

@@ -8,7 +8,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge.drawn import judge_drawn
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, judge_floats
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, judge_floats
 from forge.lab.judge.ranked import judge_ranked
 from forge.lab.judge.specials import judge_specials
 from forge.lab.judge.whole import judge_exact, judge_quantised
@@ -34,7 +34,7 @@ def judge_kind(
     specials: SpecialsPolicy,
     dtype: DType,
     policy: Policy,
-) -> Judged:
+) -> JudgedOutput:
     """Judge one output by the rule for inputs of this kind."""
     if kind in SPECIAL_KINDS and isinstance(expected, Expectation):
         # a NaN among the weights affects only its column
@@ -53,7 +53,7 @@ def judge(
     policy: Policy,
     patterned: bool = False,
     integers: bool = False,
-) -> Judged:
+) -> JudgedOutput:
     """Judge one output by the rule for its expectation; the arguments are those of `judge_floats`."""
     if got.numel() == 0:
         return NOTHING_TO_JUDGE

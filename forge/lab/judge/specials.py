@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged, allowed, judged
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, allowed, judged
 from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def judge_specials(
     dtype: DType,
     policy: Policy,
     nan_may_spread: bool = False,
-) -> Judged:
+) -> JudgedOutput:
     """Judge one output: each element must be of the right kind (NaN, infinity, finite), finite ones within the bound.
 
     If NaN may spread, a summed element may be NaN where it is infinite, or where its row has a NaN.

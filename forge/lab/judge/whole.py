@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, Judged
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput
 from forge.operations.operation import Exact, Quantised
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ TIE = 2.0**-20
 """Distance from a rounding boundary, relative to the value, up to which a value is a tie: a few roundings in fp32."""
 
 
-def judge_exact(got: torch.Tensor, expected: Exact) -> Judged:
+def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
     """Judge that every element is equal; fp64 can't hold all 64-bit integers, so types stay as they are.
 
     Floats are compared bit by bit.
@@ -41,7 +41,7 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.itemsize])
 
 
-def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:
+def judge_quantised(got: torch.Tensor, expected: Quantised) -> JudgedOutput:
     """Judge each number: it is the oracle's, or its neighbour if a rounding boundary is within the uncertainty.
 
     At most one element in a hundred may differ, without ties; a tensor too small for a hundredth may have one.
@@ -63,14 +63,14 @@ def judge_quantised(got: torch.Tensor, expected: Quantised) -> Judged:
     return verdict(got, right, used)
 
 
-def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judged:
+def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> JudgedOutput:
     """Return the verdict on an output whose elements are each right (0) or wrong (infinite)."""
     import torch
 
     if used.numel() == 0:
         return NOTHING_TO_JUDGE
     worst = tuple(int(i) for i in torch.unravel_index(used.argmax(), used.shape))
-    return Judged(
+    return JudgedOutput(
         within=bool((used <= 1).all()),
         finite=math.isfinite(float(got[worst])),
         max_relative_error=0.0,

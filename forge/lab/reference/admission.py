@@ -28,7 +28,7 @@ Tensors = tuple["torch.Tensor", ...]
 
 
 @dataclass(frozen=True)
-class Question:
+class AdmissionDraw:
     """One draw, with its right answer and the right answers for other inputs and weights."""
 
     inputs: Tensors
@@ -41,10 +41,10 @@ class Question:
     """The reference's answer to inputs and weights with fewer significant bits."""
 
 
-Wrong = Callable[[Question, int], "torch.Tensor | None"]
+Wrong = Callable[[AdmissionDraw, int], "torch.Tensor | None"]
 
 
-def admit(operation: Operation, questions: tuple[Question, ...], dtype: DType, policy: Policy) -> Admission:
+def admit(operation: Operation, questions: tuple[AdmissionDraw, ...], dtype: DType, policy: Policy) -> Admission:
     """Try every answer that is really wrong, and the right ones."""
     tried = 0
     survivors: list[str] = []
@@ -79,7 +79,7 @@ def admit(operation: Operation, questions: tuple[Question, ...], dtype: DType, p
 
 
 def _right(
-    got: torch.Tensor, question: Question, place: int, operation: Operation, dtype: DType, policy: Policy
+    got: torch.Tensor, question: AdmissionDraw, place: int, operation: Operation, dtype: DType, policy: Policy
 ) -> bool:
     spec = operation.outputs[place]
     judged = judge(
@@ -88,7 +88,7 @@ def _right(
     return judged.within
 
 
-def _honest(questions: tuple[Question, ...]) -> Iterator[tuple[str, list[Tensors]]]:
+def _honest(questions: tuple[AdmissionDraw, ...]) -> Iterator[tuple[str, list[Tensors]]]:
     yield "the reference", [question.reference for question in questions]
     yield (
         "the oracle, rounded once",
@@ -110,31 +110,31 @@ def _above_smallest(sizes: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return sizes.abs() > 2 * SMALLEST_SIZE["fp16" if dtype == torch.float16 else "fp32"]
 
 
-def _zeros(question: Question, place: int) -> torch.Tensor:
+def _zeros(question: AdmissionDraw, place: int) -> torch.Tensor:
     import torch
 
     return torch.zeros_like(question.reference[place])
 
 
 def _rolled(axis: int) -> Wrong:
-    def wrong(question: Question, place: int) -> torch.Tensor | None:
+    def wrong(question: AdmissionDraw, place: int) -> torch.Tensor | None:
         right = question.reference[place]
         return right.roll(1, axis) if right.dim() else None
 
     return wrong
 
 
-def _sign(question: Question, place: int) -> torch.Tensor | None:
+def _sign(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     right = question.reference[place]
     return -right if right.is_floating_point() else None
 
 
-def _more(question: Question, place: int) -> torch.Tensor | None:
+def _more(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     right = question.reference[place]
     return (right.double() * 1.01).to(right.dtype) if right.is_floating_point() else None
 
 
-def _first_only(question: Question, place: int) -> torch.Tensor | None:
+def _first_only(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     right = question.reference[place].clone()
     if not right.dim():
         return None
@@ -142,7 +142,7 @@ def _first_only(question: Question, place: int) -> torch.Tensor | None:
     return right
 
 
-def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
+def _last_left_out(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     right = question.reference[place].clone()
     if not right.dim() or not right.numel():
         return None
@@ -150,7 +150,7 @@ def _last_left_out(question: Question, place: int) -> torch.Tensor | None:
     return right
 
 
-def _smaller_half_left_out(question: Question, place: int) -> torch.Tensor | None:
+def _smaller_half_left_out(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     """Return zeros for values up to the median size. A bound set by a few huge values can't see all others."""
     right = question.reference[place].clone()
     sizes = right[_above_smallest(right.double(), right.dtype)].double().abs()
@@ -160,7 +160,7 @@ def _smaller_half_left_out(question: Question, place: int) -> torch.Tensor | Non
     return right
 
 
-def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | None:
+def _smallest_slice_left_out(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     """Return zeros for the row, column or channel with the smallest values."""
     right = question.reference[place].clone()
     if not right.is_floating_point():
@@ -179,7 +179,7 @@ def _smallest_slice_left_out(question: Question, place: int) -> torch.Tensor | N
     return right
 
 
-def _coarse(question: Question, place: int) -> torch.Tensor | None:
+def _coarse(question: AdmissionDraw, place: int) -> torch.Tensor | None:
     right = question.coarse[place]
     return right if right.is_floating_point() else None
 

@@ -108,7 +108,7 @@ class Problem(Value):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class SubmittedReference:
     """A reference file as the user submits it."""
 
     source: bytes
@@ -130,7 +130,9 @@ def expected_room(policy: Policy) -> str:
     return f"{most}; on a machine with more memory, raise memory_limit_bytes in policy.toml"
 
 
-def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolation, threads: int) -> Description:
+def describe(
+    question: SubmittedReference, *, seed: int, policy: Policy, isolation: Isolation, threads: int
+) -> Description:
     """Run the file once in a sandbox; raise ReferenceRefused with the matching reason, or EnvironmentUnfit."""
     limits = Limits(wall_s=LIMIT_S, cpu_s=int(LIMIT_S * 16), memory_bytes=policy.memory_limit_bytes)
     stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
@@ -164,7 +166,7 @@ def describe(question: Question, *, seed: int, policy: Policy, isolation: Isolat
     return parse_description(question, handed_over, policy)
 
 
-def parse_description(question: Question, untrusted: bytes, policy: Policy) -> Description:
+def parse_description(question: SubmittedReference, untrusted: bytes, policy: Policy) -> Description:
     """Read a guest's answer; raise ReferenceRefused for a problem, and for anything that no honest guest says."""
     try:
         document = orjson.loads(untrusted)
@@ -190,7 +192,7 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
 
 
-def _require_complete(question: Question, description: Description) -> None:
+def _require_complete(question: SubmittedReference, description: Description) -> None:
     """Raise ValueError or TypeError if the fields don't belong together."""
     tensors = [one for one in description.arguments if one.literal is None]
     if any(one.dtype is None or one.sizes is None for one in tensors):

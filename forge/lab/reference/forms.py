@@ -5,7 +5,7 @@ import re
 from forge.domain.digest import sha256
 from forge.domain.own_operation import Constant, Contract, Generated, Operand, Result, Weight
 from forge.domain.tensors import INTEGERS, TORCH_NAMES, ElementType
-from forge.lab.reference.describe import Description, Question, refusal
+from forge.lab.reference.describe import Description, SubmittedReference, refusal
 
 FLOATS = frozenset({"float32", "float16", "bfloat16", "float64"})
 _ELEMENTS = {name: element for element, name in TORCH_NAMES.items()}
@@ -17,7 +17,7 @@ def slug_of(name: str) -> str:
     return re.sub(r"^[0-9_]+", "", words)[:40].strip("_") or "reference"
 
 
-def contract_of(question: Question, said: Description, *, seed: int) -> Contract:
+def contract_of(question: SubmittedReference, said: Description, *, seed: int) -> Contract:
     """Return the contract of the description alone; families, errors and batches are added later."""
     arguments: list[Operand | Constant] = []
     for one in said.arguments:
@@ -56,7 +56,7 @@ def contract_of(question: Question, said: Description, *, seed: int) -> Contract
     )
 
 
-def element_of(dtype: str, question: Question, what: str) -> ElementType | None:
+def element_of(dtype: str, question: SubmittedReference, what: str) -> ElementType | None:
     """Return the element type for torch's name; None for floats, which all have the task's type."""
     if dtype in FLOATS:
         return None

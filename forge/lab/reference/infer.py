@@ -18,7 +18,7 @@ from forge.lab.calls.load import own_arena_bytes
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
 from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
-from forge.lab.reference.describe import Question, describe, expected_room, most_set_bytes, refusal
+from forge.lab.reference.describe import SubmittedReference, describe, expected_room, most_set_bytes, refusal
 from forge.lab.reference.families import KINDS, family_of
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.trial import tried
@@ -63,7 +63,7 @@ class Inferred:
 
 
 def infer(
-    question: Question, *, policy: Policy, isolation: Isolation, rng: random.Random, progress: Progress
+    question: SubmittedReference, *, policy: Policy, isolation: Isolation, rng: random.Random, progress: Progress
 ) -> Inferred:
     """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit."""
     threads = processors()
@@ -93,7 +93,7 @@ def infer(
 class _Inference:
     """One inference through an open guest; `contract` grows step by step."""
 
-    def __init__(self, question: Question, answers: Answers, policy: Policy, progress: Progress) -> None:
+    def __init__(self, question: SubmittedReference, answers: Answers, policy: Policy, progress: Progress) -> None:
         self._question = question
         self._answers = answers
         self._policy = policy

@@ -15,7 +15,7 @@ from dataclasses import replace
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
-from forge.lab.reference.admission import Question, admit, coarse
+from forge.lab.reference.admission import AdmissionDraw, admit, coarse
 from forge.lab.reference.answers import Answers, Tensors, relative_error
 from forge.lab.reference.binding import ERROR_FACTOR, bound, expectation, least_error, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
@@ -46,7 +46,7 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
     return own
 
 
-def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[Result, ...]]:
+def _bounds(answers: Answers, questions: Sequence[AdmissionDraw]) -> Iterator[tuple[Result, ...]]:
     """Yield the results with each possible bound, widest first; the reference's own error is always among them."""
     contract = answers.contract
     beside = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
@@ -60,7 +60,7 @@ def _bounds(answers: Answers, questions: Sequence[Question]) -> Iterator[tuple[R
         yield from _narrowed(contract.model_copy(update={"results": results}), questions, beside)
 
 
-def _nearby(answers: Answers, questions: Sequence[Question]) -> list[Tensors] | None:
+def _nearby(answers: Answers, questions: Sequence[AdmissionDraw]) -> list[Tensors] | None:
     """Return the reference's fp64 answers for operands one rounding off; None if it doesn't answer."""
     found: list[Tensors] = []
     for question in questions:
@@ -71,7 +71,7 @@ def _nearby(answers: Answers, questions: Sequence[Question]) -> list[Tensors] | 
     return found
 
 
-def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place: int) -> Question:
+def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place: int) -> AdmissionDraw:
     contract, case = answers.contract, cases[place]
     count = len(contract.tensors)
     other = cases[(place + 1) % len(cases)]
@@ -81,7 +81,7 @@ def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place
     def asked(inputs: Tensors) -> Tensors:
         return or_unfit(answers.asked("module", inputs, contract.batch))
 
-    return Question(
+    return AdmissionDraw(
         inputs=case,
         reference=reference,
         expected=live.oracle(*case),
@@ -91,12 +91,14 @@ def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place
     )
 
 
-def _expected(contract: Contract, question: Question, policy: Policy) -> tuple[Expected, ...]:
+def _expected(contract: Contract, question: AdmissionDraw, policy: Policy) -> tuple[Expected, ...]:
     pairs = zip(contract.results, question.expected, strict=True)
     return tuple(expectation(contract, result, one.value, policy) for result, one in pairs)
 
 
-def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]) -> tuple[Result, ...]:
+def _magnified(
+    contract: Contract, questions: Sequence[AdmissionDraw], nearby: Sequence[Tensors]
+) -> tuple[Result, ...]:
     """Return the results with the errors of operands one rounding off, if those are larger, and not too large."""
     found = []
     for place, result in enumerate(contract.results):
@@ -111,7 +113,7 @@ def _magnified(contract: Contract, questions: Sequence[Question], nearby: Sequen
 
 
 def _narrowed(
-    contract: Contract, questions: Sequence[Question], nearby: Sequence[Tensors]
+    contract: Contract, questions: Sequence[AdmissionDraw], nearby: Sequence[Tensors]
 ) -> Iterator[tuple[Result, ...]]:
     """Yield the results with bounds that follow the values, for each neighbourhood that their errors allow."""
     found = [_locals(contract, place, questions, nearby) for place in range(len(contract.results))]
@@ -124,7 +126,7 @@ def _narrowed(
 
 
 def _locals(
-    contract: Contract, place: int, questions: Sequence[Question], nearby: Sequence[Tensors]
+    contract: Contract, place: int, questions: Sequence[AdmissionDraw], nearby: Sequence[Tensors]
 ) -> dict[str, Local]:
     """Return what one result's errors follow: the reference's own, and those of operands one rounding off."""
     if contract.results[place].element is not None:

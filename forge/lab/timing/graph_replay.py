@@ -115,14 +115,14 @@ def _measure(
     rng: random.Random,
     progress: Progress,
 ) -> ReplaySamples | Failed:
-    pairs: list[_Pair] = []
+    pairs: list[_ReplayPair] = []
     cases: list[Case] = []
     with open_device_guests(job, captured, incumbent, progress=progress) as opened:
         for number, guests in enumerate(opened):
             progress(f"process pair {number + 1} of {job.policy.process_pairs}")
             cases = cases or _drawn_cases(guests)
             cached_write_ns = write_back_ns(len(cases) * job.operation.written_bytes(job.shape, job.dtype), ceilings)
-            pair = _Pair(job, guests, cases, rng, cached_write_ns=cached_write_ns)
+            pair = _ReplayPair(job, guests, cases, rng, cached_write_ns=cached_write_ns)
             failed = pair.measure()
             if failed is not None:
                 return failed
@@ -164,7 +164,7 @@ def clocks_agree(
     return (1 - allowed) * by_events_ns <= slope_ns <= most_ns
 
 
-def _require_few_dropped(pairs: "list[_Pair]", most_dropped: float) -> None:
+def _require_few_dropped(pairs: "list[_ReplayPair]", most_dropped: float) -> None:
     """Raise EnvironmentUnfit if too many blocks were dropped, or all blocks of one pair."""
     dropped, count = sum(pair.blocks.dropped for pair in pairs), sum(pair.blocks.count for pair in pairs)
     if dropped <= most_dropped * count and all(pair.blocks.rounds for pair in pairs):
@@ -176,7 +176,7 @@ def _require_few_dropped(pairs: "list[_Pair]", most_dropped: float) -> None:
     )
 
 
-class _Pair:
+class _ReplayPair:
     """Measures one set of fresh guests."""
 
     def __init__(

@@ -130,7 +130,7 @@ class Planned:
 
 
 @dataclass
-class _Pair:
+class _SlopePair:
     """Measures one fresh set of guests."""
 
     guests: GuestSet
@@ -283,7 +283,7 @@ def _measure(
                     if isinstance(drawn, Failed):
                         return drawn
                     planned = drawn
-                rounds = _measure_pair(_Pair(guests, planned, rng), job.policy.rounds)
+                rounds = _measure_pair(_SlopePair(guests, planned, rng), job.policy.rounds)
             if isinstance(rounds, Failed):
                 return rounds
             pairs.append(rounds)
@@ -299,7 +299,7 @@ def _over_time_limit(job: Job) -> Failed:
     return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
 
 
-def _measure_pair(pair: _Pair, rounds: int) -> tuple[dict[str, float], ...] | Failed:
+def _measure_pair(pair: _SlopePair, rounds: int) -> tuple[dict[str, float], ...] | Failed:
     """Measure `rounds` rounds, and more while the control is noisy.
 
     A round takes a fraction of the time that starting its processes takes.

@@ -8,6 +8,6 @@ To add a kind of finding: add its name to `forge.domain.source_finding`, its sen
 `rules`, `cpp_rules`, or a separate function in `examine`.
 """
 
-from forge.lab.triage.examine import Triage, triage
+from forge.lab.triage.examine import TriageResult, triage
 
-__all__ = ["Triage", "triage"]
+__all__ = ["TriageResult", "triage"]

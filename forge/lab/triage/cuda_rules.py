@@ -22,7 +22,7 @@ Seen = tuple[FindingKind, Token, Token]
 
 
 @dataclass(frozen=True)
-class Device:
+class SpecifierUse:
     """The declaration of one specifier: a function's body, or a variable."""
 
     specifier: int
@@ -31,9 +31,9 @@ class Device:
     variable: bool
 
 
-def device_parts(found: Sequence[Token]) -> list[Device]:
+def device_parts(found: Sequence[Token]) -> list[SpecifierUse]:
     """Return every declaration for the device, without those inside another one or in a macro."""
-    parts: list[Device] = []
+    parts: list[SpecifierUse] = []
     end = 0
     for i, token in enumerate(found):
         if i >= end and token.kind == "word" and token.text in _SPECIFIERS and not _in_a_macro(found, i):
@@ -42,7 +42,7 @@ def device_parts(found: Sequence[Token]) -> list[Device]:
     return parts
 
 
-def scan_device(found: Sequence[Token], parts: Sequence[Device]) -> Iterator[Seen]:
+def scan_device(found: Sequence[Token], parts: Sequence[SpecifierUse]) -> Iterator[Seen]:
     """Yield every relevant place in device code."""
     for part in parts:
         if part.variable and not _is_constant(found, part.specifier):
@@ -54,7 +54,7 @@ def scan_device(found: Sequence[Token], parts: Sequence[Device]) -> Iterator[See
                 yield "clock", found[i], found[i]
 
 
-def _declared(found: Sequence[Token], specifier: int) -> Device:
+def _declared(found: Sequence[Token], specifier: int) -> SpecifierUse:
     """Read on to the body's brace, or to the declaration's end; tokens in parentheses don't end it."""
     depth, parameters = 0, False
     for i in range(specifier + 1, len(found)):
@@ -65,10 +65,10 @@ def _declared(found: Sequence[Token], specifier: int) -> Device:
         elif text == ")":
             depth -= 1
         elif depth <= 0 and text == "{" and parameters:
-            return Device(specifier, range(i, _closing(found, i)), variable=False)
+            return SpecifierUse(specifier, range(i, _closing(found, i)), variable=False)
         elif depth <= 0 and text in {";", "=", "{", "}"}:
-            return Device(specifier, range(i, i), variable=text != "}" and (not parameters or text == "="))
-    return Device(specifier, range(len(found), len(found)), variable=False)
+            return SpecifierUse(specifier, range(i, i), variable=text != "}" and (not parameters or text == "="))
+    return SpecifierUse(specifier, range(len(found), len(found)), variable=False)
 
 
 def _closing(found: Sequence[Token], opening: int) -> int:

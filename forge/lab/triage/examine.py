@@ -24,7 +24,7 @@ Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
 
 @dataclass(frozen=True)
-class Triage:
+class TriageResult:
     """The result of reading the sources."""
 
     findings: tuple[SourceFinding, ...]
@@ -32,7 +32,9 @@ class Triage:
     """Whether the entry point provably launches none of the module's compiled kernels."""
 
 
-def triage(tree: ast.Module, kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str) -> Triage:
+def triage(
+    tree: ast.Module, kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str
+) -> TriageResult:
     """Read a parsed kernel.py; never raises, for any text."""
     nodes = executed(tree)
     reader = _Reader(kernel, tree, [node for node, _ in nodes], language)
@@ -48,7 +50,7 @@ def triage(tree: ast.Module, kernel: str, *, metadata: Metadata, language: Langu
     reached = reach(tree, reader.names, entry_point)
     _decoys(tree, reached, reader.found, entry_point)
     opaque = bool(reader.found.kinds() & _OPAQUE) or reader.unnamed
-    return Triage(reader.found.findings(), reached.launches_none and not opaque)
+    return TriageResult(reader.found.findings(), reached.launches_none and not opaque)
 
 
 def _decoys(tree: ast.Module, reached: Reach, found: Collector, entry_point: str) -> None:

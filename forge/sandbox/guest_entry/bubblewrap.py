@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from forge.sandbox.guest_entry import kernel
 from forge.sandbox.guest_entry.namespaces import HOSTNAME, NOBODY, host_is_root
-from forge.sandbox.guest_entry.plan import Plan
+from forge.sandbox.guest_entry.plan import EntryPlan
 from forge.sandbox.guest_entry.root import DEVICES, FILES, STANDARD_LINKS, WRITABLE
 
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
@@ -27,7 +27,7 @@ def program() -> str | None:
     return next((path for path in PROGRAMS if os.access(path, os.X_OK)), None)
 
 
-def execute(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
+def execute(plan: EntryPlan, channel: socket.socket, peer: int) -> NoReturn:
     """Become bubblewrap, and in it `wrapped`; bubblewrap's error messages go to the log."""
     with kernel.step("bubblewrap"):
         path = program()
@@ -43,7 +43,7 @@ def execute(plan: Plan, channel: socket.socket, peer: int) -> NoReturn:
     raise AssertionError("execve returned")
 
 
-def arguments(plan: Plan) -> Iterator[str]:
+def arguments(plan: EntryPlan) -> Iterator[str]:
     """Yield bubblewrap's arguments for the tree that `root` builds."""
     yield from (
         "--unshare-pid",
@@ -78,7 +78,7 @@ def arguments(plan: Plan) -> Iterator[str]:
     yield from ("--remount-ro", "/")
 
 
-def _folders(plan: Plan) -> list[str]:
+def _folders(plan: EntryPlan) -> list[str]:
     links = [link for link, _ in plan.links]
     placed = {*DEVICES, *links, *FILES, OWN, *(target for _, target, _ in plan.binds)}
     found: set[str] = set()
@@ -87,7 +87,7 @@ def _folders(plan: Plan) -> list[str]:
     return sorted(found - set(links))
 
 
-def _trees(plan: Plan) -> Iterator[str]:
+def _trees(plan: EntryPlan) -> Iterator[str]:
     """Yield binds and masks from the shallowest target down; a mask that covers nothing is left out."""
     order: list[tuple[str, str | None, bool]] = [(path, None, False) for path in plan.masked]
     order += [(target, source, writable) for source, target, writable in plan.binds]

@@ -10,10 +10,10 @@ import sys
 
 from forge.sandbox.guest_entry import bubblewrap, descriptors, init, kernel, namespaces, privileges, supervisor
 from forge.sandbox.guest_entry.init import Become
-from forge.sandbox.guest_entry.plan import Plan, send_descriptor, tell
+from forge.sandbox.guest_entry.plan import EntryPlan, send_descriptor, tell
 
 
-def enter(channel: socket.socket, plan: Plan, become: Become) -> None:
+def enter(channel: socket.socket, plan: EntryPlan, become: Become) -> None:
     """Return when the guest's tree is gone. If a step fails, report it to the host and exit with status 1."""
     try:
         supervisor.follow_host(plan.host_pid)
@@ -31,7 +31,7 @@ def enter(channel: socket.socket, plan: Plan, become: Become) -> None:
         os._exit(1)
 
 
-def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
+def _confined(plan: EntryPlan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
     namespaces.leave_host()
     supervisor.follow_host(plan.host_pid)  # the change of credentials may have cleared the death signal
     read_end, write_end = os.pipe()
@@ -46,7 +46,7 @@ def _confined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, becom
     supervisor.outlive(child, alarm, plan.host_pid)
 
 
-def _wrapped(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
+def _wrapped(plan: EntryPlan, channel: socket.socket, alarm: supervisor.Alarm) -> None:
     """Let bubblewrap leave the host; its child, Forge's PID 1, reports its own process id to the host."""
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -59,7 +59,7 @@ def _wrapped(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm) -> Non
     supervisor.outlive(child, alarm, plan.host_pid)
 
 
-def _unconfined(plan: Plan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
+def _unconfined(plan: EntryPlan, channel: socket.socket, alarm: supervisor.Alarm, become: Become) -> None:
     supervisor.adopt_orphans()
     parts = ["rlimits"]
     if sys.platform == "linux":

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from forge.sandbox.guest_entry import descriptors, kernel, landlock, namespaces, privileges, rlimits, root, seccomp
-from forge.sandbox.guest_entry.plan import SCRATCH, Plan, send_descriptor, tell
+from forge.sandbox.guest_entry.plan import SCRATCH, EntryPlan, send_descriptor, tell
 
 _LOOK_S = 1.0
 """Seconds between two checks that the supervisor lives."""
 
-Become = Callable[[Plan, int], None]
+Become = Callable[[EntryPlan, int], None]
 """Function that makes the prepared process the guest's program and closes its status descriptor; it never returns."""
 
 
-def run(plan: Plan, channel: socket.socket, peer: int, become: Become, *, proc: int | None = None) -> NoReturn:
+def run(plan: EntryPlan, channel: socket.socket, peer: int, become: Become, *, proc: int | None = None) -> NoReturn:
     """Be PID 1.
 
     `peer` is a pipe that hangs up when the supervisor dies; `proc` is the host's /proc if it isn't mounted.
@@ -44,7 +44,7 @@ def run(plan: Plan, channel: socket.socket, peer: int, become: Become, *, proc: 
     os._exit(0)
 
 
-def _confine(plan: Plan, peer: int, proc: int | None) -> list[str]:
+def _confine(plan: EntryPlan, peer: int, proc: int | None) -> list[str]:
     """Take every step in the one order that works; return the walls that stand."""
     privileges.die_with_parent(signal.SIGKILL)
     privileges.require_peer(peer)
@@ -91,7 +91,7 @@ def _be_first_to_go(proc: int) -> None:
     os.close(descriptor)
 
 
-def start_guest(plan: Plan, become: Become) -> int:
+def start_guest(plan: EntryPlan, become: Become) -> int:
     """Fork, prepare the guest and let it become its program; return its PID, or raise if it failed."""
     read_end, low_end = os.pipe()
     write_end = fcntl.fcntl(low_end, fcntl.F_DUPFD_CLOEXEC, descriptors.FIRST + len(plan.descriptors))
@@ -110,7 +110,7 @@ def start_guest(plan: Plan, become: Become) -> int:
     return child
 
 
-def execute(plan: Plan, status: int) -> None:
+def execute(plan: EntryPlan, status: int) -> None:
     """Become the program by execve, which closes `status`; exit if that fails."""
     try:
         with kernel.step("execve"):
@@ -119,7 +119,7 @@ def execute(plan: Plan, status: int) -> None:
         give_up(status, failure)
 
 
-def _prepare_guest(plan: Plan, status: int) -> None:
+def _prepare_guest(plan: EntryPlan, status: int) -> None:
     try:
         with kernel.step("session"):
             os.setsid()

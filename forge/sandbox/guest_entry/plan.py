@@ -17,7 +17,7 @@ INIT, SCRATCH = b'{"init": true}\n', b'{"scratch": true}\n'
 """Lines that a descriptor comes with: a pidfd of PID 1, and the guest's scratch."""
 
 
-class Plan(NamedTuple):
+class EntryPlan(NamedTuple):
     """Everything `enter` needs to know; paths are absolute and contain no symlink unless said otherwise.
 
     A named tuple, because importing `dataclasses` would take a fifth of the time to start.
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
         return json.dumps(self._asdict()).encode() + b"\n"
 
 
-def receive(channel: socket.socket) -> Plan:
+def receive(channel: socket.socket) -> EntryPlan:
     """Read the plan, up to its newline; raises if the host went away first or a field is missing."""
     data = b""
     while not data.endswith(b"\n"):
@@ -56,12 +56,12 @@ def receive(channel: socket.socket) -> Plan:
     return parse(data)
 
 
-def parse(line: bytes) -> Plan:
+def parse(line: bytes) -> EntryPlan:
     """Read the plan from its line; raises if a field is missing."""
     fields = json.loads(line)
     fields["binds"] = [tuple(bind) for bind in fields["binds"]]
     fields["links"] = [tuple(link) for link in fields["links"]]
-    return Plan(**fields)
+    return EntryPlan(**fields)
 
 
 def tell(channel: socket.socket, **message: object) -> None:

@@ -11,7 +11,7 @@ import struct
 
 from forge.sandbox.guest_entry import kernel, landlock
 from forge.sandbox.guest_entry.namespaces import NOBODY, host_is_root
-from forge.sandbox.guest_entry.plan import Plan
+from forge.sandbox.guest_entry.plan import EntryPlan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 WRITABLE = ("/scratch", "/tmp", "/dev/shm")  # noqa: S108 - the guest's own, not the host's
@@ -34,7 +34,7 @@ STANDARD_LINKS = (
 )
 
 
-def build(plan: Plan) -> bool:
+def build(plan: EntryPlan) -> bool:
     """Replace the root by the guest's, read-only; return whether it has a /proc."""
     os.umask(0o022)
     with kernel.step("root skeleton"):
@@ -62,7 +62,7 @@ def build(plan: Plan) -> bool:
     return has_proc
 
 
-def rules(plan: Plan, has_proc: bool) -> list[tuple[str, int]]:
+def rules(plan: EntryPlan, has_proc: bool) -> list[tuple[str, int]]:
     """Return what Landlock allows in this tree; "/" and "/dev" are left out, so they can't be listed."""
     allowed = [
         (target, landlock.READ_WRITE if writable else landlock.READ_ONLY) for _, target, writable in plan.binds
@@ -119,7 +119,7 @@ def _mount_proc(*, writable: bool) -> bool:
     return True
 
 
-def _fill(plan: Plan) -> list[str]:
+def _fill(plan: EntryPlan) -> list[str]:
     """Mount binds and masks from the shallowest target down; return the masks, still writable."""
     order: list[tuple[str, str | None, bool]] = [(path, None, False) for path in plan.masked]
     order += [(target, source, writable) for source, target, writable in plan.binds]

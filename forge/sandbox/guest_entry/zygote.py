@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 
 from forge.sandbox.guest_entry import entering, init, kernel, privileges
-from forge.sandbox.guest_entry.plan import Plan, receive, send_descriptor
+from forge.sandbox.guest_entry.plan import EntryPlan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
 """Number of descriptors that a guest gets, at most."""
@@ -27,7 +27,7 @@ MOST_DESCRIPTORS = 16
 class Become(BaseException):
     """Unwinds a forked guest's stack, so that no frame of Forge lies below its own."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EntryPlan) -> None:
         super().__init__()
         self.plan = plan
 
@@ -92,7 +92,7 @@ def _enter(numbers: list[int]) -> None:
     os._exit(0)
 
 
-def _unwind(plan: Plan, status: int) -> None:
+def _unwind(plan: EntryPlan, status: int) -> None:
     try:
         privileges.set_dumpable(True)  # as after an execve: /proc/self is the guest's own again
     except kernel.StepFailed as failure:
@@ -113,7 +113,7 @@ def main(descriptor: int, modules: list[str]) -> Callable[[], None] | None:
     return None
 
 
-def _as_if_just_started(plan: Plan) -> Callable[[], None]:
+def _as_if_just_started(plan: EntryPlan) -> Callable[[], None]:
     """Restore the state of an interpreter that was executed with this plan's arguments and variables.
 
     Return the function that runs its program.

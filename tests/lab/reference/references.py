@@ -8,7 +8,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.lab.job import Job
-from forge.lab.reference.describe import Declared, Question
+from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.languages import find_language
 from tests.candidates import NO_TESTS, isolation
@@ -51,7 +51,7 @@ def kernel(x, scale, weight, bias, mean, variance, batches, out_weight, out_bias
 
 def ask(source: str, *, operands: tuple[Declared, ...] = (), function: str = "") -> Inferred:
     """What is inferred of a file, or the refusal."""
-    question = Question(
+    question = SubmittedReference(
         source=source.encode(), name="7_a_reference.py", dtype="fp32", function=function, operands=operands
     )
     return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)

@@ -6,7 +6,7 @@ import pytest
 
 from forge.domain.policy import Policy
 from forge.errors import ReferenceRefused
-from forge.lab.reference.describe import Declared, Question, most_set_bytes, parse_description
+from forge.lab.reference.describe import Declared, SubmittedReference, most_set_bytes, parse_description
 from tests.lab.reference.references import POLICY
 
 X = {"name": "x", "literal": None, "dtype": "float32", "sizes": [4, 8]}
@@ -42,8 +42,8 @@ FORGED: dict[str, dict[str, object]] = {
 }
 
 
-def question(operands: tuple[Declared, ...] = ()) -> Question:
-    return Question(source=b"", name="a_reference.py", dtype="fp32", operands=operands)
+def question(operands: tuple[Declared, ...] = ()) -> SubmittedReference:
+    return SubmittedReference(source=b"", name="a_reference.py", dtype="fp32", operands=operands)
 
 
 @pytest.mark.parametrize("name", FORGED)

@@ -5,7 +5,7 @@ from forge.errors import ReferenceRefused
 from forge.lab.reference import describe
 from forge.lab.reference.describe import Declared
 from forge.operations.own import own_operation
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import ask, frozen, square_contract
 
 INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 32)]\n"
@@ -128,7 +128,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_reference_is_refused_with_its_reason(name: str, walls: Isolation) -> None:
+def test_a_bad_reference_is_refused_with_its_reason(name: str, walls: Walls) -> None:
     source, reason = BAD[name]
     with pytest.raises(ReferenceRefused) as refused:
         ask(source)
@@ -137,13 +137,13 @@ def test_a_bad_reference_is_refused_with_its_reason(name: str, walls: Isolation)
     assert refused.value.exit_status == 2
 
 
-def test_a_reference_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, walls: Isolation) -> None:
+def test_a_reference_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, walls: Walls) -> None:
     monkeypatch.setattr(describe, "LIMIT_S", 5.0)
     with pytest.raises(ReferenceRefused, match="takes longer than 5 s"):
         ask("import torch\ndef kernel(x):\n    while True: pass\n" + INPUTS)
 
 
-def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Isolation) -> None:
+def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Walls) -> None:
     contract = frozen().contract
     assert (contract.form, contract.entry, contract.init) == ("model", "Model", "[16, 0.25]")
     x, scale = contract.arguments
@@ -162,24 +162,24 @@ def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Isolat
     assert all(shape["batch"] >= 2 for shape in frozen().held_out)
 
 
-def test_known_wrong_answers_to_a_model_are_refused_and_right_ones_accepted(walls: Isolation) -> None:
+def test_known_wrong_answers_to_a_model_are_refused_and_right_ones_accepted(walls: Walls) -> None:
     admission = frozen().admission
     assert admission.killed == admission.mutants >= 8
     assert not admission.refused
 
 
-def test_the_same_file_inferred_again_has_the_same_name(walls: Isolation) -> None:
+def test_the_same_file_inferred_again_has_the_same_name(walls: Walls) -> None:
     again = ask(frozen().source.decode())
     assert again.operation.name == frozen().operation.name
     assert again.operation.name.startswith("own_a_reference_")
 
 
-def test_an_argument_that_is_not_named_in_ascii_goes_by_its_place(walls: Isolation) -> None:
+def test_an_argument_that_is_not_named_in_ascii_goes_by_its_place(walls: Walls) -> None:
     (argument,) = ask("import torch\ndef kernel(größe):\n    return größe * 2\n" + INPUTS).contract.arguments
     assert argument.name == "input_0"
 
 
-def test_a_function_with_declared_operands_needs_no_generator(walls: Isolation) -> None:
+def test_a_function_with_declared_operands_needs_no_generator(walls: Walls) -> None:
     operands = (
         Declared(name="table", dtype="float32", sizes=(50, 8)),
         Declared(name="index", dtype="int64", sizes=(12,), low=0, high=49),
@@ -190,7 +190,7 @@ def test_a_function_with_declared_operands_needs_no_generator(walls: Isolation) 
     assert not contract.varies or contract.batch == 50
 
 
-def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(walls: Isolation) -> None:
+def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(walls: Walls) -> None:
     source = (
         "import torch\ndef kernel(x):\n    return torch.tril(x @ x)\n"
         "def get_inputs():\n    return [torch.tril(torch.rand(24, 24))]\n"
@@ -200,13 +200,13 @@ def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(wall
     assert "triangular" in operand.drawn.structure
 
 
-def test_values_that_no_bound_sees_show_as_a_weak_task_and_one_sample_alone_is_held_out(walls: Isolation) -> None:
+def test_values_that_no_bound_sees_show_as_a_weak_task_and_one_sample_alone_is_held_out(walls: Walls) -> None:
     inferred = ask("import torch\ndef kernel(x):\n    return torch.cat([x, x * 1e7], -1)\n" + INPUTS)
     assert inferred.admission.survivors == ("output: the smaller half left out",)
     assert inferred.held_out[0] == {"batch": 1}
 
 
-def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Isolation) -> None:
+def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Walls) -> None:
     source = (
         "import torch\ndef kernel(x):\n    return torch.nn.functional.layer_norm(x, (32,)).mean(-1) + 1e-4\n" + INPUTS
     )

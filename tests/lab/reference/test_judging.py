@@ -5,7 +5,7 @@ import pytest
 from forge.domain.verdict import Accepted, Rejected
 from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import AS_SOLVED, FUNCTION, job_for
 
 WRONG = {
@@ -78,7 +78,7 @@ def _examined(kernel: str, entry_point: str, folder: Path) -> Examination:
 
 @pytest.mark.parametrize(("kernel", "entry_point"), [(AS_SOLVED, "ModelNew"), (FUNCTION, "kernel")])
 def test_a_right_candidate_is_accepted_as_a_class_and_as_a_function(
-    kernel: str, entry_point: str, tmp_path: Path, walls: Isolation
+    kernel: str, entry_point: str, tmp_path: Path, walls: Walls
 ) -> None:
     examined = _examined(kernel, entry_point, tmp_path)
     assert examined.verdict == Accepted(), examined.verdict
@@ -88,7 +88,7 @@ def test_a_right_candidate_is_accepted_as_a_class_and_as_a_function(
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_candidate_is_rejected(name: str, tmp_path: Path, walls: Isolation) -> None:
+def test_a_wrong_candidate_is_rejected(name: str, tmp_path: Path, walls: Walls) -> None:
     kernel, entry_point, code = WRONG[name]
     verdict = _examined(kernel, entry_point, tmp_path).verdict
     assert isinstance(verdict, Rejected), name

@@ -13,7 +13,7 @@ from forge.lab.judge import judge
 from forge.lab.reference.binding import errs_within, expectation
 from forge.lab.reference.locality import locals_of, sizes_of
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR
-from forge.sandbox.isolation import Isolation
+from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import ask, frozen, square_contract
 
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -169,7 +169,7 @@ def test_a_contract_from_before_has_the_bytes_it_had() -> None:
     assert Contract.model_validate_json(canonical(narrowed)) == narrowed
 
 
-def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Isolation) -> None:
+def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Walls) -> None:
     inputs = "def get_inputs():\n    return [torch.rand(16, 256)]\n"
     running = ask("import torch\ndef kernel(x):\n    return x.cumprod(-1)\n" + inputs)
     assert not running.admission.survivors
@@ -180,14 +180,14 @@ def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Is
 
 
 @pytest.mark.parametrize("reached", ["torch.inf", "torch.nan"])
-def test_a_reference_that_is_finite_only_where_it_is_asked_keeps_its_bound(reached: str, walls: Isolation) -> None:
+def test_a_reference_that_is_finite_only_where_it_is_asked_keeps_its_bound(reached: str, walls: Walls) -> None:
     inputs = "def get_inputs():\n    return [torch.rand(16, 256)]\n"
     broken = f"x * torch.where(x == x.float().to(x.dtype), 1.0, {reached})"  # fp32 has no value one rounding off
     (result,) = ask(f"import torch\ndef kernel(x):\n    return {broken}\n" + inputs).contract.results
     assert (result.error, result.local) == (2.0**-21, None)
 
 
-def test_an_exponential_may_magnify_the_rounding_of_its_operand(walls: Isolation) -> None:
+def test_an_exponential_may_magnify_the_rounding_of_its_operand(walls: Walls) -> None:
     inputs = "def get_inputs():\n    return [torch.randn(16, 256)]\n"
     contract = ask("import torch\ndef kernel(x):\n    return torch.exp(4 * x)\n" + inputs).contract
     (result,) = contract.results

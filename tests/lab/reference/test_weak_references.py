@@ -6,7 +6,7 @@ import torch
 from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
-from forge.lab.reference.admission import Question, admit, coarse
+from forge.lab.reference.admission import AdmissionDraw, admit, coarse
 from forge.lab.reference.answers import relative_error
 from forge.lab.reference.binding import expectation, least_error
 from forge.operations.own import own_operation
@@ -22,7 +22,7 @@ def admitted(factors: torch.Tensor) -> Admission:
     drawn = [torch.randn(16, 16, generator=generator) for _ in range(3)]
     (result,) = CONTRACT.results
     questions = tuple(
-        Question(
+        AdmissionDraw(
             inputs=(x,),
             reference=(x * factors,),
             expected=(expectation(CONTRACT, result, x.double() * factors.double(), Policy()),),

@@ -16,7 +16,7 @@ from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import AlreadyDecided
 from forge.events import BenchmarkRecorded, CandidateRejected, KernelPromoted, TaskCreated
-from forge.pipeline.create import Request
+from forge.pipeline.create import TaskRequest
 from forge.projections.runs import RunState
 from tests.app.prepared import benchmarked, submitted, verified
 
@@ -31,7 +31,7 @@ Act = Callable[[Workspace, int], bool]
 def create(workspace: Workspace, pick: int) -> bool:
     """A task, and its first run."""
     shape = ",".join(f"{axis}={size}" for axis, size in SHAPE.items())
-    create_task(workspace, Request(**SLOT, language="cpp", shape=shape))
+    create_task(workspace, TaskRequest(**SLOT, language="cpp", shape=shape))
     return True
 
 
