@@ -12,7 +12,7 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@$(BIN)/forge demo --home .demo
 
 test: $(READY)  ## every test that needs no GPU
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto
 
 quick: $(READY)  ## tests that need neither torch nor another process, and one evil candidate for each gate
 	@$(BIN)/python -m pytest -n auto --quick

@@ -8,6 +8,7 @@ bytes.
 import gc
 import mmap
 import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,6 +21,10 @@ from .retained_outputs import RetainedOutputs
 Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
 """Outputs of this process's one session."""
+THREAD_ATTEMPTS = 50
+"""Number of times that the start of a thread is tried. All guests of a machine share one limit of threads."""
+THREAD_WAIT_S = 0.1
+"""Seconds between two tries."""
 _ARENAS: list[range] = []
 """Address ranges of the shared memory, in bytes."""
 
@@ -128,12 +133,26 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
         if command.default_type == "float32":
             calls(function, layout, command)
         elif layout.device == "cpu":
-            with ThreadPoolExecutor(1) as another:
-                another.submit(_as_served, calls, function, layout, command).result()
+            _in_another_thread(lambda: _as_served(calls, function, layout, command))
         else:
             _as_served(calls, function, layout, command)
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def _in_another_thread(call: Callable[[], None]) -> None:
+    """Make the call in a new thread; other guests of a busy machine may leave no room for one at first."""
+    for attempt in range(THREAD_ATTEMPTS):
+        with ThreadPoolExecutor(1) as another:
+            try:
+                started = another.submit(call)
+            except RuntimeError:
+                if attempt + 1 == THREAD_ATTEMPTS:
+                    raise
+                time.sleep(THREAD_WAIT_S)
+                continue
+            started.result()
+            return
 
 
 def _as_served(

@@ -15,7 +15,7 @@ LISTS_ALL_CODE = """
 import gc, sys, types
 
 gc.unfreeze()
-files = {one.__code__.co_filename for one in gc.get_objects() if isinstance(one, types.FunctionType)}
+files = {one.__code__.co_filename for one in gc.get_objects() if type(one) is types.FunctionType}
 files |= {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
 raise RuntimeError("\\n".join(f"FILE {file}" for file in files if file.startswith(("/stage", "ROOT"))))
 
@@ -36,6 +36,7 @@ def files_in_a_guest() -> set[str]:
     examined = examine(job_for(LISTS_ALL_CODE, language="torch"), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected), examined
     listed = re.findall(r"FILE (\S+)", examined.log)
+    assert listed, examined
     staged = {f"forge/{name.removeprefix('/stage/')}" for name in listed if name.startswith("/stage/guest/")}
     ours = {f"forge/{Path(name).relative_to(ROOT)}" for name in listed if name.startswith(f"{ROOT}/")}
     return staged | ours
