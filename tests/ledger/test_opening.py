@@ -194,7 +194,7 @@ def test_a_lock_that_leads_elsewhere_is_refused(path: Path, tmp_path: Path) -> N
 MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 40 22 0:35 / /home rw,relatime shared:1 - nfs4 server:/home rw
-41 40 0:36 / /home/ada/my\\040disk rw - ext4 /dev/vdb rw
+41 40 0:36 / /srv/ada/my\\040disk rw - ext4 /dev/vdb rw
 42 22 0:37 / /mnt rw - ext4 /dev/vdc rw
 43 42 0:38 / /mnt rw - fuse.sshfs host:/ rw
 nonsense
@@ -205,8 +205,8 @@ nonsense
     ("path", "kind"),
     [
         ("/var/forge/k.db", "ext4"),
-        ("/home/ada/k.db", "nfs4"),
-        ("/home/ada/my disk/k.db", "ext4"),
+        ("/srv/ada/k.db", "nfs4"),
+        ("/srv/ada/my disk/k.db", "ext4"),
         ("/homes/k.db", "ext4"),
         ("/mnt/k.db", "fuse.sshfs"),
     ],

@@ -7,7 +7,7 @@ Language: cpp
 
 CPP_SOURCE = r"""
 #include "/proc/1/environ"
-asm(".incbin \"/root/.ssh/id_rsa\"");
+asm(".incbin \"/etc/shadow\"");
 """
 
 
