@@ -193,7 +193,7 @@ def test_a_lock_that_leads_elsewhere_is_refused(path: Path, tmp_path: Path) -> N
 
 MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
-40 22 0:35 / /home rw,relatime shared:1 - nfs4 server:/home rw
+40 22 0:35 / /srv rw,relatime shared:1 - nfs4 server:/srv rw
 41 40 0:36 / /srv/ada/my\\040disk rw - ext4 /dev/vdb rw
 42 22 0:37 / /mnt rw - ext4 /dev/vdc rw
 43 42 0:38 / /mnt rw - fuse.sshfs host:/ rw
@@ -207,7 +207,7 @@ nonsense
         ("/var/forge/k.db", "ext4"),
         ("/srv/ada/k.db", "nfs4"),
         ("/srv/ada/my disk/k.db", "ext4"),
-        ("/homes/k.db", "ext4"),
+        ("/srvs/k.db", "ext4"),
         ("/mnt/k.db", "fuse.sshfs"),
     ],
 )
