@@ -30,7 +30,7 @@ class MemoryShares(NamedTuple):
         return max(int(left // self.kv_per_request), 0) if left > 0 else 0
 
     def filled_gb(self, requests: int) -> float:
-        """Decimal gigabytes that so many requests fill."""
+        """Decimal gigabytes that this number of requests fills."""
         return (self.weights + self.activations + requests * self.kv_per_request) / 1e9
 
 

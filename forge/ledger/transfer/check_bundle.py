@@ -128,7 +128,7 @@ def _require_no_gap(bundle: UntrustedBundle, here: _KnownRows) -> None:
 
 
 def _require_short_note(bundle: UntrustedBundle) -> None:
-    """Refuse a checkpoint with so many signatures that the event which stores it would be too long."""
+    """Refuse a checkpoint whose signatures would make the event that stores it too long."""
     size_bytes = len(bundle.header.note.encode())
     if size_bytes > NOTE_LIMIT_BYTES:
         raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")

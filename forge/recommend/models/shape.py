@@ -139,7 +139,7 @@ class ModelShape(Value):
         return 2 * self.kv_heads * self.head_dim
 
     def attended(self, context_tokens: float) -> float:
-        """Tokens that all layers together look at, or keep, for a context of so many."""
+        """Tokens that all layers together look at, or keep, for a context of this length."""
         if self.window is None:
             return self.layers * context_tokens
         near = min(context_tokens, self.window)
