@@ -13,12 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from forge.domain.policy import MeasuredBaseline
-from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT, trusted_program
 from forge.lab.job import Job
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
-from forge.operations.operation import Operation
 from forge.sandbox.folders import HeldFolder
 from forge.sandbox.launch import Bind
 from forge.sandbox.session import GuestFunction
@@ -27,7 +25,6 @@ from forge.sandbox.stage import Program
 COMPILED: set[tuple[object, ...]] = set()
 """Keys of the baselines that this process has compiled; see `compiled_for`."""
 _FOLDERS = "forge-baseline-"
-_OWN_WRAPS = {"none": "module", "compile": "module_compile"}
 
 
 def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
@@ -35,17 +32,14 @@ def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
     operation = job.operation
     if kind == "vendor" and operation.vendor is not None:
         return GuestFunction("vendor.py", operation.vendor.__name__)
-    wrap = "compile" if kind == "compile" else "none"
-    if operation.own is not None:
-        return GuestFunction("reference.py", operation.own.contract.entry, wrap=_OWN_WRAPS[wrap])
-    return GuestFunction("reference.py", operation.reference.__name__, wrap=wrap)
+    return job.definition.reference(compiled=kind == "compile")
 
 
 def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None = None) -> Program:
     """Return the program of a baselines' guest; `compiled` is the folder for torch.compile's results."""
     kept = (Bind(compiled, CACHE_FOLDER, writable=True),)
-    files = {**_sources(job.operation), **(extra or {})}
-    if job.device == "cuda" and job.operation.own is None:
+    files = {**_sources(job), **(extra or {})}
+    if job.device == "cuda" and job.definition.runs_here:
         return trusted_program(job, files, binds=kept)
     return Program(
         language=LANGUAGES["torch"],
@@ -57,12 +51,10 @@ def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None
     )
 
 
-def _sources(operation: Operation) -> dict[str, bytes]:
-    """Return the reference, and the vendor's operator if there is one."""
-    files = {"reference.py": reference_source(operation).encode()}
-    if operation.own is not None:
-        return {**files, CONTRACT_FILE: contract_file(operation.own.contract)}
-    vendor = vendor_source(operation)
+def _sources(job: Job) -> dict[str, bytes]:
+    """Return the reference with the files beside it, and the vendor's operator if there is one."""
+    files = {"reference.py": reference_source(job.operation).encode(), **job.definition.files}
+    vendor = vendor_source(job.operation)
     return files if vendor is None else {**files, "vendor.py": vendor.encode()}
 
 
@@ -71,7 +63,7 @@ def compiled_folder(job: Job) -> Path:
 
     A reference file is foreign code: no other baseline may load its results.
     """
-    return _folder(job.operation.name if job.operation.own is not None else "")
+    return _folder("" if job.definition.runs_here else job.operation.name)
 
 
 @cache

@@ -15,12 +15,10 @@ from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.counterexample.shrink import shrink
 from forge.lab.finding import Failed, Finding, Passed, result
-from forge.lab.gates import GATES, threads
-from forge.lab.gates.gate import Gate
+from forge.lab.gates import gates_for, threads
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.examine import examine_plan
-from forge.lab.reference import gates as reference_gates
 from forge.lab.sources.screen import examine_sources
 from forge.sandbox.build import Built
 from forge.sandbox.reply import ArtifactFile
@@ -143,10 +141,9 @@ def _through_gates(
         loaded(job, stage, job.limits(job.policy.verify_limit_s), label="load", fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
-            if job.device == "cuda" and job.operation.own is None:
-                trusted.require_device(job)
+            trusted.require_device(job)
             return record.take("load", kernel)
-        gates = gates_of(job)
+        gates = gates_for(job.definition)
         first_late = next(gate for gate in gates if not gate.runs_early)
         for gate in gates:
             if gate is first_late:
@@ -157,21 +154,14 @@ def _through_gates(
             record.seeds = (job.seed, *kernel.seeds)
             failed = record.take(gate.name, finding)
             if failed is not None:
-                if job.operation.own is not None:
-                    return failed  # the reference may not answer smaller questions
-                if job.device == "cuda" and gate is GATES[0]:
+                if gate is gates[0]:
                     trusted.require_device(job)
-                if not gate.one_call_shows_it:
+                if not gate.one_call_shows_it or "sizes" not in job.definition.declares:
                     return failed
                 progress("shrink")
                 kernel.unfilled_share = 0.0  # so that reads of unwritten memory show at each smaller shape
                 return shrink(kernel, failed)
     return None
-
-
-def gates_of(job: Job) -> tuple[Gate, ...]:
-    """Return the gates for a candidate, in order."""
-    return GATES if job.operation.own is None else reference_gates.GATES
 
 
 Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
@@ -199,9 +189,9 @@ class _SeparateQuestions:
     def begin(self, pool: ThreadPoolExecutor) -> None:
         """Start the questions if they run beside the gates.
 
-        For a reference file they don't: all would ask the same guest, and wait.
+        They don't if a guest computes the reference's answers: all would ask it, and wait.
         """
-        if self._job.device == "cuda" and self._job.operation.own is None:
+        if self._job.device == "cuda" and self._job.definition.runs_here:
             self._begun = [pool.submit(self._ask, question) for question in self.questions]
 
     def take(self, record: _Record) -> Failed | None:

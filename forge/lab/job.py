@@ -10,12 +10,15 @@ from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.domain.tensors import DType
+from forge.lab.definitions import definition_of
+from forge.lab.definitions.definition import Definition
 from forge.lab.inputs.seeded import new_seed
 from forge.languages import Language
 from forge.operations import baselines_of
 from forge.operations.operation import Operation
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
+from forge.sandbox.session import GuestFunction
 
 Progress = Callable[[str], None]
 THREADS_BESIDE_GPU = 8
@@ -76,9 +79,13 @@ class Job:
         return baselines_of(self.operation, self.policy)
 
     @property
-    def wrap(self) -> Literal["none", "module"]:
-        """Way in which a candidate's entry point is called: directly, or as a reference file's contract describes."""
-        return "none" if self.operation.own is None else "module"
+    def definition(self) -> Definition:
+        """Definition of the operation: what a candidate may be asked, and how the reference is run."""
+        return definition_of(self.operation)
+
+    def candidate_function(self, entry_point: str | None = None) -> GuestFunction:
+        """Return the candidate's function for a guest, or that of another kernel with this entry point."""
+        return GuestFunction("kernel.py", entry_point or self.entry_point, wrap=self.definition.wrap)
 
     @property
     def threads(self) -> int:

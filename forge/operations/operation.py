@@ -59,6 +59,8 @@ class Expectation:
     Near that type's smallest number, the intermediate errs by up to that number. The output then errs by that number
     times this factor. None: there is no such intermediate.
     """
+    derived: bool = True
+    """False if `scale` was measured instead of derived. The errors of many elements together then have no bound."""
 
 
 @dataclass(frozen=True)

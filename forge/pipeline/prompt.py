@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import canonical, sha256
 from forge.domain.experiment import AXES, LAYER_NAMES
+from forge.domain.own_operation import is_own
 from forge.domain.policy import Policy
 from forge.domain.task import LanguageName, Objective, Task
 from forge.domain.tensors import TORCH_NAMES, TensorSpec
@@ -101,7 +102,7 @@ def _variables(
             "results": [_operand(spec, task) for spec in operation.outputs],
             "updates": list(operation.updates),
             "returned": [spec.name for spec in operation.returned],
-            "own": operation.own is not None,
+            "own": is_own(operation.name),
         },
         "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
         "reference": fenced(reference_source(operation), "python"),

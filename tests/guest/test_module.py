@@ -8,7 +8,7 @@ import torch
 
 from forge.domain.own_operation import Constant, Contract, Normal, Operand, Result, Weight
 from forge.guest import module
-from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.operations.own import own_operation
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
-from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.device.toolkit import build_environment, gpu_code
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
@@ -103,7 +102,5 @@ def finding(built: Built | Refused) -> Finding:
 
 
 def staged_files(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, bytes]:
-    """Return the candidate's files with the built ones, and with the contract if a reference file has one."""
-    own = job.operation.own
-    contract = {} if own is None else {CONTRACT_FILE: contract_file(own.contract)}
-    return {**job.files, **{file.name: file.content for file in artifact}, **contract}
+    """Return the candidate's files with the built ones, and with those that its operation puts beside them."""
+    return {**job.files, **{file.name: file.content for file in artifact}, **job.definition.files}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from forge.domain.own_operation import Contract
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
@@ -30,14 +29,13 @@ address space until it is written."""
 
 def arena_bytes(job: Job) -> int:
     """Return the size of the arena of a job's guest in bytes: the usual one, or more for a reference file."""
-    own = job.operation.own
     least, sets = (ARENA_BYTES, SETS_AT_ONCE) if job.device == "cpu" else (DEVICE_ARENA_BYTES, DEVICE_SETS_AT_ONCE)
-    return least if own is None else max(least, own_arena_bytes(own.contract, sets))
+    return max(least, arena_bytes_for(job.definition.set_bytes, sets))
 
 
-def own_arena_bytes(contract: Contract, sets: int = SETS_AT_ONCE) -> int:
-    """Return the size of an arena in bytes that holds a few sets of a reference file's operands."""
-    return max(ARENA_BYTES, sets * contract.set_bytes + BETWEEN_BYTES)
+def arena_bytes_for(set_bytes: int, sets: int = SETS_AT_ONCE) -> int:
+    """Return the size of an arena in bytes that holds a few sets of operands."""
+    return max(ARENA_BYTES, sets * set_bytes + BETWEEN_BYTES)
 
 
 @contextmanager
@@ -82,7 +80,7 @@ def loaded(
     arena = Arena(arena_bytes(job))
     try:
         with Session(stage, arena, limits=limits, threads=threads or job.threads) as session:
-            answer = session.load((function or GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),))
+            answer = session.load((function or job.candidate_function(),))
             if isinstance(answer, Refused):
                 yield _not_loaded(job, answer)
             else:
@@ -94,9 +92,8 @@ def loaded(
 
 
 def _not_loaded(job: Job, refused: Refused) -> Failed:
-    reason, own = refused.reason, job.operation.own
-    if own is not None and reason.code == "BAD_SUBMISSION" and own.contract.weights:
-        names = ", ".join(name for weight in own.contract.weights for name in weight.names)
+    reason, names = refused.reason, ", ".join(job.definition.state_names)
+    if reason.code == "BAD_SUBMISSION" and names:
         reason = Reason(code=reason.code, message=f"{reason.message}; the reference's names: {names[:NAMES_LIMIT]}")
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 

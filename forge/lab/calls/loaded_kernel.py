@@ -16,6 +16,7 @@ from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.calls.answers import Answered
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
+from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
@@ -60,6 +61,7 @@ class LoadedKernel:
         seed: int | None = None,
     ) -> None:
         self.operation = operation
+        self.definition = definition_of(operation)
         self.shape = shape
         self.held_out = held_out
         self.dtype: DType = dtype
@@ -86,6 +88,10 @@ class LoadedKernel:
         self.rng = Seeded(self._seed, f"{label}: shapes")
         self._contents = Seeded(self._seed, f"{label}: contents")
         self._fillings = Seeded(self._seed, f"{label}: fillings")
+
+    def shapes(self, *wanted: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
+        """Return the wanted shapes; the public one alone if the operation isn't defined at others."""
+        return self.definition.shapes(self.shape, *wanted)
 
     def case(
         self,

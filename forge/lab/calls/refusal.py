@@ -10,6 +10,7 @@ from forge.domain.evidence import Counterexample
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.calls.placement import Pages, Placement
+from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.judge import JudgedOutput
 from forge.operations.operation import Operation
@@ -61,7 +62,7 @@ def wrong_output(
 
 
 def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: JudgedOutput) -> str:
-    if operation.own is not None:  # a guest draws its inputs, beside the reference
+    if not definition_of(operation).runs_here:  # a guest draws its inputs, beside the reference
         seen = f"{output}{list(judged.worst)} was {judged.got!r}, expected {judged.expected!r}"
         return f"# {case.kind} values of seed {case.seed} at {_size(case)}: {seen}\n"
     call = f"{entry}(*inputs, *{case.scalars!r})"
@@ -114,9 +115,9 @@ def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:
 def other_strides(operation: Operation, case: Case, answer: Returned) -> Failed | None:
     """Return the refusal of a returned tensor that isn't contiguous, if there is one.
 
-    A reference file's results may have any strides.
+    Results may have any strides if the operation declares no layouts.
     """
-    if operation.own is not None:
+    if "layouts" not in definition_of(operation).declares:
         return None
     for spec, form in zip(operation.returned, answer.outputs, strict=False):
         sizes = spec.sizes(case.shape)

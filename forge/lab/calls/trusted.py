@@ -9,7 +9,6 @@ from forge.lab.job import Job
 from forge.languages import LANGUAGES
 from forge.operations import reference_source
 from forge.sandbox.launch import Bind
-from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
 
 CACHE_FOLDER = "/baseline_cache"
@@ -44,13 +43,17 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, 
 
 
 def require_device(job: Job) -> None:
-    """Raise EnvironmentUnfit if the reference can't be called on the device, which is no candidate's fault."""
-    operation = job.operation
-    program = trusted_program(job, {"reference.py": reference_source(operation).encode()})
+    """Raise EnvironmentUnfit if the reference can't be called on the device, which is no candidate's fault.
+
+    A reference file isn't asked: it may run on a processor alone.
+    """
+    if job.device == "cpu" or not job.definition.runs_here:
+        return
+    program = trusted_program(job, {"reference.py": reference_source(job.operation).encode()})
     stage = Stage(program, job.isolation)
-    function = GuestFunction("reference.py", operation.reference.__name__)
+    limits = job.limits(job.policy.verify_limit_s)
     try:
-        with loaded(job, stage, job.limits(job.policy.verify_limit_s), function, label="trusted") as kernel:
+        with loaded(job, stage, limits, job.definition.reference(), label="trusted") as kernel:
             answer = kernel if isinstance(kernel, Failed) else kernel.call([kernel.case(kernel.shape)])
     finally:
         stage.remove()

@@ -4,6 +4,7 @@ To add a gate: write its file, add its line to `GATES`, and add a candidate to `
 refuses.
 """
 
+from forge.lab.definitions.definition import Definition
 from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.determinism import DETERMINISM
@@ -27,3 +28,8 @@ GATES: tuple[Gate, ...] = (
     *(SIGNATURE, REPLAY, NUMERICS, LEAKS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT),
     *(SPECIALS, LAYOUTS, METAMORPHIC, STATE, DETERMINISM, ENDURANCE, BOUNDS, MUTATION),
 )
+
+
+def gates_for(definition: Definition) -> tuple[Gate, ...]:
+    """Return the gates that ask a candidate for an operation defined so, in order."""
+    return tuple(gate for gate in GATES if gate.needs <= definition.declares)

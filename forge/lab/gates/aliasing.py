@@ -4,7 +4,7 @@ Small outputs of this gate's last calls stay in memory while the next gates ask 
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from forge.domain.input_kind import InputKind
 from forge.domain.verdict import Reason
@@ -33,6 +33,8 @@ LARGE_ELEMENTS = 2**18
 shape, since such a call takes it minutes."""
 EXTRA_ROWS_RANGE = (1, 31)
 """Range of the number of rows that the second large shape has beyond the first, drawn at random."""
+Series = tuple[Mapping[str, int], InputKind, int]
+"""Calls whose outputs are kept together: their shape, their kind of values, and their number."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -45,11 +47,11 @@ def examine(kernel: LoadedKernel) -> Finding:
     tiny = {**shape, rows: kernel.rng.randint(*SMALL_ROWS_RANGE), reduced: SMALL_COLUMNS}
     many = kernel.rng.randint(*SMALL_CALLS_RANGE)
     kept = 0
-    series: list[tuple[Mapping[str, int], InputKind, int]] = [
-        (shape, kind, count) for kind, count in CALLS_OF_KIND.items()
+    series: list[Series] = [
+        (shape, kind, CALLS_OF_KIND[kind]) for kind in kernel.definition.kinds(tuple(CALLS_OF_KIND))
     ]
     series += [(one, "normal", LARGE_CALLS) for one in ((large,) if kernel.interpreted else (large, larger))]
-    for asked, kind, count in (*series, (tiny, "normal", many)):
+    for asked, kind, count in _defined(kernel, [*series, (tiny, "normal", many)]):
         fitting = _calls_that_fit(kernel, asked, count)
         cases = [kernel.case(asked, kind) for _ in range(fitting)]
         observed = kernel.call([*cases[:-2], cases[0], cases[0]] if fitting > 2 else cases, retain=True)
@@ -66,7 +68,18 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
+def _defined(kernel: LoadedKernel, series: Sequence[Series]) -> Iterator[Series]:
+    """Yield the series at shapes where the operation is defined, but each shape with each kind only once."""
+    seen: list[tuple[Mapping[str, int], InputKind]] = []
+    for wanted, kind, count in series:
+        (shape,) = kernel.shapes(wanted)
+        if (shape, kind) not in seen:
+            seen.append((shape, kind))
+            yield shape, kind, count
+
+
 def _calls_that_fit(kernel: LoadedKernel, shape: Mapping[str, int], count: int) -> int:
+    count = kernel.definition.kept_calls(count, kernel.operation.operand_bytes(shape, kernel.dtype))
     while count > 1 and not kernel.fits(shape, count):
         count //= 2
     return count

@@ -16,6 +16,9 @@ from forge.lab.inputs.random_sizes import odd_size
 SHORT_WIDTHS, LONG_WIDTHS = (2, 16), (16, 2048)
 """Ranges from which odd widths are drawn at random. An odd width leaves no slack behind the last element, and puts an
 input that ends at a page on an odd address. Width one is asked as well."""
+ALIGNED_BYTES = 64
+"""Number of bytes of which an operand's size must be a multiple, so that it can end at a page's end and be
+aligned."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -24,6 +27,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     placements = (Placement(pages="closed_after"), Placement(pages="closed_before")) if on_host else (PLAIN,)
     for placement in placements:
         for shape in _shapes(kernel):
+            if placement.pages == "closed_after" and not _may_end_at_a_page(kernel, shape):
+                continue
             checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)
             if isinstance(checked, Failed):
                 return checked
@@ -34,10 +39,16 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     widths = 1, *(odd_size(kernel.rng, *ends) for ends in (SHORT_WIDTHS, SHORT_WIDTHS, LONG_WIDTHS, LONG_WIDTHS))
-    return [*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape]
+    return kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
+
+
+def _may_end_at_a_page(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
+    """Return whether inputs that end at a page begin at addresses that the operation allows."""
+    sizes = (form.at(0).size_bytes for form in kernel.forms(shape)[0])
+    return "offset" in kernel.operation.layouts or all(size % ALIGNED_BYTES == 0 for size in sizes)
 
 
 BOUNDS = Gate(name="bounds", examine=examine)

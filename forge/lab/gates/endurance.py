@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES
@@ -45,10 +45,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     if kernel.interpreted or kernel.operation.updates:
         why = "an interpreter makes the calls" if kernel.interpreted else "each call changes what the next one gets"
         return Passed(observed=f"not asked: {why}", threshold=THRESHOLD)
-    shape = dict(kernel.shape)
-    if kernel.operation.own is None:
-        widths = kernel.operation.reduced_axis
-        shape |= {kernel.operation.row_axis: ROWS, widths: log_uniform(kernel.rng, *WIDTHS)}
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    (shape,) = kernel.shapes({**kernel.shape, rows: ROWS, reduced: log_uniform(kernel.rng, *WIDTHS)})
     most_calls = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))
     made, goal, calls, fastest_s = 0, FIRST_CALLS * FIRST_RELEASES, min(FIRST_CALLS, most_calls), math.inf
     while made < goal:
@@ -69,7 +67,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     return Passed(observed=f"{made} calls in a row, every answer right{left}", threshold=THRESHOLD)
 
 
-def _answer_bytes(kernel: LoadedKernel, shape: dict[str, int]) -> int:
+def _answer_bytes(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:
     returned = kernel.operation.returned
     return sum(math.prod(spec.sizes(shape)) * ITEMSIZE_BYTES[spec.element_type(kernel.dtype)] for spec in returned)
 

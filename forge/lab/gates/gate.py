@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.definitions.definition import Declaration
 from forge.lab.finding import Finding
 
 
@@ -13,6 +14,8 @@ class Gate:
 
     name: str
     examine: Callable[[LoadedKernel], Finding]
+    needs: frozenset[Declaration] = frozenset()
+    """Declarations without which the question has no known answer; for an operation that lacks one it isn't asked."""
     one_call_shows_it: bool = False
     """Whether a failing call is wrong by itself, so that a smaller failing call can be searched. If False, earlier
     calls or the addresses of the operands may have caused the failure."""

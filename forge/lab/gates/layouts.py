@@ -110,4 +110,4 @@ def _in_layout(failed: Failed, layout: LayoutName) -> Failed:
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
-LAYOUTS = Gate(name="layouts", examine=examine)
+LAYOUTS = Gate(name="layouts", examine=examine, needs=frozenset({"layouts"}))

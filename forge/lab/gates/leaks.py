@@ -36,14 +36,11 @@ def examine(kernel: LoadedKernel) -> Finding:
         return Passed(observed="not asked: an interpreter makes the calls, not a device", threshold=THRESHOLD)
     if not kernel.held_bytes:
         return Passed(observed="not seen: this machine doesn't show a guest's memory", threshold=THRESHOLD)
-    cases = [kernel.case(kernel.shape)]
-    if kernel.operation.own is None:
-        rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-        odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
-        cases.append(kernel.case(affordable(kernel.operation, odd, kernel.shape)))
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
     said = []
-    for case in cases:
-        finding = _growth_at(kernel, case)
+    for shape in kernel.shapes(kernel.shape, affordable(kernel.operation, odd, kernel.shape)):
+        finding = _growth_at(kernel, kernel.case(shape))
         if isinstance(finding, Failed):
             return finding
         said.append(finding.observed)

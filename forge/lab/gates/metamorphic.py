@@ -196,4 +196,4 @@ def _broken(relation: Relation, furthest: float, shape: Mapping[str, int]) -> Fa
     )
 
 
-METAMORPHIC = Gate(name="metamorphic", examine=examine)
+METAMORPHIC = Gate(name="metamorphic", examine=examine, needs=frozenset({"relations"}))

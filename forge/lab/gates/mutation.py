@@ -23,7 +23,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     on_host = kernel.device == "cpu"
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
     rng = kernel.rng
-    shapes = (
+    shapes = kernel.shapes(
         kernel.shape,
         {**kernel.shape, rows: 3, reduced: odd_size(rng, *LONG_WIDTHS)},
         {**kernel.shape, rows: 2, reduced: of_class(rng, *SHORT_WIDTHS, 8, 0)},

@@ -6,6 +6,7 @@ If a given random number decides the answer, many answers are counted against th
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
+from forge.domain.input_kind import InputKind
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
@@ -16,6 +17,8 @@ from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
 from forge.operations.operation import Expectation
 
+KINDS: tuple[InputKind, ...] = ("normal", "uniform")
+"""Kinds of values that the gate asks."""
 DRAWS = 3
 """Number of draws of each kind of values."""
 MOST_ROWS, FEWEST_ROWS = 64, 16
@@ -26,7 +29,7 @@ MOST_ELEMENTS = 2**18
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Judge several draws of normal and of uniform inputs one by one; then judge the errors of many rows together."""
-    cases = kernel.cases(kernel.shape, ("normal", "uniform") * DRAWS)
+    cases = kernel.cases(kernel.shape, kernel.definition.kinds(KINDS) * DRAWS)
     errors: list[WorkloadErrors] = []
     for case in cases:
         checked = kernel.check([case])
@@ -46,9 +49,9 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 def _errors_together(kernel: LoadedKernel) -> str | Failed:
     """Return in words what the errors of many rows add up to, or the refusal."""
-    shape = _many_rows(kernel)
+    (shape,) = kernel.shapes(_many_rows(kernel))
     observed = []
-    for kind in ("normal", "uniform"):
+    for kind in kernel.definition.kinds(KINDS):
         called = kernel.call([kernel.case(shape, kind)])
         if isinstance(called, Failed):
             return called
@@ -62,7 +65,7 @@ def _errors_together(kernel: LoadedKernel) -> str | Failed:
         if one is not None and not one.within:
             return _refusal(name, one)
     used = max((one.used for one in found.values() if one is not None), default=None)
-    return "too few rows to take errors together" if used is None else f"all together {used:.3g} x the allowance"
+    return "no errors to take together" if used is None else f"all together {used:.3g} x the allowance"
 
 
 def _many_rows(kernel: LoadedKernel) -> Mapping[str, int]:
@@ -90,7 +93,8 @@ def _samples(kernel: LoadedKernel, observed: list[Observed]) -> dict[str, list[S
         for spec, got, expected, baseline in zip(
             kernel.operation.outputs, one.outputs, expectations, baselines, strict=True
         ):
-            if isinstance(expected, Expectation) and kernel.operation.row_axis in spec.axes:
+            has_rows = kernel.operation.row_axis in spec.axes
+            if isinstance(expected, Expectation) and expected.derived and has_rows:
                 rows = spec.axes.index(kernel.operation.row_axis)
                 samples.setdefault(spec.name, []).append(Sample(got, expected, baseline, rows))
     return samples

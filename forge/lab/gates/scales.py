@@ -5,6 +5,7 @@ from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.sizes import other_shapes
 from forge.lab.inputs.shape_budget import affordable, odd_width
 from forge.lab.observed import Case
 
@@ -31,11 +32,12 @@ def examine(kernel: LoadedKernel) -> Finding:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
     smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
+    kinds = kernel.definition.kinds(KINDS)
     cases = (
-        *kernel.cases(kernel.shape, KINDS),
-        kernel.case(kernel.shape, "small", scalars=smaller),
-        *(kernel.case(odd, kind) for kind in (*KINDS, *MORE_SHIFTED)),
-        *_with_zero_scalars(kernel),
+        *kernel.cases(kernel.shape, kinds),
+        *_with_scalars(kernel, smaller),
+        *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *MORE_SHIFTED)),
+        *_with_scalars(kernel, (0.0,) * len(smaller)),
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -43,18 +45,18 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    worst = max(e.bound_used for e in errors)
+    worst = max((e.bound_used for e in errors), default=0.0)
+    names = ", ".join(kinds) or "none"
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(KINDS)} kinds of values at two widths, one with other scalars",
+        observed=f"{worst:.3g} x the bound over {len(cases)} draws of {len(kinds)} kinds of values: {names}",
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
 
 
-def _with_zero_scalars(kernel: LoadedKernel) -> list[Case]:
-    """Return small values with every scalar zero, since a kernel must not take zero for a missing scalar."""
-    zeros = (0.0,) * len(kernel.operation.scalars)
-    return [kernel.case(kernel.shape, "small", scalars=zeros)] if zeros else []
+def _with_scalars(kernel: LoadedKernel, scalars: tuple[float, ...]) -> list[Case]:
+    """Return small values with these scalars. A kernel must not take zero for a missing scalar."""
+    return [kernel.case(kernel.shape, "small", scalars=scalars)] if scalars else []
 
 
 SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True)

@@ -43,4 +43,4 @@ def _shuffled(count: int, rng: Seeded) -> list[int]:
     return order
 
 
-SEQUENCES = Gate(name="sequences", examine=examine)
+SEQUENCES = Gate(name="sequences", examine=examine, needs=frozenset({"sizes"}))

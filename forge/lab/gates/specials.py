@@ -63,4 +63,4 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return tuple(narrowed(operation, shape) for shape in shapes)
 
 
-SPECIALS = Gate(name="specials", examine=examine, one_call_shows_it=True)
+SPECIALS = Gate(name="specials", examine=examine, needs=frozenset({"specials"}), one_call_shows_it=True)

@@ -7,6 +7,7 @@ fp32, with weights that are a module's parameters, and on a CPU from another thr
 
 import dataclasses
 
+from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -16,6 +17,10 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
 from forge.lab.observed import Case
 
+OTHER_KINDS: tuple[InputKind, ...] = ("large", "zeros")
+"""Kinds of values that come between the two calls, besides normal and special ones."""
+MOST_HELD_OUT = 2
+"""Number of held-out shapes that come between the two calls, at most."""
 OTHER_TYPE: DType = "bf16"
 """Default type of torch for the last call."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
@@ -24,7 +29,8 @@ THRESHOLD = "the same answer before and after, within what rounding explains"
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask, ask without rows, and ask again; then ask once more after other questions in random order."""
     question = kernel.case(kernel.shape)
-    nothing = kernel.case({**kernel.shape, kernel.operation.row_axis: 0})
+    (without_rows,) = kernel.shapes({**kernel.shape, kernel.operation.row_axis: 0})
+    nothing = kernel.case(without_rows)
     others = _others(kernel)
     kernel.rng.shuffle(others)
     first = correct_answer(kernel, question)
@@ -53,16 +59,16 @@ def examine(kernel: LoadedKernel) -> Finding:
 def _others(kernel: LoadedKernel) -> list[Case]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     fresh = kernel.case(kernel.shape)
-    cases = [
-        kernel.case(kernel.shape, "large"),
-        kernel.case(kernel.shape, "zeros"),
-        kernel.case({**kernel.shape, rows: 1, reduced: odd_size(kernel.rng, 1, 9)}),
-        kernel.case({**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, 65, 257)}),
+    other_shapes = kernel.shapes(
+        {**kernel.shape, rows: 1, reduced: odd_size(kernel.rng, 1, 9)},
+        {**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, 65, 257)},
+    )
+    special = OTHER_KINDS if kernel.operation.specials == "unspecified" else (*OTHER_KINDS, "special_rows")
+    return [
+        *(kernel.case(kernel.shape, kind) for kind in kernel.definition.kinds(special)),
+        *(kernel.case(shape) for shape in (*other_shapes, *kernel.held_out[:MOST_HELD_OUT])),
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
-    return (
-        [*cases, kernel.case(kernel.shape, "special_rows")] if kernel.operation.specials != "unspecified" else cases
-    )
 
 
 def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:

@@ -26,8 +26,8 @@ THRESHOLD = "1 x the bound, every element"
 
 
 def applies(job: Job) -> bool:
-    """Return whether a processor's threads do the work, and the operation's values may be drawn freely."""
-    return job.device == "cpu" and not job.interpreted and job.operation.own is None
+    """Return whether a processor's threads do the work, and the operation is defined at any number of rows."""
+    return job.device == "cpu" and not job.interpreted and "sizes" in job.definition.declares
 
 
 def examine(job: Job, files: Mapping[str, bytes]) -> Finding:

@@ -64,7 +64,7 @@ def _reference_unfit(job: Job) -> str | None:
 
     Return None if they can be replayed.
     """
-    if job.operation.own is None:
+    if job.definition.runs_here:
         return None
     unfit = (_why_unfit(_listed_baseline(job, kind), kind) for kind in job.baselines)
     return next((why for why in unfit if why is not None), None)
@@ -111,10 +111,8 @@ def _compare(calls: LoadedKernel, launcher: LoadedKernel, plan: LaunchPlan) -> F
 
 
 def _kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
-    if kernel.operation.own is not None:
-        return ("normal", *kernel.operation.own.contract.kinds)
     specials = () if kernel.operation.specials == "unspecified" else SPECIALS
-    return ("normal", "uniform", *SCALES, "integers", *specials)
+    return kernel.definition.kinds(("normal", "uniform", *SCALES, "integers", *specials))
 
 
 def _same_bits(calls: LoadedKernel, launcher: LoadedKernel) -> str | Failed:

@@ -8,5 +8,4 @@
 - `admission`: known wrong answers, tried against it
 - `trial`: whether they are refused, with a narrower bound if necessary
 - `locality`: which sizes its errors follow, and so how narrow a bound may be
-- `gates`: what a candidate is asked
 """

@@ -16,7 +16,7 @@ from forge.domain.own_operation import Contract
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, UNIT_ROUNDOFF, DType, ElementType
 from forge.errors import EnvironmentUnfit
-from forge.lab.calls.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.languages import LANGUAGES
 from forge.sandbox.arena import Arena, Form, Slot
 from forge.sandbox.limits import Limits

@@ -17,7 +17,7 @@ from forge.domain.own_operation import BATCH, Contract, Generated, Operand, Resu
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.errors import EnvironmentUnfit
-from forge.lab.calls.load import own_arena_bytes
+from forge.lab.calls.load import arena_bytes_for
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
@@ -65,7 +65,7 @@ def answered(job: Job) -> Iterator[Job]:
         policy=job.policy,
         isolation=job.isolation,
         threads=job.threads,
-        arena_bytes=own_arena_bytes(own.contract),
+        arena_bytes=arena_bytes_for(own.contract.set_bytes),
     ) as answers:
         yield dataclasses.replace(job, operation=bound(job.operation, answers, job.policy))
 
@@ -111,6 +111,7 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
         terms=1,
         roundings=ROUNDINGS,
         on_integers="as_usual",
+        derived=False,
     )
 
 

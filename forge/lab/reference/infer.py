@@ -14,7 +14,7 @@ from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Int
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
-from forge.lab.calls.load import own_arena_bytes
+from forge.lab.calls.load import arena_bytes_for
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
 from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
@@ -79,7 +79,7 @@ def infer(
         policy=policy,
         isolation=isolation,
         threads=threads,
-        arena_bytes=own_arena_bytes(contract),
+        arena_bytes=arena_bytes_for(contract.set_bytes),
     )
     with opened as answers:
         if answers.failed is not None:

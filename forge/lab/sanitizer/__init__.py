@@ -15,11 +15,11 @@ __all__ = ["applies", "examine"]
 def applies(job: Job) -> bool:
     """Return whether the candidate has code that a tool can check.
 
-    For a reference file, a candidate in PyTorch may call any library; reports about those aren't its fault.
+    A candidate in PyTorch that may call any library isn't checked: reports about libraries aren't its fault.
     """
     if job.device == "cpu":
         return job.policy.sanitizer and job.language.builds
-    return job.policy.sanitizer and (job.operation.own is None or job.language.name != "torch")
+    return job.policy.sanitizer and not (job.definition.allows_libraries and job.language.name == "torch")
 
 
 def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:

@@ -81,19 +81,18 @@ def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
 
 
 def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bool:
-    """Return whether the tool reports a reference file.
+    """Return whether the tool reports the reference, as it may if the reference calls libraries.
 
-    Raise EnvironmentUnfit if it reports a catalogue reference.
+    Raise EnvironmentUnfit if it reports a reference that calls none.
     """
-    operation = job.operation
     reference = dataclasses.replace(
         job,
         language=LANGUAGES["torch"],
-        files={"kernel.py": reference_source(operation).encode()},
-        entry_point=operation.reference.__name__ if operation.own is None else operation.own.contract.entry,
+        files={"kernel.py": reference_source(job.operation).encode()},
+        entry_point=job.definition.reference().entry_point,
     )
     failed = _under(tool, code, reference, staged_files(reference, ()))
-    if failed is not None and operation.own is None:
+    if failed is not None and not job.definition.allows_libraries:
         raise EnvironmentUnfit(
             f"compute-sanitizer's {tool} fails with the reference on this machine: {failed.reason.message}",
             hint="set sanitizer = false in policy.toml, or repair the tool",

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.gates.sizes import other_shapes
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 """Widths that are asked."""
 ROWS = (1, 3, 8)
 """Numbers of rows that are asked."""
+MOST_HELD_OUT = 2
+"""Number of held-out shapes that are asked, at most."""
 FREE_SIZES = (1, 17, 65)
 """Sizes of a free axis that are asked."""
 
 
 def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
-    """Return odd widths with few rows, a few row counts, odd sizes of free axes, and the public shape."""
-    if kernel.operation.own is not None:
-        return [*kernel.held_out[:2], kernel.shape]
+    """Return odd widths with few rows, row counts, odd sizes of free axes, held-out shapes, and the public one."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     few = min(3, kernel.shape[rows])
     by_reduced = [{**kernel.shape, rows: few, reduced: size} for size in REDUCED]
@@ -25,4 +26,5 @@ def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
         for axis in kernel.operation.free_axes
         for size in FREE_SIZES
     ]
-    return [*by_reduced, *by_rows, *by_free, kernel.shape]
+    others = other_shapes(kernel, *by_reduced, *by_rows, *by_free)
+    return [*others, *kernel.held_out[:MOST_HELD_OUT], kernel.shape]

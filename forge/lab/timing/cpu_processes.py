@@ -143,14 +143,14 @@ class GuestFactory:
         control = baseline_function(job, CONTROL_KIND), *path
         others = [kind for kind in job.baselines if kind != CONTROL_KIND]
         wanted: list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]] = [
-            ((CANDIDATE,), self._candidate, (GuestFunction("kernel.py", job.entry_point, wrap=job.wrap),)),
+            ((CANDIDATE,), self._candidate, (job.candidate_function(),)),
             ((CONTROL_KIND, HARNESS), self._baseline, control),
             *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
             ((CONTROL,), self._baseline, control),
         ]
         if self._incumbent is not None:
             stage, entry_point = self._incumbent
-            wanted.append(((PROMOTED,), stage, (GuestFunction("kernel.py", entry_point, wrap=job.wrap),)))
+            wanted.append(((PROMOTED,), stage, (job.candidate_function(entry_point),)))
         return wanted
 
 

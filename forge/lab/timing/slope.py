@@ -230,12 +230,10 @@ def _repeated_cases(drawn: Sequence[Case], count: int, rng: random.Random) -> li
 
 def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     """Return the kinds of values that gates ask of the operation at the public shape."""
-    if kernel.operation.own is not None:
-        return kernel.operation.own.contract.kinds
     special = specials.kinds_of(kernel)
     if kernel.shape[kernel.operation.reduced_axis] == 1:
         special = tuple(kind for kind in special if kind != "special_weights")
-    return (*scales.KINDS, *special)
+    return kernel.definition.kinds((*scales.KINDS, *special)) or ("normal",)
 
 
 def measure(

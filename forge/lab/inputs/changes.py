@@ -1,0 +1,144 @@
+"""Changes a case a little, so that a cached answer to the first question is wrong for the second one."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from forge.lab.observed import Case
+from forge.operations.operation import Operation
+
+if TYPE_CHECKING:
+    import torch
+
+LOW_BITS = {4: 0xFFFF, 2: 0x7F}
+"""Mask of the bits that are drawn anew, by element size in bytes: the lower half of fp32, the mantissa of bf16. The
+remaining bits give a number to 2^-7 or less precisely."""
+COARSEST = 3
+"""Number of powers of two between the finest and the coarsest step."""
+MOST_TRIES = 16
+"""Number of random tries to find two elements that differ."""
+
+
+def swap_in_row(case: Case, position: int, rng: random.Random) -> Case:
+    """Swap two elements that differ in one row of one operand: the smallest change that makes a new question."""
+    changed = case.inputs[position].clone()
+    if changed.dim() == 0 or changed.shape[-1] < 2 or not changed.numel():
+        return case
+    rows = changed.view(-1, changed.shape[-1])
+    for _ in range(MOST_TRIES):
+        row, (one, other) = rows[rng.randrange(len(rows))], two_places(changed.shape[-1], rng)
+        if row[one].item() != row[other].item():
+            row[[one, other]] = row[[other, one]]
+            break
+    else:
+        _swap_with_first(rows[rng.randrange(len(rows))])
+    return _with_input(case, position, changed)
+
+
+def _swap_with_first(row: torch.Tensor) -> None:
+    """Swap the first element with one that differs.
+
+    In a short row, such as groups' sizes, all inner elements may be equal.
+    """
+    others = (row != row[0]).nonzero()
+    if len(others):
+        other = int(others[0])
+        row[[0, other]] = row[[other, 0]]
+
+
+def swap_anywhere(case: Case, position: int, rng: random.Random) -> Case:
+    """Swap two random elements of one operand, in any of its rows."""
+    flat = case.inputs[position].clone().reshape(-1)
+    if flat.numel() >= 4:
+        one, other = two_places(flat.numel(), rng)
+        flat[[one, other]] = flat[[other, one]]
+    return _with_input(case, position, flat.reshape(case.inputs[position].shape))
+
+
+def swap_columns(case: Case, positions: Iterable[int], rng: random.Random) -> Case:
+    """Swap two columns of each of these operands: sums, norms and extremes of rows stay as they were."""
+    for position in positions:
+        changed = case.inputs[position].clone()
+        if changed.shape[-1] >= 2:
+            one, other = two_places(changed.shape[-1], rng)
+            changed[..., [one, other]] = changed[..., [other, one]]
+        case = _with_input(case, position, changed)
+    return case
+
+
+def two_places(width: int, rng: random.Random) -> tuple[int, int]:
+    """Return two different places in a row at random, at a distance that is a power of two.
+
+    Near swaps keep the sums of blocks; even distances keep what is sampled at a stride. If the row has four places or
+    more, its first and last are left out.
+    """
+    first, count = (1, width - 2) if width >= 4 else (0, width)
+    apart = 2 ** rng.randrange((count - 1).bit_length() or 1)
+    one = first + rng.randrange(count - apart)
+    return one, one + apart
+
+
+def low_bits(case: Case, positions: Iterable[int]) -> Case:
+    """Draw the low bits of these operands' floats anew, within the range of the old values."""
+    import torch
+
+    generator = torch.Generator().manual_seed(case.seed)
+    for position in positions:
+        whole = case.inputs[position]
+        mask = LOW_BITS.get(whole.itemsize, 0)
+        if mask and whole.numel():
+            bits = whole.view(torch.int32 if whole.itemsize == 4 else torch.int16)
+            fresh = torch.randint(mask + 1, bits.shape, generator=generator).to(bits.dtype)
+            changed = ((bits & ~mask) | fresh).view(whole.dtype)
+            case = _with_input(case, position, changed.clamp(whole.min(), whole.max()))
+    return case
+
+
+def coarse(operation: Operation, case: Case) -> Case:
+    """Round each activation to an odd multiple of a step, which is 2^-6 of its largest value or more.
+
+    The steps of the first operands are different powers of two. So no value is zero, and no sum of two operands'
+    values.
+    """
+    for turn, spec in enumerate(operation.activations):
+        position = operation.inputs.index(spec)
+        values = case.inputs[position].double()
+        if values.numel():
+            step = 2.0 ** (math.frexp(values.abs().max().item())[1] - 6 + min(turn, COARSEST))
+            odd = (values / (2 * step)).floor() * 2 + 1
+            case = _with_input(case, position, (odd * step).to(case.inputs[position].dtype))
+    return dataclasses.replace(case, kind="ties")
+
+
+def flipped_weights(operation: Operation, case: Case) -> Case:
+    """Change the sign and the order of each weight's values."""
+    inputs = tuple(
+        tensor if operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
+        for spec, tensor in zip(operation.inputs, case.inputs, strict=True)
+    )
+    return dataclasses.replace(case, inputs=inputs)
+
+
+def other_scalars(case: Case) -> Case:
+    """Change each scalar to a much larger one."""
+    return dataclasses.replace(case, scalars=tuple(0.125 + 1000 * value for value in case.scalars))
+
+
+def taken_over(case: Case, other: Case, positions: Iterable[int]) -> Case:
+    """Replace these operands by those of another case."""
+    for position in positions:
+        case = _with_input(case, position, other.inputs[position])
+    return case
+
+
+def with_rows(operation: Operation) -> list[int]:
+    """Return the positions of the operands with rows."""
+    return [place for place, spec in enumerate(operation.inputs) if operation.row_axis in spec.axes]
+
+
+def _with_input(case: Case, position: int, changed: torch.Tensor) -> Case:
+    return dataclasses.replace(case, inputs=(*case.inputs[:position], changed, *case.inputs[position + 1 :]))
