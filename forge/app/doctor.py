@@ -4,13 +4,14 @@ import shutil
 import sqlite3
 import sys
 from dataclasses import asdict
+from typing import Literal
 
 from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.domain.device import Device
 from forge.executor.local import isolation
 from forge.lab.device.toolkit import has_toolkit
-from forge.languages import LANGUAGES
+from forge.languages import LANGUAGES, Language
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import devices
@@ -46,10 +47,9 @@ def examine_machine() -> dict[str, object]:
             {**one.model_dump(mode="json"), "chosen": one == device, "state": _state(one)} for one in devices()
         ],
         "languages": {
-            language.name: {
-                "times_on": list(language.times_on),
-                "ready": _ready(language.name, environment.torch, environment.triton),
-            }
+            language.name: language_here(
+                language, present=_present(environment.torch, environment.triton), gpu=bool(environment.gpu)
+            )
             for language in LANGUAGES.values()
         },
         "isolation": wall.model_dump(mode="json"),
@@ -63,14 +63,47 @@ def _state(device: Device) -> dict[str, object] | None:
     return state.model_dump(mode="json") if state else None
 
 
-def _ready(language: str, torch: str | None, triton: str | None) -> bool:
-    if torch is None:
-        return False
-    if language == "cpp":
-        return shutil.which("g++") is not None
-    if language == "cuda":
-        return has_toolkit()
-    return triton is not None if language == "triton" else True
+Needs = Literal["torch", "triton", "g++", "the CUDA toolkit"]
+NEEDED: dict[str, tuple[Needs, ...]] = {
+    "cpp": ("torch", "g++"),
+    "cuda": ("torch", "the CUDA toolkit"),
+    "triton": ("torch", "triton"),
+    "torch": ("torch",),
+}
+"""Language -> what must be installed to build its kernels, or to load them if nothing is built."""
+
+
+def language_here(language: Language, *, present: frozenset[Needs], gpu: bool) -> dict[str, object]:
+    """Return what can be done here with a language's kernels: build, verify and time, each by itself.
+
+    `ready` says that kernels can be verified here, if only by an interpreter.
+    """
+    lacks: list[str] = [name for name in NEEDED[language.name] if name not in present]
+    here = {"cpu": True, "cuda": gpu}
+    targets = [] if lacks else [name for name in language.times_on if here[name]]
+    stands_in = [] if lacks or targets else list(language.stands_in_on)
+    if not gpu and "cuda" in language.times_on:
+        lacks.append("an NVIDIA GPU")
+    builds = None if not language.builds else not set(lacks) & set(NEEDED[language.name])
+    return {
+        "times_on": list(language.times_on),
+        "ready": bool(targets or stands_in),
+        "builds_here": builds,
+        "verifies_here_on": targets,
+        "simulates_here_on": stands_in,
+        "times_here_on": targets,
+        "lacks": lacks,
+    }
+
+
+def _present(torch: str | None, triton: str | None) -> frozenset[Needs]:
+    found: dict[Needs, bool] = {
+        "torch": torch is not None,
+        "triton": triton is not None,
+        "g++": shutil.which("g++") is not None,
+        "the CUDA toolkit": has_toolkit(),
+    }
+    return frozenset(name for name, there in found.items() if there)
 
 
 def _warnings(level: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Moves bundles between machines: an export ends at a signed checkpoint, an import is only evidence."""
 
 from pathlib import Path
+from typing import Literal
 
 import orjson
 
@@ -40,6 +41,7 @@ def export(workspace: Workspace, target: Path, *, since: int, progress: Progress
 
 def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Progress) -> Data:
     """Check a bundle, then store its events beside our own; a second import changes nothing."""
+    known = {one.foreign_ledger_id for one in imports(workspace.ledger).values()}
     done = read(
         workspace.ledger,
         workspace.blobs,
@@ -55,7 +57,15 @@ def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Pr
         "new_events": done.new,
         "root": done.root.hex(),
         "key": done.header.verifier_key,
+        "key_trusted_from": _trusted_from(done.header.ledger_id in known, given=key is not None),
     }
+
+
+def _trusted_from(known: bool, *, given: bool) -> Literal["--key", "an earlier import", "the bundle itself"]:
+    """Return where the trust in the bundle's key comes from. Trust from the bundle itself is none."""
+    if given:
+        return "--key"
+    return "an earlier import" if known else "the bundle itself"
 
 
 def imported(workspace: Workspace) -> list[Data]:

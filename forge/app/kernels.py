@@ -121,9 +121,10 @@ def told(event: Event) -> str | None:
         case TaskCreated():
             return event.task_id
         case CandidateVerified():
-            return f"{len(event.gates)} gates passed at {len(event.shapes_verified)} shapes"
+            return verification_told(event)
         case CandidateRejected() | BenchmarkFailed() | PromotionDenied():
-            return f"{event.reason.code}: {event.reason.message}"
+            simulated = isinstance(event, CandidateRejected) and event.simulated
+            return f"{event.reason.code}: {event.reason.message}{'; SIMULATED' if simulated else ''}"
         case BenchmarkRecorded():
             ratios = [one.interval.ratio for timing in event.workloads for one in timing.speedups]
             return f"{min(ratios):.3g}x to {max(ratios):.3g}x" if ratios else None
@@ -133,6 +134,14 @@ def told(event: Event) -> str | None:
             return event.reason
         case _:
             return _claimed(event) or _decided(event)
+
+
+def verification_told(event: CandidateVerified) -> str:
+    """Return what a verification says in one line: gates passed, gates not asked, and whether it was simulated."""
+    passed = sum(gate.verdict == "passed" for gate in event.gates)
+    unasked = len(event.gates) - passed
+    told = f"{passed} gates passed{f', {unasked} not asked' if unasked else ''}"
+    return f"{told} at {len(event.shapes_verified)} shapes{'; SIMULATED' if event.simulated else ''}"
 
 
 def _claimed(event: Event) -> str | None:

@@ -27,7 +27,8 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
         case CandidateSubmitted():
             return {"verdict": "accepted", "candidate": event.candidate, "reason": None}
         case CandidateRejected():
-            judged: Data = {"verdict": "rejected", "candidate": event.candidate, "stage": event.stage}
+            judged: Data = {"verdict": "rejected", "candidate": event.candidate, "simulated": event.simulated}
+            judged["stage"] = event.stage
             shown: Data = {"counterexample": _counterexample(event, workspace)}
             return judged | _seen(event) | shown | _reported(event, workspace)
         case CandidateVerified():

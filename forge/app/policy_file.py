@@ -18,6 +18,11 @@ POLICY_LIMIT_BYTES = 1 << 20
 def load_policy(home: Path) -> Policy:
     """Return the workspace's policy; raise UsageError that names the wrong field."""
     path = home / POLICY_FILE
+    if path.is_symlink() and not path.exists():
+        raise UsageError(
+            f"{str(path)!r} is a link to {str(path.readlink())!r}, which isn't there: expected a policy file, or no "
+            "link, for the default policy"
+        )
     if not path.exists():
         return Policy()
     try:

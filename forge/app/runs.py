@@ -95,6 +95,12 @@ def abort(workspace: Workspace, run: RunState, reason: str) -> None:
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")
 
 
+def simulated_of(run: RunState) -> bool | None:
+    """Return whether the judgement of a run's candidate was simulated; None if there is none, or it isn't known."""
+    judged = run.verified or run.rejection
+    return judged.event.simulated if judged else None
+
+
 def run_summary(run: RunState) -> dict[str, object]:
     """Return a run's state, its reason if it was refused, and the next command."""
     rejected = run.rejection.event.reason if run.rejection else None
@@ -104,6 +110,7 @@ def run_summary(run: RunState) -> dict[str, object]:
         "run_id": run.run_id,
         "task_id": run.task_id,
         "state": run.state,
+        "simulated": simulated_of(run),
         "sealed": run.sealed,
         "started_at": run.started.recorded_at,
         "candidate": run.submitted.event.candidate if run.submitted else None,

@@ -1,13 +1,13 @@
 """Output of an audit's answer: a table with notes, JSON, CSV, Parquet or a picture."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.output import emit_json, emit_table, say, visible
+from forge.cli.output import emit_json, emit_table, say, simulated_text, visible
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,10 +75,18 @@ def emit_answer(
     else:
         shown = answer.shown or answer.columns
         places = [answer.columns.index(name) for name in shown]
-        emit_table(answer.title, shown, [tuple(_visible(row[place]) for place in places) for row in answer.rows])
+        emit_table(
+            answer.title, shown, [tuple(_cell(row, answer.columns, place) for place in places) for row in answer.rows]
+        )
     if not as_json:
         for note in answer.notes:
             say(note)
+
+
+def _cell(row: Sequence[object], columns: Sequence[str], place: int) -> object:
+    """Return a cell for a table; a row's flag `simulated` becomes the word that stands beside each such verdict."""
+    flag = columns[place] == "simulated" and row[place] in (0, 1, None)
+    return _visible(simulated_text(row[place]) if flag else row[place])
 
 
 def _visible(cell: object) -> object:

@@ -7,7 +7,7 @@ import typer
 from forge.cli.answering import Author, Csv, DType, Gpu, Language, Op, Parquet, emit_answer
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_table
+from forge.cli.output import emit_table, simulated_text
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Filter
@@ -71,8 +71,9 @@ def rejections(
     emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
     newest = answer.more["newest"]
     if not (as_json or as_csv) and isinstance(newest, list):
-        columns = ("seq", "stage", "reason_code", "gate", "author", "message", "run_id")
-        emit_table("Newest", columns, [[one[name] for name in columns] for one in newest])
+        columns = ("seq", "stage", "reason_code", "simulated", "gate", "author", "message", "run_id")
+        shown = ({**one, "simulated": simulated_text(one["simulated"])} for one in newest)
+        emit_table("Newest", columns, [[one[name] for name in columns] for one in shown])
 
 
 def claims(

@@ -140,6 +140,11 @@ def import_(
     with open_workspace(home) as workspace, reporting("import") as progress:
         done = exchange.take_in(workspace, source, key=key, progress=progress)
     _show(done, "Imported", as_json=as_json)
+    if done["key_trusted_from"] == "the bundle itself":
+        say(
+            f"WARNING: no --key was given, so only the bundle itself vouches for its key {done['key']}, and anyone "
+            "can make such a bundle: ask the ledger's owner for the key by another channel, and compare"
+        )
     suggest("next", "forge ledger imported")
 
 

@@ -91,6 +91,15 @@ def reporting(phase: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: status.update(f"{phase}: {step}")
 
 
+SIMULATED = "SIMULATED"
+"""Word beside each verdict for which an interpreter stood in for the target."""
+
+
+def simulated_text(flag: object) -> str:
+    """Return SIMULATED if the flag of a verdict says so, else an empty cell."""
+    return SIMULATED if flag else ""
+
+
 def short(digest: object) -> str:
     """Return the first twelve digits of a digest."""
     return str(digest)[:12]

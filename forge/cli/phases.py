@@ -10,7 +10,7 @@ import typer
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import emit_json, emit_table, emit_text, reporting, say, short
+from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, reporting, say, short
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
@@ -274,7 +274,10 @@ def show(name: str, answer: Answer) -> None:
     """Print one phase's answer as tables."""
     reason = answer.get("reason")
     said = f"{reason['code']}: {reason['message']}" if reason else answer.get("kernel_id") or ""
-    emit_table(name, ("verdict", "candidate", "why"), [(answer["verdict"], short(answer.get("candidate", "")), said)])
+    verdict = f"{answer['verdict']} ({SIMULATED})" if answer.get("simulated") else answer["verdict"]
+    emit_table(name, ("verdict", "candidate", "why"), [(verdict, short(answer.get("candidate", "")), said)])
+    if answer.get("simulated"):
+        say(f"{SIMULATED}: an interpreter ran the kernel in place of the target, so nothing of this can be promoted")
     if answer.get("gates"):
         rows = [(g["name"], g["verdict"], g["observed"], g["threshold"]) for g in answer["gates"]]
         emit_table("", ("gate", "verdict", "observed", "threshold"), rows)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import SIMULATED, emit_json, emit_table
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
@@ -47,7 +48,7 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
     if as_json:
         emit_json(summaries)
     else:
-        rows = [(s["run_id"], s["state"], "sealed" if s["sealed"] else "open", s["task_id"]) for s in summaries]
+        rows = [(s["run_id"], _state(s), "sealed" if s["sealed"] else "open", s["task_id"]) for s in summaries]
         emit_table("Runs", ("run", "state", "", "task"), rows)
 
 
@@ -64,7 +65,11 @@ def show(run: Run, home: Home = None, as_json: Json = False) -> None:
     if as_json:
         emit_json(summary)
     else:
-        emit_table("Run", ("", ""), [(key, value) for key, value in summary.items() if value is not None])
+        emit_document("Run", {**summary, "state": _state(summary)})
+
+
+def _state(summary: dict[str, object]) -> str:
+    return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 from forge.cli.document import fact_text
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import SIMULATED, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 
@@ -67,15 +67,16 @@ def doctor(
         emit_json(found)
         return
     rows = [(name, found[name]) for name in ("processor", "python", "torch", "triton", "compiler", "sqlite")]
-    for group in ("platforms", "languages"):
-        facts = found[group]
-        assert isinstance(facts, dict)
-        rows += [(f"{group[:-1]} {name}", _facts(fact)) for name, fact in facts.items()]
+    platforms, languages = found["platforms"], found["languages"]
+    assert isinstance(platforms, dict)
+    assert isinstance(languages, dict)
+    rows += [(f"platform {name}", _facts(fact)) for name, fact in platforms.items()]
+    rows += [(f"language {name}", _language(fact)) for name, fact in languages.items()]
     rows += [(f"GPU {one['index']}", _gpu(one)) for one in _listed(found["devices"])]
     wall = found["isolation"]
     assert isinstance(wall, dict)
     rows.append(("isolation", wall["level"]))
-    rows.append(("missing", ", ".join(wall["missing"]) or "nothing"))
+    rows.append(("isolation lacks", ", ".join(wall["missing"]) or "nothing"))
     emit_table("This machine", ("", ""), rows)
     emit_table("Isolation, the strongest first", ("level", "here", "lacks", "next step"), _rungs(found["ladder"]))
     warnings = found["warnings"]
@@ -143,6 +144,17 @@ def _rungs(ladder: object) -> list[tuple[str, str, str, str]]:
         if not step["lacks"]:
             rows.append((step["level"], here, "nothing", ""))
     return rows
+
+
+def _language(fact: dict[str, Any]) -> str:
+    """Say what can be built, verified and timed here, each by itself, and what is missing."""
+    builds = {True: "builds here", False: "can't be built here", None: "nothing to build"}[fact["builds_here"]]
+    on = " and ".join(fact["verifies_here_on"])
+    simulated = f"verification is {SIMULATED} here, by an interpreter" if fact["simulates_here_on"] else ""
+    verifies = f"verifies on {on}" if on else simulated or "can't be verified here"
+    times = f"times on {' and '.join(fact['times_here_on'])}" if fact["times_here_on"] else "can't be timed here"
+    lacks = f"lacks {', '.join(fact['lacks'])}" if fact["lacks"] else ""
+    return "; ".join(part for part in (builds, verifies, times, lacks) if part)
 
 
 def _facts(fact: dict[str, object]) -> str:

@@ -24,7 +24,8 @@ class GateResult(Value):
     """One gate's answer: the value it observed and the value it allows."""
 
     name: str
-    verdict: Literal["passed", "failed"]
+    verdict: Literal["passed", "failed", "not asked"]
+    """`not asked`: the gate's question can't be put here, which `observed` explains. Older events say `passed`."""
     observed: str
     threshold: str
 

@@ -52,7 +52,7 @@ class CandidateRejected(Fact):
     """A candidate was refused, at submission or on evidence."""
 
     TYPE: ClassVar[str] = "CandidateRejected"
-    SCHEMA_VERSION: ClassVar[int] = 2
+    SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
     candidate: Digest
@@ -68,6 +68,8 @@ class CandidateRejected(Fact):
     """Digest of the full report, including findings in the sources. None at the stage `submit`."""
     reused_seq: int | None = None
     """Sequence number of an earlier judgement that was reused, of this candidate or of the same program."""
+    simulated: bool | None = None
+    """Whether an interpreter stood in for the target. None at the stage `submit`, and before version 3."""
 
     def stream(self) -> str:
         """The candidate's stream."""

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from forge.domain.digest import Digest, Value
 from forge.domain.evidence import Interval
@@ -54,6 +54,15 @@ class EarlierExperiment(Value):
     axis: str | None = None
     closed_seq: int | None = None
     """Sequence number of the event that closed it."""
+    simulated: bool = False
+    """Whether an interpreter stood in for the target. False is left out of the stored form, as before this field."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        written: dict[str, object] = write(self)
+        if not self.simulated:
+            del written["simulated"]
+        return written
 
 
 class BestKernel(Value):

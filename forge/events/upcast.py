@@ -27,7 +27,9 @@ UPCASTERS: dict[tuple[str, int], Step] = {
     ): with_nothing(),  # a workload's confirmation and replay are absent, which is their default
     ("BenchmarkFailed", 1): with_nothing(),
     ("ClaimAssessed", 1): with_nothing(),  # version 2 adds a verdict, which no old payload has
+    ("CandidateRejected", 2): with_nothing("simulated"),
     ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
+    ("CandidateVerified", 2): with_nothing(),  # version 3 adds a gate's verdict `not asked`, which no old payload has
 }
 """Steps by (type, version); each leads to version + 1."""
 

@@ -14,7 +14,7 @@ class CandidateVerified(Fact):
     """Every gate passed."""
 
     TYPE: ClassVar[str] = "CandidateVerified"
-    SCHEMA_VERSION: ClassVar[int] = 2
+    SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
     candidate: Digest

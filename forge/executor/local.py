@@ -13,7 +13,7 @@ from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit
 from forge.executor.turns import lock_of, turn
 from forge.lab.device.health import require_health
-from forge.lab.examine import Examination, examine
+from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.launch_plan.launcher import kept_plan
@@ -81,6 +81,11 @@ class LocalExecutor:
             if job.gpu is not None:
                 require_health(job.gpu)
         return examined
+
+    def examine_build(self, job: Job, *, progress: Progress) -> Examination:
+        """Screen and build a candidate whose target isn't in this machine, while no measurement runs on this one."""
+        with turn(self._lock, alone=False, progress=progress):
+            return examine_build(job, progress=progress)
 
     def measure(
         self,

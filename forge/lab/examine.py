@@ -5,7 +5,7 @@ The candidate's bytes go in, findings come out. Nothing here imports, loads or t
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
@@ -14,7 +14,7 @@ from forge.lab import sanitizer
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.counterexample.shrink import shrink
-from forge.lab.finding import Failed, Finding, Passed, result
+from forge.lab.finding import Failed, Finding, NotAsked, Passed, result
 from forge.lab.gates import gates_for, threads
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
@@ -60,6 +60,8 @@ class _Record:
             case Passed(errors=errors):
                 self.workloads += errors
                 return None
+            case NotAsked():
+                return None
             case Failed():
                 return finding
 
@@ -99,6 +101,20 @@ def examine(job: Job, *, progress: Progress) -> Examination:
         if failed is not None:
             return record.rejected(stage, failed)
     return record.accepted()
+
+
+def examine_build(job: Job, *, progress: Progress) -> Examination:
+    """Screen and build a candidate whose target isn't here; an accepted result says only that it was built.
+
+    Raise EnvironmentUnfit if this machine can't build it.
+    """
+    record = _Record()
+    steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build))
+    for stage, step in steps:
+        failed = step(job, record, progress)
+        if failed is not None:
+            return record.rejected(stage, failed)
+    return replace(record.accepted(), stage="build")
 
 
 def _screen(job: Job, record: _Record, progress: Progress) -> Failed | None:

@@ -1,7 +1,7 @@
 """Defines what a gate returns: it passed, or it failed for a reason."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.verdict import Reason
@@ -20,6 +20,15 @@ class Passed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotAsked:
+    """The gate's question can't be put to this candidate, or not on this machine."""
+
+    observed: str
+    """Reason why."""
+    threshold: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failed:
     """The gate saw something forbidden."""
 
@@ -32,14 +41,23 @@ class Failed:
     log: str = ""
 
 
-Finding = Passed | Failed
+Finding = Passed | NotAsked | Failed
 
 
 def result(gate_name: str, finding: Finding) -> GateResult:
     """Return the finding in its recorded form."""
-    return GateResult(
-        name=gate_name,
-        verdict="passed" if isinstance(finding, Passed) else "failed",
-        observed=finding.observed,
-        threshold=finding.threshold,
-    )
+    match finding:
+        case Passed():
+            return _result(gate_name, "passed", finding.observed, finding.threshold)
+        case NotAsked():
+            return _result(gate_name, "not asked", finding.observed, finding.threshold)
+        case Failed():
+            return _result(gate_name, "failed", finding.observed, finding.threshold)
+        case _:
+            assert_never(finding)
+
+
+def _result(
+    name: str, verdict: Literal["passed", "failed", "not asked"], observed: str, threshold: str
+) -> GateResult:
+    return GateResult(name=name, verdict=verdict, observed=observed, threshold=threshold)

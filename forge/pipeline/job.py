@@ -40,7 +40,16 @@ class RecordedCandidate:
 
 
 def job_of(evidence: RecordedCandidate) -> Job:
-    """Return the lab's job, which names no run, no author and no ledger."""
+    """Return the lab's job, which names no run, no author and no ledger; raise EnvironmentUnfit as `simulated`."""
+    return _job(evidence, interpreted=simulated(evidence))
+
+
+def build_job_of(evidence: RecordedCandidate) -> Job:
+    """Return the job of screening and building a candidate whose target isn't in this machine."""
+    return _job(evidence, interpreted=False)
+
+
+def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
     task = evidence.task
     return Job(
         operation=find_operation(task.op),
@@ -53,7 +62,7 @@ def job_of(evidence: RecordedCandidate) -> Job:
         files=evidence.files,
         metadata=Metadata.model_validate(orjson.loads(evidence.files["metadata.json"])),
         entry_point=evidence.submitted.files.entry_point,
-        interpreted=simulated(evidence),
+        interpreted=interpreted,
         device="cuda" if on_gpu(evidence) else "cpu",
         gpu=evidence.gpu if on_gpu(evidence) else None,
         arch=PROCESSORS[task.target.gpu].arch,

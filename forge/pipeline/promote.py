@@ -157,8 +157,9 @@ def _isolated(case: PromotionEvidence) -> tuple[str, str, bool]:
 
 def _gates(case: PromotionEvidence) -> tuple[str, str, bool]:
     gates = case.verified.event.gates
-    passed = sum(gate.verdict == "passed" for gate in gates)
-    return f"{passed} of {len(gates)} gates passed", "all", bool(gates) and passed == len(gates)
+    passed, unasked = (sum(gate.verdict == said for gate in gates) for said in ("passed", "not asked"))
+    observed = f"{passed} of {len(gates)} gates passed" + (f", {unasked} not asked" if unasked else "")
+    return observed, "all that were asked" if unasked else "all", passed > 0 and passed + unasked == len(gates)
 
 
 def _authority(case: PromotionEvidence) -> tuple[str, str, bool]:

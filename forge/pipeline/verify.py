@@ -10,24 +10,51 @@ from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
 from forge.lab.job import Progress
 from forge.lab.judge_version import gates_sha256
-from forge.pipeline.job import RecordedCandidate, job_of, listed, pack_artifact, simulated
+from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of
 
 
 def verify(evidence: RecordedCandidate, executor: LocalExecutor, *, progress: Progress) -> Outcome:
-    """Examine the candidate. A fault of the machine gives an event of its own and never counts against it."""
-    job = job_of(evidence)
+    """Examine the candidate. A fault of the machine gives an event of its own and never counts against it.
+
+    If nothing on this machine can run the candidate, it is screened and built, as far as this machine can. A refusal
+    there stands. Otherwise raise EnvironmentUnfit.
+    """
+    try:
+        job = job_of(evidence)
+    except EnvironmentUnfit as unfit:
+        return _outcome(evidence, _refused_without_running(evidence, executor, unfit, progress), simulated=False)
     try:
         examined = executor.examine(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return _errored(evidence, detail_of(error))
+    return _outcome(evidence, examined, simulated=job.interpreted)
+
+
+def _refused_without_running(
+    evidence: RecordedCandidate, executor: LocalExecutor, unfit: EnvironmentUnfit, progress: Progress
+) -> Examination:
+    """Screen and build a candidate that can't be run here; return the refusal, or raise EnvironmentUnfit."""
+    try:
+        examined = executor.examine_build(build_job_of(evidence), progress=progress)
+    except (EnvironmentUnfit, OSError) as error:
+        raise EnvironmentUnfit(f"{unfit.message}; nor can they be built here: {detail_of(error)}") from error
+    if isinstance(examined.verdict, Accepted):
+        done = ", ".join(f"{gate.name} {gate.verdict}" for gate in examined.gates)
+        raise EnvironmentUnfit(f"{unfit.message}; as far as this machine can tell: {done}")
+    return examined
+
+
+def _outcome(evidence: RecordedCandidate, examined: Examination, *, simulated: bool) -> Outcome:
     gates = gates_sha256(evidence.policy)
-    report = _report(evidence, examined, gates)
+    report = _report(evidence, examined, gates, simulated=simulated)
     artifact, artifact_blobs = pack_artifact(examined.artifact)
     blobs = [report, *artifact_blobs]
     if examined.counterexample is not None:
         blobs.append(canonical(examined.counterexample))
-    event = _event(evidence, examined, artifact=artifact, report_sha256=sha256(report), gates=gates)
+    event = _event(
+        evidence, examined, artifact=artifact, report_sha256=sha256(report), gates=gates, simulated=simulated
+    )
     files = {"verification_report.json": report}
     if examined.counterexample is not None:
         files["counterexample.py"] = examined.counterexample.snippet.encode()
@@ -35,7 +62,13 @@ def verify(evidence: RecordedCandidate, executor: LocalExecutor, *, progress: Pr
 
 
 def _event(
-    evidence: RecordedCandidate, examined: Examination, *, artifact: str | None, report_sha256: str, gates: Digest
+    evidence: RecordedCandidate,
+    examined: Examination,
+    *,
+    artifact: str | None,
+    report_sha256: str,
+    gates: Digest,
+    simulated: bool,
 ) -> Event:
     candidate, environment = evidence.submitted.candidate, evidence.environment.env_sha256
     if isinstance(examined.verdict, Accepted):
@@ -51,7 +84,7 @@ def _event(
             seeds_sha256=sha256(canonical({"seeds": list(examined.seeds)})),
             isolation=evidence.isolation,
             env_sha256=environment,
-            simulated=simulated(evidence),
+            simulated=simulated,
             report_sha256=report_sha256,
             policy_sha256=digest_of(evidence.policy),
             gates_sha256=gates,
@@ -69,6 +102,7 @@ def _event(
             "env_sha256": environment,
             "gates_sha256": gates,
             "report_sha256": report_sha256,
+            "simulated": simulated,
         }
     )
 
@@ -92,13 +126,14 @@ def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
     return tuple(worst)
 
 
-def _report(evidence: RecordedCandidate, examined: Examination, gates: Digest) -> bytes:
+def _report(evidence: RecordedCandidate, examined: Examination, gates: Digest, *, simulated: bool) -> bytes:
     return canonical(
         {
             "candidate": evidence.submitted.candidate,
             "task_id": evidence.task.task_id,
             "attempt": evidence.attempt,
             "verdict": examined.verdict.model_dump(mode="json"),
+            "simulated": simulated,
             "stage": examined.stage,
             "gates_sha256": gates,
             "findings": [finding.model_dump(mode="json") for finding in examined.findings],

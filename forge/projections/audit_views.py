@@ -24,7 +24,8 @@ REGRESSIONS = """
 """
 EXPERIMENTS = """
     SELECT run_id, task_id, op, gpu, dtype, language, shape, candidate, author, hypothesis, layer, axis,
-           ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at
+           ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at,
+           (SELECT simulated FROM runs WHERE runs.run_id = trials.run_id) AS simulated
     FROM trials WHERE ended IS NOT NULL
 """
 CHANGES = """
@@ -62,7 +63,8 @@ OUTCOMES = """
     SELECT run.run_id, run.task_id, run.op, run.gpu, run.dtype, run.language, trial.shape, trial.candidate,
            trial.author, run.template, run.template_version, run.template_sha256, run.skills,
            run.submit_attempts > 0 AS offered, trial.candidate IS NOT NULL AS submitted,
-           run.verified_seq IS NOT NULL AND NOT run.simulated AS verified, coalesce(run.simulated, 0) AS simulated,
+           run.verified_seq IS NOT NULL AND NOT run.simulated AS verified,
+           run.verified_seq IS NOT NULL AND coalesce(run.simulated, 0) AS simulated,
            trial.ended, trial.reason, trial.speedup IS NOT NULL AS measured, kernel.kernel_id,
            kernel.status AS kernel_status, run.gpu_s, run.started_seq, run.recorded_at
     FROM runs AS run LEFT JOIN trials AS trial USING (run_id) LEFT JOIN kernels AS kernel USING (run_id)
@@ -70,7 +72,9 @@ OUTCOMES = """
 REFUSALS = """
     SELECT refused.seq, refused.recorded_at, refused.stage, refused.verdict, refused.reason_code, refused.gate,
            refused.message, refused.op, refused.gpu, refused.dtype, refused.task_id, refused.run_id,
-           refused.candidate, trial.author
+           refused.candidate, trial.author,
+           CASE WHEN refused.stage IN ('screen', 'build', 'verify')
+                THEN (SELECT simulated FROM runs WHERE runs.run_id = refused.run_id) END AS simulated
     FROM rejections AS refused LEFT JOIN trials AS trial
       ON trial.run_id = refused.run_id AND trial.candidate = refused.candidate
 """

@@ -16,7 +16,8 @@ LATEST_EXPERIMENTS = 8
 HYPOTHESIS_LIMIT = 160
 """Longest quoted hypothesis, in characters."""
 EARLIER = """
-    SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq
+    SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq,
+           coalesce(simulated, 0) AS simulated
     FROM experiments WHERE op = :op
     ORDER BY (gpu = :gpu AND dtype = :dtype) DESC, closed_seq DESC LIMIT :latest
 """
@@ -42,7 +43,7 @@ def _earlier(row: Row) -> EarlierExperiment:
     """Return a row of the view as a value, with the author's words made harmless and the task's id cut."""
     words = {name: one_line(_text(row[name])) for name in ("layer", "axis", "hypothesis")}
     family = str(row.pop("task_id")).rpartition("_")[0]
-    return EarlierExperiment.model_validate({**row, **words, "family": family})
+    return EarlierExperiment.model_validate({**row, **words, "family": family, "simulated": bool(row["simulated"])})
 
 
 def _text(cell: Cell) -> str | None:

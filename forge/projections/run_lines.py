@@ -68,6 +68,10 @@ def _verification(line: Line, run: Row) -> None:
     run["verified_seq"], run["simulated"] = line.seq, line.event["simulated"]
 
 
+def _refusal(line: Line, run: Row) -> None:
+    run["simulated"] = line.event["simulated"]
+
+
 def _timing(line: Line, run: Row) -> None:
     """Add the GPU seconds of one benchmark; the cell stays None while none were recorded."""
     spent = [one["replay"]["gpu_s"] for one in line.event["workloads"] if one.get("replay")]
@@ -90,6 +94,7 @@ ROW_UPDATES: dict[str, Callable[[Line, Row], None]] = {
     "PromptRendered": _prompt,
     "CandidateSubmitted": _submission,
     "CandidateVerified": _verification,
+    "CandidateRejected": _refusal,
     "BenchmarkRecorded": _timing,
     "BenchmarkFailed": _timing,
     "RunSealed": _seal,

@@ -36,7 +36,7 @@ class RunRow(HistoryTable, table=True):
     verified_seq: int | None
     """Event in which every gate passed, for the newest candidate."""
     simulated: bool | None
-    """True if that verification ran on a simulated target."""
+    """True if that verification, or the refusal of its candidate, ran on a simulated target."""
     gpu_s: float | None
     """Seconds of GPU time to time its candidates; None if none were recorded."""
     started_seq: int

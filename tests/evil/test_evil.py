@@ -64,7 +64,7 @@ def test_a_hostile_candidate_ends_as_it_says(path: Path) -> None:
         assert expected.gate in (last.name, "any"), examined
         assert examined.verdict.reason.code in expected.codes, examined
         assert last.verdict == "failed"
-        assert all(gate.verdict == "passed" for gate in examined.gates[:-1])
+        assert all(gate.verdict != "failed" for gate in examined.gates[:-1])
     assert took_s < expected.limit_s + GRACE_S
     assert left_behind(children) == set()
 

@@ -34,13 +34,25 @@ CLAIMED = """
 """
 EXPERIMENTS = """
     SELECT closed_seq, run_id, op, gpu, dtype, language, author, layer, axis, ended, reason, against, speedup, low,
-           high, hypothesis, candidate
+           high, hypothesis, candidate, simulated
     FROM experiments WHERE {condition} AND (:axis IS NULL OR axis = :axis) AND (:layer IS NULL OR layer = :layer)
       AND (:ended IS NULL OR ended = :ended)
       AND (:text IS NULL OR instr(lower(coalesce(hypothesis, '')), lower(:text)) > 0)
     ORDER BY closed_seq DESC LIMIT :limit
 """
-EXPERIMENT_SHOWN = ("closed_seq", "op", "gpu", "dtype", "axis", "ended", "speedup", "low", "high", "hypothesis")
+EXPERIMENT_SHOWN = (
+    "closed_seq",
+    "op",
+    "gpu",
+    "dtype",
+    "axis",
+    "ended",
+    "simulated",
+    "speedup",
+    "low",
+    "high",
+    "hypothesis",
+)
 """Columns of the table for people."""
 ENDED = "SELECT ended, count(*) FROM experiments GROUP BY ended ORDER BY ended"
 EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
@@ -56,7 +68,8 @@ EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
 """Group of runs -> the SQL expression for its name, and what the query joins for it."""
 EFFECT = """
     SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(offered) AS offered,
-           sum(submitted) AS submitted, sum(verified) AS verified, sum(measured) AS measured,
+           sum(submitted) AS submitted, sum(simulated) AS simulated, sum(verified) AS verified,
+           sum(measured) AS measured,
            sum(ended = 'improved') AS improved, sum(kernel_id IS NOT NULL) AS promoted,
            sum(kernel_status = 'active') AS standing, 1.0 * sum(kernel_id IS NOT NULL) / nullif(sum(offered), 0)
                AS promoted_share,

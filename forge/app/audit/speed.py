@@ -47,7 +47,7 @@ TASKS = """
         SELECT run.task_id, run.submit_attempts > 0 AS offered,
                run.verified_seq IS NOT NULL AND NOT run.simulated AND trial.candidate NOT IN (
                    SELECT candidate FROM kernels WHERE status = 'revoked') AS verified,
-               coalesce(run.simulated, 0) AS simulated
+               run.verified_seq IS NOT NULL AND coalesce(run.simulated, 0) AS simulated
         FROM runs AS run LEFT JOIN trials AS trial USING (run_id)
     ) JOIN tasks USING (task_id) WHERE {condition} GROUP BY task_id HAVING max(offered) ORDER BY task_id
 """

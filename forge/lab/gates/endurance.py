@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.observed import Observed
@@ -44,7 +44,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     """Ask a small question many times, with new contents in each release."""
     if kernel.interpreted or kernel.operation.updates:
         why = "an interpreter makes the calls" if kernel.interpreted else "each call changes what the next one gets"
-        return Passed(observed=f"not asked: {why}", threshold=THRESHOLD)
+        return NotAsked(observed=why, threshold=THRESHOLD)
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     (shape,) = kernel.shapes({**kernel.shape, rows: ROWS, reduced: log_uniform(kernel.rng, *WIDTHS)})
     most_calls = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))

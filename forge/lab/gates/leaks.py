@@ -7,7 +7,7 @@ gate comes before those with large shapes: memory that they free can be taken ag
 
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import affordable
 from forge.lab.observed import Case
@@ -33,15 +33,15 @@ THRESHOLD = f"less than {GROWN_BYTES // 2**20} MiB more in one of {WINDOWS} rows
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape, and at one with odd sizes, since the tails of rows often have code of their own."""
     if kernel.interpreted:
-        return Passed(observed="not asked: an interpreter makes the calls, not a device", threshold=THRESHOLD)
+        return NotAsked(observed="an interpreter makes the calls, not a device", threshold=THRESHOLD)
     if not kernel.held_bytes:
-        return Passed(observed="not seen: this machine doesn't show a guest's memory", threshold=THRESHOLD)
+        return NotAsked(observed="this machine doesn't show a guest's memory", threshold=THRESHOLD)
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
     said = []
     for shape in kernel.shapes(kernel.shape, affordable(kernel.operation, odd, kernel.shape)):
         finding = _growth_at(kernel, kernel.case(shape))
-        if isinstance(finding, Failed):
+        if not isinstance(finding, Passed):
             return finding
         said.append(finding.observed)
     return Passed(observed="; ".join(said), threshold=THRESHOLD)

@@ -13,7 +13,7 @@ from forge.lab.baselines import baseline_function, baseline_program, compiled_fo
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
-from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates.difference import equal
 from forge.lab.gates.scales import KINDS as SCALES
 from forge.lab.gates.specials import KINDS as SPECIALS
@@ -49,11 +49,11 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
             case Failed():
                 return captured, ()
             case NoPlan(kind=kind, detail=detail):
-                return Passed(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
+                return NotAsked(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
             case Captured():
                 unfit = _reference_unfit(job)
                 if unfit is not None:
-                    return Passed(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
+                    return NotAsked(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
                 with launched(job, captured, limits) as launcher:
                     finding = launcher if isinstance(launcher, Failed) else _compare(kernel, launcher, captured.plan)
                 return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
