@@ -5,6 +5,7 @@ import gc
 import io
 import os
 import sys
+from typing import NoReturn
 
 INTERRUPTED = 130
 """128 and SIGINT, as shells have it."""
@@ -18,40 +19,65 @@ def main() -> None:
     """Run the command line; exit 0 done, 1 refused, 2 bad input, 3 this machine can't."""
     gc.set_threshold(QUIET_ALLOCATIONS)
     _open_streams()
-    from forge.cli import app, command_of
-    from forge.cli.output import say
-    from forge.cli.suggest import suggest
-    from forge.errors import EnvironmentUnfit, ForgeError, UsageError
-
     try:
-        for argument in sys.argv[1:]:
-            _check_text(argument)
-        app()
-    except ForgeError as error:
-        if isinstance(error, UsageError):
-            usual = f"{command_of(sys.argv[1:])} --help"
-        else:
-            usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
-        say(f"error: {' '.join(error.message.splitlines())}")
-        suggest("try", error.hint or usual)
-        sys.exit(error.exit_status)
+        _run()
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        if error.errno in MISTAKEN:
-            say(f"error: {error}: expected a path that can be followed, from a current folder that is still there")
-            suggest("try", f"{command_of(sys.argv[1:])} --help")
+        _fail_of_the_system(error)
+
+
+def _run() -> None:
+    """Run the command; end with its exit status, and with one error if it failed."""
+    import typer
+
+    from forge.cli import app, command_of
+    from forge.cli.failing import fail
+    from forge.cli.output import say
+    from forge.cli.suggest import suggest
+    from forge.errors import EnvironmentUnfit, ForgeError, RunNotFound, UsageError
+
+    bad_usage = typer.BadParameter.__bases__[0]  # the class of all mistakes in arguments, whatever typer brings
+    assert issubclass(bad_usage, Exception)
+    try:
+        for argument in sys.argv[1:]:
+            _check_text(argument)
+        status = app(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except ForgeError as error:
+        usual = f"{command_of(sys.argv[1:])} --help"
+        if not isinstance(error, UsageError):
+            usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
+        if isinstance(error, RunNotFound):
+            usual = "forge run list"
+        following = error.hint or usual
+        fail(error.code, error.message, following=following, status=error.exit_status, more=error.document)
+    except bad_usage as error:
+        if "NoArgs" in type(error).__name__:
+            error.show()  # type: ignore[attr-defined]  # the help of a command without arguments
             sys.exit(2)
-        say(f"error: {error}; what was acknowledged is recorded, and nothing after it: make room, then look")
-        suggest("try", "forge run list")
-        sys.exit(3)
-    except (KeyboardInterrupt, SystemExit) as ended:  # typer makes the one of the other
-        if isinstance(ended, KeyboardInterrupt) or ended.code == INTERRUPTED:
+        said = error.format_message()  # type: ignore[attr-defined]  # a class of typer's
+        fail("USAGE", said, following=f"{command_of(sys.argv[1:])} --help", status=2)
+    except (KeyboardInterrupt, SystemExit, typer.Abort) as ended:  # typer makes the one of the other
+        interrupted = isinstance(ended, KeyboardInterrupt | typer.Abort)
+        if interrupted or (isinstance(ended, SystemExit) and ended.code == INTERRUPTED):
             say("interrupted; what was recorded stays, and a run can be taken up again")
             suggest("try", "forge run show last")
             sys.exit(INTERRUPTED)
         raise
+
+
+def _fail_of_the_system(error: OSError) -> NoReturn:
+    """End with an error of the system: a path that can't be followed, or a disk that refused."""
+    from forge.cli import command_of
+    from forge.cli.failing import fail
+
+    if error.errno in MISTAKEN:
+        said = f"{error}: expected a path that can be followed, from a current folder that is still there"
+        fail("USAGE", said, following=f"{command_of(sys.argv[1:])} --help", status=2)
+    said = f"{error}; what was acknowledged is recorded, and nothing after it: make room, then look"
+    fail("STORAGE_FAILED", said, following="forge run list", status=3)
 
 
 def _open_streams() -> None:

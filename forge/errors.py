@@ -39,6 +39,8 @@ class ForgeError(Exception):
         self.message = message
         self.hint = hint
         """Next command to try. The command line prints it as the last line on stderr."""
+        self.document: dict[str, object] = {}
+        """Further fields of the JSON document that the command line prints for this error."""
 
 
 class UsageError(ForgeError):

@@ -2,6 +2,7 @@
 
 import orjson
 
+from forge.app.author_log import author_log
 from forge.app.benchmark_answer import timed
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
@@ -30,13 +31,13 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             judged: Data = {"verdict": "rejected", "candidate": event.candidate, "simulated": event.simulated}
             judged["stage"] = event.stage
             shown: Data = {"counterexample": _counterexample(event, workspace)}
-            return judged | _seen(event) | shown | _reported(event, workspace)
+            return judged | _seen(event) | shown | _reported(event, workspace) | author_log(workspace, event)
         case CandidateVerified():
             passed: Data = {"verdict": "accepted", "candidate": event.candidate, "simulated": event.simulated}
             wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
-            return passed | _seen(event) | wall | _reported(event, workspace)
+            return passed | _seen(event) | wall | _reported(event, workspace) | author_log(workspace, event)
         case BenchmarkRecorded() | BenchmarkFailed():
-            return timed(event)
+            return timed(event) | author_log(workspace, event)
         case VerificationErrored() | BenchmarkErrored():
             reason = {"code": "INFRASTRUCTURE", "message": event.detail}
             return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}

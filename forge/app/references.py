@@ -54,10 +54,10 @@ def infer_reference(
     require_lab()
     terms = parse_terms(request, workspace.policy)
     question = SubmittedReference(
-        source=_read(path),
+        source=read_source(path),
         name=path.name,
         dtype=terms.dtype,
-        function=_parse_function(function),
+        function=parse_function(function),
         operands=parse_operands(operands),
     )
     require_arguments(question.operands, question.source, function=question.function)
@@ -117,25 +117,26 @@ def _frozen(workspace: Workspace, confirmed: Confirmable) -> Task:
     return task
 
 
-def _parse_function(untrusted_name: str) -> str:
+def parse_function(untrusted_name: str) -> str:
+    """Return the name of a function of the reference file, or "" for the only one; raise UsageError."""
     if untrusted_name and not (untrusted_name.isascii() and untrusted_name.isidentifier()):
         raise UsageError(f"bad function {untrusted_name[:200]!r}: expected a name that the file defines")
     return untrusted_name
 
 
-def _read(path: Path) -> bytes:
-    """Return the bytes of a regular file, not too large, UTF-8 without NUL."""
+def read_source(path: Path, *, what: str = "reference") -> bytes:
+    """Return the bytes of a file of source text, in UTF-8 without NUL; raise UsageError, which says `what` it is."""
     try:
         content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:
         why = str(error) if isinstance(error, ValueError) else error.strerror
-        message = f"the reference {str(path)!r} can't be read ({why}): expected a file of source text"
+        message = f"the {what} {str(path)!r} can't be read ({why}): expected a file of source text"
         raise UsageError(message) from error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         why = f"isn't UTF-8 (byte {error.start})"
-        raise UsageError(f"the reference {str(path)!r} {why}: expected source text") from error
+        raise UsageError(f"the {what} {str(path)!r} {why}: expected source text") from error
     if not text.strip() or "\0" in text:
-        raise UsageError(f"the reference {str(path)!r} is empty or has NUL characters: expected source text")
+        raise UsageError(f"the {what} {str(path)!r} is empty or has NUL characters: expected source text")
     return content

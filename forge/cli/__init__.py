@@ -11,7 +11,9 @@ from forge import __version__
 from forge.cli import (
     audit,
     benchmark,
+    check,
     claims,
+    explain,
     kernel,
     ledger,
     lesson,
@@ -57,6 +59,8 @@ def forge(
 
 
 start.register(app)
+explain.register(app)
+check.register(app)
 phases.register(app)
 lookup.register(app)
 notes.register(app)

@@ -73,14 +73,17 @@ def emit_answer(
 
         sys.stdout.write(written(answer))
     else:
-        shown = answer.shown or answer.columns
-        places = [answer.columns.index(name) for name in shown]
-        emit_table(
-            answer.title, shown, [tuple(_cell(row, answer.columns, place) for place in places) for row in answer.rows]
-        )
+        _emit_rows(answer)
     if not as_json:
         for note in answer.notes:
             say(note)
+
+
+def _emit_rows(answer: "Answer") -> None:
+    shown = answer.shown or answer.columns
+    places = [answer.columns.index(name) for name in shown]
+    rows = [tuple(_cell(row, answer.columns, place) for place in places) for row in answer.rows]
+    emit_table(answer.title, shown, rows)
 
 
 def _cell(row: Sequence[object], columns: Sequence[str], place: int) -> object:

@@ -71,9 +71,13 @@ def rejections(
     emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
     newest = answer.more["newest"]
     if not (as_json or as_csv) and isinstance(newest, list):
-        columns = ("seq", "stage", "reason_code", "simulated", "gate", "author", "message", "run_id")
-        shown = ({**one, "simulated": simulated_text(one["simulated"])} for one in newest)
-        emit_table("Newest", columns, [[one[name] for name in columns] for one in shown])
+        _show_newest(newest)
+
+
+def _show_newest(newest: list[dict[str, object]]) -> None:
+    columns = ("seq", "stage", "reason_code", "simulated", "gate", "author", "message", "run_id")
+    shown = ({**one, "simulated": simulated_text(one["simulated"])} for one in newest)
+    emit_table("Newest", columns, [[one[name] for name in columns] for one in shown])
 
 
 def claims(

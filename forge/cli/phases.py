@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forge.cli.candidate_log import show_log
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
@@ -181,9 +182,8 @@ def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) 
         try:
             answers[name] = step()
         except EnvironmentUnfit as unfit:
-            if as_json:
-                reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
-                emit_json({"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers})
+            reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
+            unfit.document = {"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers}
             raise
         if not as_json:
             show(name, answers[name])
@@ -283,3 +283,5 @@ def show(name: str, answer: Answer) -> None:
         emit_table("", ("gate", "verdict", "observed", "threshold"), rows)
     show_evidence(answer)
     show_workloads(answer)
+    if answer["verdict"] != "accepted":
+        show_log(answer.get("log"), answer.get("report"))

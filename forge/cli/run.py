@@ -1,13 +1,14 @@
 """Runs: one candidate's way through the phases."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from forge.cli.candidate_log import show_log
 from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
-from forge.cli.output import SIMULATED, emit_json, emit_table
+from forge.cli.output import SIMULATED, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
@@ -53,19 +54,33 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(run: Run, home: Home = None, as_json: Json = False) -> None:
+def show(
+    run: Run,
+    with_log: Annotated[
+        bool, typer.Option("--log", help="Also show what the compiler, the candidate or its tests said.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Show a run's state and the next command.
 
-    Example: forge run show last
+    Example: forge run show last --log
     """
+    from forge.app.author_log import run_log
     from forge.app.runs import run_summary, take_up
 
     with open_workspace(home) as workspace:
-        summary = run_summary(take_up(workspace, workspace.find_run(run)))
+        state = take_up(workspace, workspace.find_run(run))
+        said: dict[str, Any] = run_log(workspace, state)  # Any: a JSON document
+        summary = run_summary(state)
     if as_json:
-        emit_json(summary)
-    else:
-        emit_document("Run", {**summary, "state": _state(summary)})
+        emit_json({**summary, "report": said["report"]} | ({"log": said["log"]} if with_log else {}))
+        return
+    emit_document("Run", {**summary, "state": _state(summary), "report": said["report"]})
+    if with_log:
+        show_log(said["log"], None)
+        if said["log"] is None:
+            say("there is no log: nothing was said, or nothing has failed")
 
 
 def _state(summary: dict[str, object]) -> str:

@@ -39,8 +39,12 @@ class Examination:
     log: str = ""
     findings: tuple[SourceFinding, ...] = ()
     """Places in the sources that a person should look at."""
+    log_withheld: bool = False
+    """Whether the log may name held-out shapes, so that its words aren't shown to the author."""
 
 
+OWN_TESTS_FILE = "test_correctness.py"
+"""File with the author's own tests. A submission has one; a check of a kernel alone doesn't."""
 Step = Callable[[Job, "_Record", Progress], Failed | None]
 """Function for one part of an examination: it records its findings, and returns the refusal that ends it."""
 
@@ -52,6 +56,7 @@ class _Record:
     artifact: tuple[ArtifactFile, ...] = ()
     seeds: tuple[int, ...] = ()
     findings: tuple[SourceFinding, ...] = ()
+    log_withheld: bool = False
 
     def take(self, name: str, finding: Finding) -> Failed | None:
         """Note a finding; return it if the examination ends with it."""
@@ -87,6 +92,7 @@ class _Record:
             seeds=self.seeds,
             log=failed.log,
             findings=self.findings,
+            log_withheld=self.log_withheld,
         )
 
 
@@ -168,6 +174,7 @@ def _through_gates(
             kernel.begin(gate.name)
             finding = gate.examine(kernel)
             record.seeds = (job.seed, *kernel.seeds)
+            record.log_withheld = kernel.saw_held_out
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if gate is gates[0]:
@@ -214,6 +221,7 @@ class _SeparateQuestions:
         """Record the findings, up to the first refusal."""
         for name, finding, files in self._answers():
             record.artifact = (*record.artifact, *files)
+            record.log_withheld = name == "sanitizer"  # of these guests, only its own are asked at held-out shapes
             failed = record.take(name, finding)
             if failed is not None:
                 return failed
@@ -243,6 +251,8 @@ def _sanitized(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
 
 
 def _own_tests(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+    if OWN_TESTS_FILE not in job.files:
+        return "own_tests", NotAsked(observed=f"no {OWN_TESTS_FILE} was given", threshold="its own tests pass"), ()
     with staged(job, artifact.staged_files(job, built), {}) as stage:
         limits = job.limits(job.policy.verify_limit_s)
         return "own_tests", examine_own_tests(stage, limits=limits, threads=job.threads), ()

@@ -98,11 +98,11 @@ def create(
     operation = find_operation(untrusted_request.op)
     terms = parse_terms(untrusted_request, policy)
     shape = parse_shape(untrusted_request.shape, operation.axes)
-    _require_room(operation, shape, terms.dtype)
+    require_room(operation, shape, terms.dtype)
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
         require_strength(admission, hint=f"forge op show {operation.name}")
-    held_out = _held_out(shape, operation.row_axis, operation.reduced_axis, rng)
+    held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng)
     task = Task.model_validate(
         {
             **terms.fields(),
@@ -165,7 +165,8 @@ def require_strength(admission: Admission, *, hint: str) -> None:
         )
 
 
-def _require_room(operation: Operation, shape: Shape, dtype: DType) -> None:
+def require_room(operation: Operation, shape: Shape, dtype: DType) -> None:
+    """Raise UsageError if the lab can't lay out the operands of a shape."""
     needed = operation.operand_bytes(shape, dtype)
     if needed > WORKLOAD_LIMIT_BYTES:
         raise UsageError(
@@ -195,7 +196,7 @@ def _parse_model_family(untrusted_name: str | None) -> str | None:
     return untrusted_name
 
 
-def _held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> HeldOut:
+def draw_held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> HeldOut:
     """Draw distinct shapes near the public one that no author is shown: odd widths, other row counts.
 
     The public shape isn't among them. None has more elements than it, or than 2^14 if it is smaller. Shapes are also

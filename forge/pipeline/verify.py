@@ -3,7 +3,7 @@
 from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import Shape
-from forge.domain.verdict import Accepted
+from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
 from forge.executor.local import LocalExecutor
@@ -70,12 +70,11 @@ def _event(
     gates: Digest,
     simulated: bool,
 ) -> Event:
-    candidate, environment = evidence.submitted.candidate, evidence.environment.env_sha256
     if isinstance(examined.verdict, Accepted):
         return CandidateVerified(
             run_id=evidence.run_id,
             task_id=evidence.task.task_id,
-            candidate=candidate,
+            candidate=evidence.submitted.candidate,
             attempt=evidence.attempt,
             artifact_sha256=artifact,
             workloads=_worst(examined),
@@ -83,23 +82,30 @@ def _event(
             gates=examined.gates,
             seeds_sha256=sha256(canonical({"seeds": list(examined.seeds)})),
             isolation=evidence.isolation,
-            env_sha256=environment,
+            env_sha256=evidence.environment.env_sha256,
             simulated=simulated,
             report_sha256=report_sha256,
             policy_sha256=digest_of(evidence.policy),
             gates_sha256=gates,
         )
+    return _rejection(evidence, examined, report_sha256=report_sha256, gates=gates, simulated=simulated)
+
+
+def _rejection(
+    evidence: RecordedCandidate, examined: Examination, *, report_sha256: str, gates: Digest, simulated: bool
+) -> CandidateRejected:
+    assert isinstance(examined.verdict, Rejected)
     counterexample = examined.counterexample
     return CandidateRejected.model_validate(
         {
             "run_id": evidence.run_id,
             "task_id": evidence.task.task_id,
-            "candidate": candidate,
+            "candidate": evidence.submitted.candidate,
             "stage": examined.stage,
             "reason": examined.verdict.reason,
             "gates": examined.gates,
             "counterexample_sha256": digest_of(counterexample) if counterexample else None,
-            "env_sha256": environment,
+            "env_sha256": evidence.environment.env_sha256,
             "gates_sha256": gates,
             "report_sha256": report_sha256,
             "simulated": simulated,
@@ -145,6 +151,7 @@ def _report(evidence: RecordedCandidate, examined: Examination, gates: Digest, *
             "isolation": evidence.isolation.model_dump(mode="json"),
             "environment": evidence.environment.env_sha256,
             "untrusted_log": examined.log,
+            "log_withheld": examined.log_withheld,
         }
     )
 

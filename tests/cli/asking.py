@@ -49,7 +49,7 @@ class Answer:
     @property
     def error(self) -> str:
         """The one line that says what is wrong."""
-        errors = [line for line in self.err.splitlines() if line.lower().startswith("error: ")]
+        errors = [line for line in self.err.splitlines() if line.startswith("error[")]
         assert len(errors) == 1, self.err
         return errors[0]
 
@@ -83,8 +83,8 @@ def check_manners(answer: Answer, *, as_json: bool) -> None:
     if answer.status == 1:
         assert answer.last.startswith("try: forge "), answer.err
     if answer.status in (2, 3):
-        assert answer.out == ""
-        assert len(answer.error) > len("error: ")
+        assert answer.out == "" if not as_json else answer.document["error"]["exit_status"] == answer.status
+        assert len(answer.error) > len("error[]: ")
 
 
 def create_task(home: Path, *extra: object, language: str = "cpp", gpu: str = "cpu") -> dict[str, str]:

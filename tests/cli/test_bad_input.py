@@ -109,7 +109,7 @@ def test_last_without_a_run_is_bad_input(empty: Path) -> None:
     for command in (("run", "show"), ("verify",), ("promote",), ("run", "check")):
         answer = ask(*command, "last", "--home", empty)
         assert answer.status == 2
-        assert answer.error == "error: there is no run yet"
+        assert answer.error == "error[RUN_NOT_FOUND]: there is no run yet"
         assert answer.last == "try: forge task create --help"
 
 

@@ -103,7 +103,7 @@ def test_the_installed_command_answers_through_a_real_process(tmp_path: Path) ->
     )
     assert refused.returncode == 2
     assert refused.stdout == ""
-    assert refused.stderr == "error: there is no run yet\ntry: forge task create --help\n"
+    assert refused.stderr == "error[RUN_NOT_FOUND]: there is no run yet\ntry: forge task create --help\n"
 
 
 def test_a_reader_that_goes_away_leaves_no_traceback(home: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_full_disk_is_said_and_leaves_the_ledger_as_it_was(name: str, limit_by
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 1, answer
     assert "Traceback" not in answer.stderr
-    errors = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]
+    errors = [line for line in answer.stderr.splitlines() if line.startswith("error[")]
     assert len(errors) == 1, answer.stderr
     assert "free space" in errors[0]
     assert ledger_stands(home)

@@ -1,0 +1,59 @@
+"""Finds what a candidate, its compiler or its tests said when it was refused, and the whole report."""
+
+import orjson
+
+from forge.app.workspace import Workspace
+from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, CandidateVerified
+from forge.lab.log_excerpt import excerpt
+from forge.projections.runs import RunState
+
+Data = dict[str, object]
+REPORTS = {
+    CandidateRejected: "verification_report.json",
+    CandidateVerified: "verification_report.json",
+    BenchmarkFailed: "benchmark_report.json",
+    BenchmarkRecorded: "benchmark_report.json",
+}
+"""Event class -> name of its report in the run's folder."""
+OPEN_GATES = frozenset({"sources", "build", "load", "own_tests"})
+"""Gates whose guests are never asked at held-out shapes. Reports before `log_withheld` go by these names."""
+Judged = CandidateRejected | CandidateVerified | BenchmarkFailed | BenchmarkRecorded
+
+
+def author_log(workspace: Workspace, event: Judged) -> Data:
+    """Return `log`, an excerpt for the author or None, and `report`, the path of the whole report or None."""
+    if event.report_sha256 is None:
+        return {"log": None, "report": None}
+    folder = workspace.directory(event.run_id).path / REPORTS[type(event)]
+    path = folder if folder.is_file() else workspace.blobs.path(event.report_sha256)
+    report = orjson.loads(workspace.blobs.get(event.report_sha256))
+    said = report.get("untrusted_log")
+    found = None
+    if isinstance(said, str) and said.strip():
+        files = _submitted(workspace, workspace.find_run(event.run_id))
+        found = excerpt(said, files=files, withheld=_withheld(event, report))
+    return {"log": None if found is None else found.document(), "report": str(path)}
+
+
+def run_log(workspace: Workspace, run: RunState) -> Data:
+    """Return the log and the report of the latest judgement of a run; both are None without one."""
+    judged = [one for one in (run.rejection, run.failure, run.benchmark, run.verified) if one is not None]
+    if not judged:
+        return {"log": None, "report": None}
+    return author_log(workspace, max(judged, key=lambda one: one.seq).event)
+
+
+def _withheld(event: Judged, report: Data) -> bool:
+    """Return whether the log's words may name held-out shapes. A timed guest is asked at the public shape alone."""
+    if isinstance(event, BenchmarkFailed | BenchmarkRecorded):
+        return False
+    said = report.get("log_withheld")
+    if isinstance(said, bool):
+        return said
+    return not (event.gates and event.gates[-1].name in OPEN_GATES)
+
+
+def _submitted(workspace: Workspace, run: RunState) -> dict[str, bytes]:
+    if run.submitted is None:
+        return {}
+    return {file.path: workspace.blobs.get(file.sha256) for file in run.submitted.event.files.files}

@@ -1,0 +1,269 @@
+"""Checks a kernel against a reference file, or against an operation of the catalogue, without a workspace.
+
+Nothing is recorded, and nothing is written outside a temporary folder: what a check accepts is no evidence.
+"""
+
+import ast
+import random
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge import __version__
+from forge.app.chosen_device import chosen_device
+from forge.app.references import parse_function, read_source
+from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.device import Device
+from forge.domain.digest import canonical
+from forge.domain.evidence import Isolation
+from forge.domain.own_operation import BATCH
+from forge.domain.policy import Policy
+from forge.domain.target import Target
+from forge.domain.task import LanguageName
+from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
+from forge.domain.verdict import Accepted
+from forge.errors import EnvironmentUnfit, UsageError
+from forge.executor.local import LocalExecutor, isolation, require_lab
+from forge.lab.examine import Examination
+from forge.lab.job import Job, Progress
+from forge.lab.log_excerpt import LogExcerpt, excerpt
+from forge.lab.reference.describe import SubmittedReference
+from forge.lab.reference.infer import infer
+from forge.languages import Language, find_language
+from forge.operations import find_operation
+from forge.operations.operation import Operation
+from forge.operations.own import make_known
+from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room, require_strength
+from forge.pipeline.operands import parse_operands, require_arguments
+from forge.platforms import PROCESSORS
+from forge.platforms.capture import capture_environment
+
+STANDS_FOR_A_GPU = "h200"
+"""Target of a kernel for GPUs if no GPU is here and none is named: the one for which most kernels are recorded."""
+MODEL = "ModelNew"
+"""Class that a solution of KernelBench defines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """A kernel, what to check it against, and the terms; None means that the files or this machine decide."""
+
+    kernel: Path
+    reference: Path | None = None
+    op: str | None = None
+    shape: str | None = None
+    function: str = ""
+    operands: Sequence[str] = ()
+    language: str | None = None
+    gpu: str | None = None
+    dtype: str = "fp32"
+    entry_point: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The result of a check."""
+
+    operation: str
+    entry_point: str
+    language: str
+    target: Target
+    dtype: str
+    shape: Shape
+    simulated: bool
+    isolation: Isolation
+    examined: Examination
+    log: LogExcerpt | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """The parsed request: what the kernel is judged as, by what, and where."""
+
+    kernel: bytes
+    tree: ast.Module
+    language: Language
+    target: Target
+    operation: Operation
+    shape: Shape
+    held_out: tuple[Shape, ...]
+    entry: str
+    gpu: Device | None
+    """The target's GPU, if it is in this machine."""
+
+
+def check(request: CheckRequest, *, progress: Progress) -> Checked:
+    """Judge a kernel by the gates; raise UsageError, ReferenceRefused, WeakTask or EnvironmentUnfit."""
+    require_lab()
+    wall = isolation()
+    question = _question(request, wall, progress)
+    job = _job(question, wall, dtype=parse_dtype(request.dtype))
+    with tempfile.TemporaryDirectory(prefix="forge-check-") as folder:
+        examined = _examined(job, question, LocalExecutor(Path(folder) / "measuring.lock"), progress)
+    log = excerpt(examined.log, files=job.files, withheld=False)  # its shapes are drawn anew for each check
+    return Checked(
+        operation=question.operation.name,
+        entry_point=question.entry,
+        language=question.language.name,
+        target=question.target,
+        dtype=request.dtype,
+        shape=question.shape,
+        simulated=job.interpreted,
+        isolation=wall,
+        examined=examined,
+        log=log,
+    )
+
+
+def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Question:
+    kernel = read_source(request.kernel, what="kernel")
+    tree = _parsed(kernel)
+    language = find_language(request.language or guessed_language(tree))
+    device = chosen_device()
+    here = capture_environment(forge_version=__version__, forge_commit=None, device=device).gpu
+    gpu = request.gpu or _usual_target(language, here.slug if here else None)
+    terms = TaskRequest(op=request.op or "", language=language.name, gpu=gpu, dtype=request.dtype, shape="")
+    target = parse_terms(terms, Policy()).target
+    operation, shape, held_out = _asked(request, wall, progress)
+    own = operation.own
+    names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
+    return _Question(
+        kernel=kernel,
+        tree=tree,
+        language=language,
+        target=target,
+        operation=operation,
+        shape=shape,
+        held_out=held_out,
+        entry=request.entry_point or guessed_entry(tree, names),
+        gpu=device if target.platform == "cuda" and here is not None and here.slug == target.gpu else None,
+    )
+
+
+def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[Operation, Shape, tuple[Shape, ...]]:
+    """Return the operation, the shape, and other shapes that are asked; infer them from a reference file."""
+    rng, dtype, policy = random.SystemRandom(), parse_dtype(request.dtype), Policy()
+    if request.reference is None:
+        operation = find_operation(request.op or "")
+        shape = parse_shape(request.shape, operation.axes) if request.shape else dict(operation.workloads[0])
+        require_room(operation, shape, dtype)
+        return operation, shape, draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng).shapes
+    question = SubmittedReference(
+        source=read_source(request.reference, what="reference"),
+        name=request.reference.name,
+        dtype=dtype,
+        function=parse_function(request.function),
+        operands=parse_operands(request.operands),
+    )
+    require_arguments(question.operands, question.source, function=question.function)
+    inferred = infer(
+        question, policy=policy, isolation=wall, rng=rng, progress=lambda step: progress(f"reference: {step}")
+    )
+    require_strength(inferred.admission, hint="forge check --help")
+    make_known(inferred.operation)
+    return inferred.operation, {BATCH: inferred.contract.batch}, inferred.held_out
+
+
+def _job(question: _Question, wall: Isolation, *, dtype: DType) -> Job:
+    language = question.language
+    metadata = Metadata(
+        name="checked",
+        op=question.operation.name,
+        language=language.name,
+        entry_point=question.entry,
+        cpp=CppBuild() if language.name == "cpp" and _constant(question.tree, CppBuild().source) else None,
+        cuda=CudaBuild() if language.name == "cuda" and _constant(question.tree, CudaBuild().source) else None,
+    )
+    return Job(
+        operation=question.operation,
+        language=language,
+        shape=question.shape,
+        held_out=question.held_out,
+        dtype=dtype,
+        policy=Policy(),
+        isolation=wall,
+        files={"kernel.py": question.kernel, "metadata.json": canonical(metadata)},
+        metadata=metadata,
+        entry_point=question.entry,
+        interpreted=question.target.platform == "cuda" and question.gpu is None and "cpu" in language.stands_in_on,
+        device="cpu" if question.gpu is None else "cuda",
+        gpu=question.gpu,
+        arch=PROCESSORS[question.target.gpu].arch,
+    )
+
+
+def _examined(job: Job, question: _Question, executor: LocalExecutor, progress: Progress) -> Examination:
+    """Examine the kernel; if nothing here can run it, screen and build it, and return only a refusal."""
+    if job.gpu is not None or job.interpreted or question.target.platform == "cpu":
+        return executor.examine(job, progress=progress)
+    unfit = f"{job.language.name} kernels for {question.target.gpu!r} can't be run on this machine"
+    try:
+        examined = executor.examine_build(job, progress=progress)
+    except EnvironmentUnfit as error:
+        raise EnvironmentUnfit(f"{unfit}, nor be built here: {error.message}", hint="forge doctor") from error
+    if isinstance(examined.verdict, Accepted):
+        done = ", ".join(f"{gate.name} {gate.verdict}" for gate in examined.gates)
+        raise EnvironmentUnfit(f"{unfit}; as far as this machine can tell: {done}", hint="forge doctor")
+    return examined
+
+
+def _usual_target(language: Language, here: str | None) -> str:
+    if here is not None and "cuda" in language.times_on:
+        return here
+    return "cpu" if "cpu" in language.times_on else STANDS_FOR_A_GPU
+
+
+def _parsed(kernel: bytes) -> ast.Module:
+    """Return the kernel's syntax tree; an empty one if it doesn't parse, which its first gate then says."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(kernel)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+def guessed_language(tree: ast.Module) -> LanguageName:
+    """Return the language that a kernel's imports, constants and calls show; PyTorch if none is shown."""
+    if _constant(tree, CudaBuild().source):
+        return "cuda"
+    if _constant(tree, CppBuild().source):
+        return "cpp"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = {word.arg for word in node.keywords}
+            if "cuda_sources" in given:
+                return "cuda"
+            if "cpp_sources" in given:
+                return "cpp"
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return "triton" if any(name.split(".")[0] == "triton" for name in imported) else "torch"
+
+
+def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:
+    """Return the entry point: the first of the wanted names that the kernel defines, or its only public function."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    defined = [node.name for node in tree.body if isinstance(node, kinds)]
+    for name in wanted:
+        if name in defined:
+            return name
+    functions = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list
+    ]
+    if len(functions) == 1 or not tree.body:
+        return functions[0] if functions else wanted[-1]
+    raise UsageError(
+        f"the kernel's entry point isn't clear: it defines {', '.join(defined[:8]) or 'nothing'}; expected "
+        f"{' or '.join(wanted)}, or --entry-point NAME"
+    )
+
+
+def _constant(tree: ast.Module, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+        for node in tree.body
+    )

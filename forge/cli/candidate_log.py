@@ -1,0 +1,37 @@
+"""Prints a candidate's log: every line marked as the candidate's words, none of which is an instruction."""
+
+import sys
+from typing import Any
+
+from forge.cli.output import visible
+
+Log = dict[str, Any]  # Any: a JSON document, taken apart for people
+MARK = "  candidate| "
+"""Beginning of each line that is the candidate's or its compiler's, so that none passes for a line of Forge."""
+
+
+def show_log(log: Log | None, report: str | None) -> None:
+    """Print the excerpt of a log, then the path of the whole report."""
+    if log is not None:
+        _show_excerpt(log)
+    if report is not None:
+        _line(f"report: {report}")
+
+
+def _show_excerpt(log: Log) -> None:
+    place = f"{log['file']}:{log['line']}: " if log["file"] and log["line"] else ""
+    _line(f"{place}in the candidate's words, which are untrusted:")
+    if log["source"]:
+        _line(f"{MARK}> {log['source']}")
+    if log["withheld"]:
+        _line(f"{MARK}{log['untrusted_error'] or 'an error'}")
+        _line("the message is withheld, because the process had been asked at held-out shapes; the report has it")
+        return
+    for line in log["untrusted_lines"]:
+        _line(MARK + line)
+    if log["lines_left_out"]:
+        _line(f"{log['lines_left_out']} more lines are in the report")
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(visible(text).replace("\n", r"\n") + "\n")

@@ -1,0 +1,174 @@
+"""check: one kernel against one reference, without a workspace."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forge.cli.candidate_log import show_log
+from forge.cli.check_formats import Format, written
+from forge.cli.evidence import show_evidence
+from forge.cli.options import DeviceName, Json
+from forge.cli.output import SIMULATED, emit_json, emit_table, reporting, say, shape_text
+from forge.cli.suggest import suggest
+from forge.cli.task import FunctionName, Operands
+
+if TYPE_CHECKING:
+    from forge.app.check import Checked
+
+Document = dict[str, Any]  # Any: a JSON document
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="[REFERENCE.py] KERNEL.py", help="The reference file and the kernel; with --op the kernel alone."
+    ),
+]
+
+
+Op = Annotated[
+    str | None,
+    typer.Option(
+        help="In place of a reference file: an operation of the catalogue; forge op list shows them.",
+        show_default=False,
+    ),
+]
+ShapeText = Annotated[
+    str | None,
+    typer.Option(help="With --op: sizes by axis. Default: its first listed workload.", show_default=False),
+]
+Dtype = Annotated[str, typer.Option(help="fp32, fp16 or bf16.")]
+LanguageName = Annotated[
+    str | None,
+    typer.Option(
+        help="cpp, cuda, triton or torch. Default: what the kernel's imports and constants show.",
+        show_default=False,
+    ),
+]
+Gpu = Annotated[
+    str | None,
+    typer.Option(help="The processor. Default: this machine's GPU, or its CPU.", show_default=False),
+]
+EntryPoint = Annotated[
+    str | None, typer.Option(help="The kernel's function or class, if it isn't clear.", show_default=False)
+]
+OutputFormat = Annotated[
+    Format, typer.Option(help="Form of the result for people, GitHub, test reports or code scanners.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the top level."""
+    app.command()(check)
+
+
+def check(
+    files: Files,
+    op: Op = None,
+    shape: ShapeText = None,
+    dtype: Dtype = "fp32",
+    language: LanguageName = None,
+    gpu: Gpu = None,
+    entry_point: EntryPoint = None,
+    function: FunctionName = "",
+    operand: Operands = None,
+    output_format: OutputFormat = "text",
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """Check a kernel by all gates against a reference file, or with --op against an operation; record nothing.
+
+    It needs no workspace. Exit status: 0 accepted, 1 rejected, 2 bad input, 3 this machine can't run it.
+
+    Example: forge check reference.py kernel.py --output-format github
+    """
+    from forge.app.check import CheckRequest
+    from forge.app.check import check as judge
+    from forge.app.chosen_device import chosen_device
+
+    reference, kernel = _files(files, op, shape, one_form=not (as_json and output_format != "text"))
+    chosen_device(device)
+    request = CheckRequest(
+        kernel=kernel,
+        reference=reference,
+        op=op,
+        shape=shape,
+        function=function,
+        operands=operand or [],
+        language=language,
+        gpu=gpu,
+        dtype=dtype,
+        entry_point=entry_point,
+    )
+    with reporting("check") as progress:
+        document = check_document(judge(request, progress=progress), kernel=kernel, reference=reference)
+    _emit(document, output_format, as_json=as_json)
+    if document["reason"] is not None:
+        suggest("try", f"forge explain {document['reason']['code']}")
+        raise typer.Exit(1)
+    say("a check records nothing and promotes nothing: for that, make a task")
+    suggest("next", "forge task create --help")
+
+
+def _files(files: list[Path], op: str | None, shape: str | None, *, one_form: bool) -> tuple[Path | None, Path]:
+    """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
+    from forge.errors import UsageError
+
+    if shape is not None and op is None:
+        raise UsageError("--shape without --op: a reference file has its own sizes")
+    if not one_form:
+        raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
+    wanted = 1 if op is not None else 2
+    if len(files) != wanted:
+        expected = "KERNEL.py alone, since --op names the reference" if op else "REFERENCE.py KERNEL.py"
+        raise UsageError(f"{len(files)} files: expected {expected}", hint="forge check --help")
+    return (None if op is not None else files[0]), files[-1]
+
+
+def check_document(checked: "Checked", *, kernel: Path, reference: Path | None) -> Document:
+    """Return a check's result as a JSON document, with the fields that a verification's answer has."""
+    examined = checked.examined
+    verdict = examined.verdict.model_dump(mode="json")
+    counterexample = examined.counterexample
+    return {
+        "verdict": verdict["verdict"],
+        "simulated": checked.simulated,
+        "reason": verdict.get("reason"),
+        "stage": examined.stage,
+        "kernel": str(kernel),
+        "reference": None if reference is None else str(reference),
+        "operation": checked.operation,
+        "entry_point": checked.entry_point,
+        "language": checked.language,
+        "target": checked.target.model_dump(mode="json"),
+        "dtype": checked.dtype,
+        "shape": dict(checked.shape),
+        "isolation": checked.isolation.model_dump(mode="json"),
+        "gates": [gate.model_dump(mode="json") for gate in examined.gates],
+        "counterexample": counterexample.model_dump(mode="json") if counterexample else None,
+        "findings": [finding.model_dump(mode="json") for finding in examined.findings],
+        "log": checked.log.document() if checked.log else None,
+        "recorded": False,
+    }
+
+
+def _emit(document: Document, output_format: Format, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(document)
+    elif output_format != "text":
+        sys.stdout.write(written(output_format, document))
+    else:
+        _show(document)
+
+
+def _show(document: Document) -> None:
+    reason = document["reason"]
+    verdict = f"{document['verdict']} ({SIMULATED})" if document["simulated"] else document["verdict"]
+    asked = f"{document['operation']} at {shape_text(document['shape'])}, {document['dtype']}, {document['language']}"
+    why = f"{reason['code']}: {reason['message']}" if reason else ""
+    emit_table("check", ("verdict", "asked", "why"), [(verdict, asked, why)])
+    rows = [(gate["name"], gate["verdict"], gate["observed"], gate["threshold"]) for gate in document["gates"]]
+    emit_table("", ("gate", "verdict", "observed", "threshold"), rows)
+    show_evidence(document)
+    if reason is not None:
+        show_log(document["log"], None)

@@ -1,0 +1,159 @@
+"""One command for two files: the verdict, the reason and the line to mend, without a workspace."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from forge.app.check import guessed_entry, guessed_language
+from forge.cli.check_formats import written
+from tests.candidates import EXAMPLES
+from tests.cli.asking import Answer, ask
+
+HONEST = EXAMPLES / "honest_cpp" / "kernel.py"
+REFERENCE = """import torch
+
+
+def scaled(x):
+    return torch.nn.functional.silu(x) * 2.0
+
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+"""
+RIGHT = "import torch\n\n\ndef scaled(x):\n    return x * torch.sigmoid(x) * 2.0\n"
+HEAD = "import torch\n\n\ndef rmsnorm(x, weight, eps):\n"
+MISTAKES = {
+    "a syntax error": ("import torch\n\n\ndef rmsnorm(x, weight, eps:\n    return x\n", "COMPILE_ERROR", "line 4"),
+    "a missing module": ("import einops_of_nowhere\n" + HEAD + "    return x\n", "RUNTIME_ERROR", "kernel.py:1"),
+    "a wrong name": (HEAD + "    return torch.rms_normal(x)\n", "RUNTIME_ERROR", "kernel.py:5"),
+    "a wrong shape": (HEAD + "    return x.reshape(3, -1, 5)\n", "RUNTIME_ERROR", "kernel.py:5"),
+    "a wrong type": (HEAD + "    return x.double()\n", "INCORRECT_DTYPE", "another element type"),
+    "a wrong value": (HEAD + "    return x * weight\n", "INCORRECT_NUMERICAL", "Counterexample"),
+    "a NaN": (HEAD + "    return x * float('nan')\n", "NON_FINITE", "nan"),
+}
+
+
+def checked(folder: Path, kernel: str, *options: object, op: str = "rmsnorm") -> Answer:
+    (folder / "kernel.py").write_text(kernel)
+    return ask("check", folder / "kernel.py", "--op", op, "--shape", "batch=4,hidden_size=64", *options)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.usefixtures("walls")
+def test_a_typical_mistake_is_refused_with_what_to_mend(name: str, tmp_path: Path) -> None:
+    kernel, code, said = MISTAKES[name]
+    answer = checked(tmp_path, kernel)
+    assert answer.status == 1, answer
+    assert f"{code}: " in answer.out
+    assert said in answer.out
+    assert answer.last == f"try: forge explain {code}"
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_compilers_error_is_shown_with_its_line_in_kernel_py(tmp_path: Path) -> None:
+    text = HONEST.read_text().replace("float ", "flot ", 1)
+    number = next(place for place, line in enumerate(text.splitlines(), 1) if "flot " in line)
+    (tmp_path / "kernel.py").write_text(text)
+    options = (tmp_path / "kernel.py", "--op", "fused_add_rmsnorm", "--shape", "batch=4,hidden_size=64")
+    answer = ask("check", *options)
+    assert answer.status == 1
+    assert f"kernel.py:{number}: in the candidate's words" in answer.out
+    assert "  candidate| kernel.cpp:" in answer.out
+    document = ask("check", *options, "--json").document
+    assert (document["verdict"], document["reason"]["code"]) == ("rejected", "COMPILE_ERROR")
+    assert document["log"]["line"] == number
+    assert "flot" in document["log"]["untrusted_error"]
+
+
+@pytest.mark.usefixtures("walls")
+def test_two_files_are_enough_in_a_folder_that_cant_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    (tmp_path / "kernel.py").write_text(RIGHT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORGE_HOME", raising=False)
+    tmp_path.chmod(0o555)
+    try:
+        before = sorted(os.listdir(tmp_path))
+        answer = ask("check", "reference.py", "kernel.py", "--json")
+        assert sorted(os.listdir(tmp_path)) == before
+    finally:
+        tmp_path.chmod(0o755)
+    assert answer.status == 0, answer
+    document = answer.document
+    assert (document["verdict"], document["simulated"], document["recorded"]) == ("accepted", False, False)
+    assert (document["language"], document["entry_point"]) == ("torch", "scaled")
+    assert {gate["name"]: gate["verdict"] for gate in document["gates"]}["own_tests"] == "not asked"
+
+
+def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(RIGHT)
+    kernel = tmp_path / "kernel.py"
+    for arguments, said in (
+        ((kernel,), "1 files: expected REFERENCE.py KERNEL.py"),
+        ((kernel, kernel, "--op", "rmsnorm"), "KERNEL.py alone"),
+        ((kernel, kernel, "--shape", "batch=1"), "--shape without --op"),
+        ((tmp_path / "none.py", "--op", "rmsnorm"), "the kernel"),
+        ((kernel, "--op", "rmsnom"), "unknown operation 'rmsnom'"),
+        ((kernel, "--op", "rmsnorm", "--json", "--output-format", "sarif"), "exclude each other"),
+    ):
+        refused = ask("check", *arguments)
+        assert refused.status == 2, refused
+        assert said in refused.error
+
+
+@pytest.mark.parametrize(
+    ("kernel", "language"),
+    [
+        ("import torch\n", "torch"),
+        ("import triton\n", "triton"),
+        ("from triton import language as tl\n", "triton"),
+        ('CPP_SOURCE = "int x;"\n', "cpp"),
+        ('import triton\nCUDA_SOURCE = "int x;"\n', "cuda"),
+        ("m = load_inline(name='m', cpp_sources='', functions=[])\n", "cpp"),
+        ("m = load_inline(name='m', cpp_sources='', cuda_sources='')\n", "cuda"),
+    ],
+)
+def test_the_language_is_what_the_kernel_shows(kernel: str, language: str) -> None:
+    import ast
+
+    assert guessed_language(ast.parse(kernel)) == language
+
+
+def test_the_entry_point_is_the_wanted_name_or_the_only_function() -> None:
+    import ast
+
+    assert guessed_entry(ast.parse("def a(): ...\nclass ModelNew: ..."), ["ModelNew", "b"]) == "ModelNew"
+    assert guessed_entry(ast.parse("def _h(): ...\ndef mine(): ..."), ["ModelNew", "b"]) == "mine"
+
+
+HOSTILE: dict[str, Any] = {
+    "verdict": "rejected",
+    "simulated": False,
+    "reason": {"code": "RUNTIME_ERROR", "message": "a\n::error::b % <x> \x1b[2J"},
+    "kernel": "a,b:c/kernel.py",
+    "gates": [
+        {"name": "sources", "verdict": "passed", "observed": "x", "threshold": "y"},
+        {"name": "leaks", "verdict": "not asked", "observed": '"<&', "threshold": "y"},
+        {"name": "signature", "verdict": "failed", "observed": "]]>", "threshold": "y"},
+    ],
+    "findings": [],
+    "log": {"file": "kernel.py", "line": 7, "untrusted_error": "\n::notice::ok", "untrusted_lines": ["</failure>"]},
+}
+
+
+def test_hostile_words_stay_words_in_each_format() -> None:
+    (line,) = written("github", HOSTILE).splitlines()
+    assert line.startswith("::error file=a%2Cb%3Ac/kernel.py,line=7,title=RUNTIME_ERROR::a%0A")
+    assert "\x1b" not in line
+    suite = ElementTree.fromstring(written("junit", HOSTILE))[0]
+    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["3", "1", "1"]
+    assert [case.get("name") for case in suite] == ["sources", "leaks", "signature"]
+    (result,) = json.loads(written("sarif", HOSTILE))["runs"][0]["results"]
+    assert result["ruleId"] == "RUNTIME_ERROR"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
