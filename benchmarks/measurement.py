@@ -183,9 +183,9 @@ def measured(asked: argparse.Namespace) -> Json:
     if "e" in asked.only:
         from copying import copies
 
-        from forge.executor.local import calibrate
+        from forge.executor.local import LocalExecutor
 
-        ceilings = calibrate(device)
+        ceilings = LocalExecutor(lock_of(device), device=device).calibrate()
         with turn(lock_of(device), alone=True, progress=lambda said: print(said, file=sys.stderr)):
             answer["copies"] = copies(ceilings)
         torch.cuda.empty_cache()

@@ -1,31 +1,20 @@
 """A machine's ceilings: read from the ledger, or measured now and recorded."""
 
-from forge import __version__
-from forge.app.chosen_device import chosen_device
 from forge.app.workspace import Workspace
-from forge.domain.device import PROTOCOL_VERSION, Ceilings, Device
+from forge.domain.device import PROTOCOL_VERSION, Ceilings
 from forge.domain.environment import Environment
 from forge.events import DeviceCalibrated
-from forge.platforms.capture import capture_environment
+from forge.executor import Executor
 
 
-def measured_ceilings(device: Device | None) -> Ceilings:
-    """Measure the ceilings now, of the GPU if there is one, otherwise of the processor. Raise EnvironmentUnfit."""
-    from forge.executor.local import calibrate, require_lab
-
-    require_lab()
-    return calibrate(device)
-
-
-def calibrated(workspace: Workspace) -> tuple[Environment, Ceilings]:
-    """Measure this machine's ceilings and record them."""
-    device = chosen_device()
-    environment = workspace.environment(run_id="calibration")
-    ceilings = measured_ceilings(device)
+def calibrated(workspace: Workspace, executor: Executor, environment: Environment) -> Ceilings:
+    """Measure the ceilings of an executor's site now, and record them with the site's environment."""
+    workspace.record_environment(environment, run_id="calibration")
+    ceilings = executor.calibrate()
     event = DeviceCalibrated(env_sha256=environment.env_sha256, perf_key=environment.perf_key, ceilings=ceilings)
     place = workspace.ledger.stream_version(event.stream())
     workspace.append((event,), run_id=event.stream(), key=f"calibrate:{environment.env_sha256}:{place}")
-    return environment, ceilings
+    return ceilings
 
 
 def latest_ceilings(workspace: Workspace, environment: Environment) -> Ceilings | None:
@@ -37,13 +26,6 @@ def latest_ceilings(workspace: Workspace, environment: Environment) -> Ceilings 
     return newest
 
 
-def required_ceilings(workspace: Workspace, environment: Environment) -> Ceilings:
+def required_ceilings(workspace: Workspace, executor: Executor, environment: Environment) -> Ceilings:
     """The newest ceilings, measured and recorded now where there are none."""
-    return latest_ceilings(workspace, environment) or calibrated(workspace)[1]
-
-
-def calibrated_here() -> tuple[Environment, Ceilings]:
-    """As `calibrated`, without a workspace: nothing is recorded."""
-    device = chosen_device()
-    environment = capture_environment(forge_version=__version__, forge_commit=None, device=device)
-    return environment, measured_ceilings(device)
+    return latest_ceilings(workspace, environment) or calibrated(workspace, executor, environment)

@@ -6,11 +6,25 @@ One process works with one GPU: once chosen, it is the only one that CUDA shows 
 import os
 
 from forge.domain.device import Device
-from forge.errors import UnknownName
+from forge.errors import UnknownName, UsageError
 from forge.platforms.cuda import choose, devices
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 """Environment variable that says which GPUs CUDA shows to a process."""
+
+
+def devices_named(names: list[str]) -> list[Device]:
+    """Return the GPUs with these names; raise UnknownName if one is missing, UsageError if one is named twice."""
+    known = devices()
+    named: list[Device] = []
+    for name in names:
+        device = choose(known, name)
+        if device is None:
+            raise UnknownName("GPU", name, [one.uuid for one in known])
+        if device in named:
+            raise UsageError(f"GPU {name!r} is named twice: expected each GPU once")
+        named.append(device)
+    return named
 
 
 def chosen_device(named: str | None = None) -> Device | None:

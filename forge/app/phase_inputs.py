@@ -2,7 +2,6 @@
 
 import orjson
 
-from forge.app.chosen_device import chosen_device
 from forge.app.experiment import incumbent_kernel
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
@@ -19,7 +18,7 @@ from forge.events import (
     EnvironmentCaptured,
     KernelPromoted,
 )
-from forge.executor.local import isolation
+from forge.executor import Site
 from forge.lab.job import Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
@@ -30,12 +29,16 @@ from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
 
-def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> RecordedCandidate:
-    """Return everything that the lab needs to judge the run's candidate, byte for byte as it was submitted."""
+def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int) -> RecordedCandidate:
+    """Return everything that the lab needs to judge the run's candidate at a site, byte for byte as it was submitted.
+
+    The site's environment is recorded, once.
+    """
     assert run.submitted is not None
     task = task_of(run)
     submitted: CandidateSubmitted = run.submitted.event
     by_path = {file.path: file.sha256 for file in submitted.files.files}
+    workspace.record_environment(site.environment, run_id=run.run_id)
     return RecordedCandidate(
         run_id=run.run_id,
         task=task,
@@ -43,11 +46,12 @@ def evidence_of(workspace: Workspace, run: RunState, *, attempt: int) -> Recorde
         submitted=submitted,
         files={name: workspace.blobs.get(by_path[name]) for name in REQUIRED_FILES},
         policy=workspace.policy,
-        environment=workspace.environment(run_id=run.run_id),
-        isolation=isolation(),
+        environment=site.environment,
+        isolation=site.isolation,
+        gates_sha256=site.gates_sha256,
         attempt=attempt,
         retry_of=run.error.seq if run.error else None,
-        gpu=chosen_device(),
+        gpu=site.device,
     )
 
 

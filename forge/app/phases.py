@@ -21,11 +21,11 @@ from forge.app.phase_inputs import (
     require_loadable,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
-from forge.domain.device import Ceilings
 from forge.domain.digest import sha256
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
-from forge.executor.local import LocalExecutor, require_lab
+from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
@@ -67,12 +67,13 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
         return recorded
     require_state(run, "candidate_ready", phase="verify")
     require_lab()
-    evidence = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
+    executor = executor_of(workspace)
+    evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.verify + 1)
     stands = None if again else earlier_judgement(workspace, evidence)
     if stands is not None:
         outcome = earlier.take_over(evidence, stands, report_of(workspace, stands.recorded.event))
     else:
-        outcome = verify.verify(evidence, _executor(workspace), progress=progress)
+        outcome = verify.verify(evidence, executor, progress=progress)
     key = f"verify:{run.run_id}:{evidence.attempt}"
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     event = outcome.events[0]
@@ -89,16 +90,18 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     require_state(run, "verified", phase="bench")
     require_lab()
     assert run.verified is not None
-    evidence = evidence_of(workspace, run, attempt=run.attempts.benchmark + 1)
+    executor = executor_of(workspace)
+    evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.benchmark + 1)
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
     verified_on = captured_environment(workspace, run.verified.event.env_sha256)
     require_loadable(run.run_id, evidence, artifact, verified_on)
     to_beat = incumbent_kernel(workspace, evidence.task.family)
     measured = benchmark.measure(
         evidence,
-        _executor(workspace, required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None),
+        executor,
         artifact,
         incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
+        ceilings=required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None,
         earlier=earlier_samples(workspace, run, evidence.environment),
         rng=workspace.rng,
         progress=progress,
@@ -204,7 +207,3 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.PromotionEvi
 def _cause(run: RunState) -> str:
     last = run.benchmark or run.verified or run.submitted or run.prompt or run.started
     return last.event_id
-
-
-def _executor(workspace: Workspace, ceilings: Ceilings | None = None) -> LocalExecutor:
-    return LocalExecutor(workspace.runs_root / "measuring.lock", ceilings=ceilings)

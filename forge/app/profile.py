@@ -7,15 +7,17 @@ import orjson
 
 from forge.app.phase_inputs import artifact_of, captured_environment, evidence_of, require_loadable
 from forge.app.runs import GATE, what_comes_next
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
-from forge.executor.local import LocalExecutor, require_lab
+from forge.executor import ProfilerTool
+from forge.executor.local import require_lab
 from forge.lab.job import Progress
 from forge.pipeline.job import job_of
-from forge.pipeline.profile import Tool, profile
+from forge.pipeline.profile import profile
 from forge.projections.runs import RunState
 
-TOOLS: dict[str, Tool] = {name: name for name in get_args(Tool)}
+TOOLS: dict[str, ProfilerTool] = {name: name for name in get_args(ProfilerTool)}
 
 
 def profile_candidate(
@@ -30,8 +32,8 @@ def profile_candidate(
             hint=what_comes_next(run),
         )
     require_lab()
-    evidence = evidence_of(workspace, run, attempt=1)
-    executor = LocalExecutor(workspace.runs_root / "measuring.lock")
+    executor = executor_of(workspace)
+    evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=1)
     tool = TOOLS[untrusted_tool] if untrusted_tool is not None else executor.profiler(job_of(evidence))
     artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
     if tool != "cuobjdump":  # cuobjdump only reads the built files

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forge import __version__
-from forge.app.chosen_device import chosen_device
 from forge.app.conflicts import add_recorded_events, naming_the_first
 from forge.app.key_folder import keys_folder
 from forge.app.new_ledger import make_ledger
@@ -38,7 +36,6 @@ from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
 from forge.pipeline.outcome import Outcome
-from forge.platforms.capture import capture_environment
 from forge.projections import runs
 from forge.projections.run_lookup import find_run
 
@@ -236,9 +233,8 @@ class Workspace:
             idempotency_key=key,
         )
 
-    def environment(self, *, run_id: str) -> Environment:
-        """Describe this machine, and record the description once."""
-        environment = capture_environment(forge_version=__version__, forge_commit=_commit(), device=chosen_device())
+    def record_environment(self, environment: Environment, *, run_id: str) -> None:
+        """Record the description of a machine, unless it is recorded."""
         event = EnvironmentCaptured(
             environment=environment,
             env_sha256=environment.env_sha256,
@@ -247,7 +243,6 @@ class Workspace:
         )
         if self.ledger.stream_version(event.stream()) == 0:
             self.append((event,), run_id=run_id, key=f"env:{environment.env_sha256}")
-        return environment
 
     def seal(self, run_id: str, outcome: str) -> None:
         """Seal a run's directory and record it; a killed call can be repeated."""
@@ -296,7 +291,3 @@ class Workspace:
     def keep_policy(self) -> str:
         """Store the policy and return its digest."""
         return self.blobs.put(canonical(self.policy))
-
-
-def _commit() -> str | None:
-    return os.environ.get("FORGE_COMMIT")

@@ -28,6 +28,7 @@ from forge.cli import (
     skill,
     start,
     task,
+    work,
 )
 from forge.cli.output import emit_text
 
@@ -78,6 +79,7 @@ NOUNS = {
     "skill": skill.app,
     "audit": audit.app,
     "lesson": lesson.app,
+    "work": work.app,
 }
 for name, commands in NOUNS.items():
     app.add_typer(commands, name=name)
@@ -85,4 +87,5 @@ for name, commands in NOUNS.items():
 
 def command_of(arguments: list[str]) -> str:
     """Return the command in `arguments` without its own arguments: `forge task create`."""
-    return " ".join(["forge", *arguments[: 2 if arguments and arguments[0] in NOUNS else 1]])
+    named = arguments[: 2 if arguments and arguments[0] in NOUNS else 1]
+    return " ".join(["forge", *(name for name in named if not name.startswith("-"))])

@@ -25,6 +25,15 @@ def emit_json(document: object) -> None:
     sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", content.decode()) + "\n")
 
 
+def emit_json_line(document: object) -> None:
+    """Print one JSON document on one line at once, for a program that reads answers as they come."""
+    import orjson
+
+    content = orjson.dumps(_encodable(document)).decode()
+    sys.stdout.write(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", content) + "\n")
+    sys.stdout.flush()
+
+
 def _encodable(document: object) -> object:
     """Return a document in which text that UTF-8 can't encode is escaped, as in tables."""
     match document:

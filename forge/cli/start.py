@@ -87,8 +87,10 @@ def doctor(
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
     """Measure the ceilings and print them; record them if there is a workspace."""
-    from forge.app.ceilings import calibrated, calibrated_here
+    from forge.app.ceilings import calibrated
+    from forge.app.site import executor_here, executor_of
     from forge.app.workspace import find_home
+    from forge.domain.policy import Policy
     from forge.errors import WorkspaceNotFound
 
     try:
@@ -96,11 +98,14 @@ def _calibrate(home: Path | None, *, as_json: bool) -> None:
     except WorkspaceNotFound:
         where = None
     if where is None:
-        environment, ceilings = calibrated_here()
+        executor = executor_here()
+        environment, ceilings = executor.site(Policy()).environment, executor.calibrate()
         say("note: there is no workspace here, so nothing is recorded; name one with --home")
     else:
         with open_workspace(where) as workspace:
-            environment, ceilings = calibrated(workspace)
+            executor = executor_of(workspace)
+            environment = executor.site(workspace.policy).environment
+            ceilings = calibrated(workspace, executor, environment)
     document = {
         "recorded": where is not None,
         "env_sha256": environment.env_sha256,

@@ -42,6 +42,7 @@ from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunSealed, RunStarted
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
+from forge.events.work import WorkRequested, WorkWithdrawn
 
 Event = (
     LedgerOpened
@@ -50,6 +51,8 @@ Event = (
     | RunStarted
     | RunSealed
     | RunAborted
+    | WorkRequested
+    | WorkWithdrawn
     | TaskCreated
     | PlanAccepted
     | PromptRendered
@@ -90,6 +93,8 @@ EVENT_TYPES: dict[str, type[Event]] = {
         RunStarted,
         RunSealed,
         RunAborted,
+        WorkRequested,
+        WorkWithdrawn,
         TaskCreated,
         PlanAccepted,
         PromptRendered,
@@ -184,5 +189,7 @@ __all__ = [
     "RunStarted",
     "TaskCreated",
     "VerificationErrored",
+    "WorkRequested",
+    "WorkWithdrawn",
     "parse_event",
 ]

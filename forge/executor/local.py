@@ -5,17 +5,20 @@ import importlib.util
 import random
 import subprocess
 from pathlib import Path
-from typing import Literal
 
+from forge import __version__
 from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
+from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit
+from forge.executor import ProfilerTool, Site
 from forge.executor.turns import lock_of, turn
 from forge.lab.device.health import require_health
 from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
+from forge.lab.judge_version import gates_sha256
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
@@ -26,6 +29,7 @@ from forge.lab.timing.cpu_processes import own_claims
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.lab.timing.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing.slope import SlopeSamples, measure
+from forge.platforms.capture import capture_environment
 from forge.sandbox.capabilities import probe
 from forge.sandbox.reply import ArtifactFile
 
@@ -58,21 +62,33 @@ def _missing() -> list[str]:
     return [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
 
 
-def calibrate(device: Device | None) -> Ceilings:
-    """Measure a GPU's ceilings while no other job of Forge runs on it; for None, measure the processor's."""
-    if device is None:
-        return cpu_ceilings(processors())
-    with turn(lock_of(device), alone=True, progress=lambda _: None):
-        return measure_ceilings(device)
-
-
 class LocalExecutor:
     """Runs lab jobs in this process, and their guests in others. It holds `lock` while it times on the processor."""
 
-    def __init__(self, lock: Path, *, ceilings: Ceilings | None = None) -> None:
+    def __init__(self, lock: Path, *, device: Device | None = None, forge_commit: str | None = None) -> None:
         self._lock = lock
-        self._ceilings = ceilings
-        """Ceilings of the GPU that jobs run on. A processor's are measured when they are needed."""
+        self._device = device
+        """GPU that jobs run on; None for the processor."""
+        self._forge_commit = forge_commit
+
+    def site(self, policy: Policy) -> Site:
+        """Describe this machine as it is now."""
+        return Site(
+            environment=capture_environment(
+                forge_version=__version__, forge_commit=self._forge_commit, device=self._device
+            ),
+            device=self._device,
+            isolation=isolation(),
+            gates_sha256=gates_sha256(policy),
+        )
+
+    def calibrate(self) -> Ceilings:
+        """Measure the GPU's ceilings while no other job of Forge runs on it; without a GPU, the processor's."""
+        require_lab()
+        if self._device is None:
+            return cpu_ceilings(processors())
+        with turn(lock_of(self._device), alone=True, progress=lambda _: None):
+            return measure_ceilings(self._device)
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
         """Judge a candidate while no measurement runs on the device; check a GPU's health afterwards."""
@@ -93,6 +109,7 @@ class LocalExecutor:
         artifact: tuple[ArtifactFile, ...],
         incumbent: Incumbent | None,
         *,
+        ceilings: Ceilings | None,
         rng: random.Random,
         progress: Progress,
     ) -> SlopeSamples | ReplaySamples | Failed:
@@ -106,7 +123,7 @@ class LocalExecutor:
             if plan is not None:
                 incumbent_plan = kept_plan(incumbent.artifact) if incumbent else None
                 attempt = measure_replays(
-                    asked, plan, incumbent_plan, ceilings=self._of_the_gpu(), rng=rng, progress=progress
+                    asked, plan, incumbent_plan, ceilings=_required(ceilings), rng=rng, progress=progress
                 )
             else:
                 attempt = measure(asked, artifact, incumbent, rng=rng, progress=progress)
@@ -114,7 +131,7 @@ class LocalExecutor:
                 require_health(job.gpu)  # replays already judged their last window, and their launcher has ended
         return attempt
 
-    def floor_ns(self, job: Job) -> float:
+    def floor_ns(self, job: Job, *, ceilings: Ceilings | None) -> float:
         """Return the shortest possible time for the job's shape on this machine, in nanoseconds."""
         operation = job.operation
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
@@ -125,13 +142,8 @@ class LocalExecutor:
             moved if operation.updates else None
         )  # an update in place touches little of its operands, so a cache may hold it
         return floor_ns(
-            moved, self._of_the_gpu(), written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes
+            moved, _required(ceilings), written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes
         )
-
-    def _of_the_gpu(self) -> Ceilings:
-        if self._ceilings is None:
-            raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
-        return self._ceilings
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
         """Return the numbers that the candidate's bench.py prints, while no other job of Forge runs on the device."""
@@ -163,14 +175,20 @@ class LocalExecutor:
         """Return facts about the candidate's device code."""
         return read_machine_code(artifact)
 
-    def profiler(self, job: Job) -> Literal["ncu", "torch"]:
+    def profiler(self, job: Job) -> ProfilerTool:
         """Return the profiler to use for a job here: ncu on its GPU if it is installed, else torch."""
         return "ncu" if job.gpu is not None and ncu.is_installed() else "torch"
 
-    def tool_version(self, tool: Literal["ncu", "torch", "cuobjdump"]) -> str:
+    def tool_version(self, tool: ProfilerTool) -> str:
         """Return a profiler's version: the last line that it prints for `--version`."""
         if tool == "torch":
             return importlib.metadata.version("torch")
         program = ncu.program() if tool == "ncu" else machine_code.program()
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
         return (said.strip().splitlines() or ["not reported"])[-1][:200]
+
+
+def _required(ceilings: Ceilings | None) -> Ceilings:
+    if ceilings is None:
+        raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
+    return ceilings

@@ -28,6 +28,8 @@ GROUPS: dict[Group, frozenset[str]] = {
             "CandidateDuplicated",
             "ClaimRecorded",
             "LessonProposed",
+            "WorkRequested",
+            "WorkWithdrawn",
         }
     ),
     "run": frozenset({"RunStarted", "RunSealed", "RunAborted"}),

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from forge.domain.device import Ceilings
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
-from forge.executor.local import LocalExecutor
+from forge.executor import Executor
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Progress
 from forge.lab.timing.graph_replay import ReplaySamples
@@ -42,10 +43,11 @@ class Errored:
 
 def measure(
     evidence: RecordedCandidate,
-    executor: LocalExecutor,
+    executor: Executor,
     artifact: tuple[ArtifactFile, ...],
     *,
     incumbent: Incumbent | None,
+    ceilings: Ceilings | None,
     earlier: Taken | None,
     rng: random.Random,
     progress: Progress,
@@ -53,8 +55,8 @@ def measure(
     """Time the candidate, and time it a second time if it meets the promotion rule.
 
     The confirmation takes as many attempts as the first measurement did. `incumbent` is the promoted kernel to
-    compare with; `earlier` holds the samples of earlier attempts. Raises EnvironmentUnfit if an interpreter stands in
-    for the target, because its times mean nothing.
+    compare with, `ceilings` are those of a GPU, and `earlier` holds the samples of earlier attempts. Raises
+    EnvironmentUnfit if an interpreter stands in for the target, because its times mean nothing.
     """
     if simulated(evidence):
         raise EnvironmentUnfit(
@@ -65,13 +67,13 @@ def measure(
     try:
         progress("the candidate's own bench.py")
         claims = executor.own_claims(job, artifact, progress=progress)
-        attempt = executor.measure(job, artifact, incumbent, rng=rng, progress=progress)
+        attempt = executor.measure(job, artifact, incumbent, ceilings=ceilings, rng=rng, progress=progress)
         if isinstance(attempt, Failed):
             return attempt
         plan = next((file for file in artifact if file.name == PLAN_FILE), None)
         measured = Measured(
             samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
-            floor_ns=executor.floor_ns(job),
+            floor_ns=executor.floor_ns(job, ceilings=ceilings),
             claims=claims,
             plan_sha256=sha256(plan.content) if plan else None,
         )
@@ -79,7 +81,8 @@ def measure(
         if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
             return replace(measured, confirmation=so_far)
         told = partial(_told_apart, progress)
-        return confirm(measured, so_far, lambda: executor.measure(job, artifact, incumbent, rng=rng, progress=told))
+        once_more = partial(executor.measure, job, artifact, incumbent, ceilings=ceilings, rng=rng, progress=told)
+        return confirm(measured, so_far, once_more)
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
 

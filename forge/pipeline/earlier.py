@@ -7,7 +7,6 @@ from typing import Literal
 from forge.domain.digest import Digest
 from forge.domain.verdict import ReasonCode
 from forge.events import CandidateRejected, CandidateSubmitted, CandidateVerified, Event, Recorded
-from forge.lab.judge_version import gates_sha256
 from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.outcome import Outcome
 
@@ -29,7 +28,7 @@ def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event
     Task, gates, policy, machine and sandbox must be the same. A refusal is preferred to an acceptance. Judgements
     that were themselves reused don't count.
     """
-    gates = gates_sha256(evidence.policy)
+    gates = evidence.gates_sha256
     programs: dict[Digest, Digest | None] = {}
     accepted: Earlier | None = None
     refused: Earlier | None = None

@@ -8,7 +8,7 @@ import orjson
 from forge.domain.candidate import Metadata
 from forge.domain.device import Device
 from forge.domain.digest import Digest, canonical, sha256
-from forge.domain.environment import Environment
+from forge.domain.environment import Environment, GpuFacts
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
@@ -33,6 +33,8 @@ class RecordedCandidate:
     policy: Policy
     environment: Environment
     isolation: Isolation
+    gates_sha256: Digest
+    """Version of the judge where the job runs."""
     attempt: int
     retry_of: int | None
     gpu: Device | None = None
@@ -71,14 +73,23 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
 
 def on_gpu(evidence: RecordedCandidate) -> bool:
     """Return True if the target is a GPU and this machine has a GPU of exactly that model."""
-    gpu = evidence.environment.gpu
-    return evidence.task.target.platform == "cuda" and gpu is not None and gpu.slug == evidence.task.target.gpu
+    return _is_model(evidence.task, evidence.environment.gpu)
+
+
+def runs_on(task: Task, gpu: GpuFacts | None) -> bool:
+    """Return True if a task's kernels run on a machine with this GPU, with no interpreter in their place."""
+    on_processor = task.target.platform == "cpu" and "cpu" in find_language(task.language).times_on
+    return on_processor or _is_model(task, gpu)
+
+
+def _is_model(task: Task, gpu: GpuFacts | None) -> bool:
+    return task.target.platform == "cuda" and gpu is not None and gpu.slug == task.target.gpu
 
 
 def simulated(evidence: RecordedCandidate) -> bool:
     """Return True if an interpreter stands in for the target; raise EnvironmentUnfit if nothing can run it here."""
     task, language = evidence.task, find_language(evidence.task.language)
-    if on_gpu(evidence) or (task.target.platform == "cpu" and "cpu" in language.times_on):
+    if runs_on(task, evidence.environment.gpu):
         return False
     if "cpu" in language.stands_in_on:
         return True

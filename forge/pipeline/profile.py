@@ -1,29 +1,28 @@
 """Has a profiler measure a verified candidate, and records the figures. No verdict uses them."""
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 import orjson
 
 from forge.domain.digest import sha256
 from forge.domain.profile import CodeFacts, KernelProfile, OperatorTime
 from forge.events import ProfileCaptured
-from forge.executor.local import LocalExecutor
+from forge.executor import Executor, ProfilerTool
 from forge.lab.job import Progress
 from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.outcome import Outcome
 from forge.sandbox.reply import ArtifactFile
 
-Tool = Literal["ncu", "torch", "cuobjdump"]
-KINDS: dict[Tool, str] = {"ncu": "counters", "torch": "operators", "cuobjdump": "code"}
+KINDS: dict[ProfilerTool, str] = {"ncu": "counters", "torch": "operators", "cuobjdump": "code"}
 
 
 def profile(
     evidence: RecordedCandidate,
-    executor: LocalExecutor,
+    executor: Executor,
     artifact: tuple[ArtifactFile, ...],
     *,
-    tool: Tool,
+    tool: ProfilerTool,
     progress: Progress,
 ) -> Outcome:
     """Run the tool and return ProfileCaptured and the full report; raise EnvironmentUnfit if the tool can't run."""

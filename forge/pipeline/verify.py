@@ -6,15 +6,14 @@ from forge.domain.tensors import Shape
 from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
-from forge.executor.local import LocalExecutor
+from forge.executor import Executor
 from forge.lab.examine import Examination
 from forge.lab.job import Progress
-from forge.lab.judge_version import gates_sha256
 from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of
 
 
-def verify(evidence: RecordedCandidate, executor: LocalExecutor, *, progress: Progress) -> Outcome:
+def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progress) -> Outcome:
     """Examine the candidate. A fault of the machine gives an event of its own and never counts against it.
 
     If nothing on this machine can run the candidate, it is screened and built, as far as this machine can. A refusal
@@ -32,7 +31,7 @@ def verify(evidence: RecordedCandidate, executor: LocalExecutor, *, progress: Pr
 
 
 def _refused_without_running(
-    evidence: RecordedCandidate, executor: LocalExecutor, unfit: EnvironmentUnfit, progress: Progress
+    evidence: RecordedCandidate, executor: Executor, unfit: EnvironmentUnfit, progress: Progress
 ) -> Examination:
     """Screen and build a candidate that can't be run here; return the refusal, or raise EnvironmentUnfit."""
     try:
@@ -46,7 +45,7 @@ def _refused_without_running(
 
 
 def _outcome(evidence: RecordedCandidate, examined: Examination, *, simulated: bool) -> Outcome:
-    gates = gates_sha256(evidence.policy)
+    gates = evidence.gates_sha256
     report = _report(evidence, examined, gates, simulated=simulated)
     artifact, artifact_blobs = pack_artifact(examined.artifact)
     blobs = [report, *artifact_blobs]

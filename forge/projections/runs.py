@@ -25,6 +25,7 @@ from forge.events.promote import KernelPromoted, PromotionDenied
 from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunSealed, RunStarted
 from forge.events.verify import CandidateVerified, VerificationErrored
+from forge.events.work import LastPhase, WorkRequested, WorkWithdrawn
 from forge.projections.fold import holds
 
 Stage = Literal[
@@ -70,6 +71,12 @@ PHASE_OF: dict[type[Event], Phase] = {
     PromotionDenied: "promote",
 }
 """Event class -> the phase that it is an attempt of."""
+WAITING: dict[LastPhase, frozenset[Stage]] = {
+    "verify": frozenset({"candidate_ready"}),
+    "bench": frozenset({"candidate_ready", "verified"}),
+    "promote": frozenset({"candidate_ready", "verified", "benchmarked"}),
+}
+"""Last phase that was requested -> stages of a run in which a phase of the request is still to be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,8 @@ class RunState:
     failure: Recorded[BenchmarkFailed] | None = None
     error: Recorded[VerificationErrored | BenchmarkErrored] | None = None
     """The latest fault of the machine."""
+    request: Recorded[WorkRequested] | None = None
+    """The request that a worker has still to answer."""
     end: Recorded[RunSealed | RunAborted] | None = None
     claims: tuple[Recorded[ClaimRecorded], ...] = ()
     """Claims about the candidate."""
@@ -212,7 +221,7 @@ def _after(run: RunState, recorded: Recorded[Event]) -> RunState:
         attempts=run.attempts.plus(phase),
         last_seq=recorded.seq,
     )
-    return _with_end(_with_evidence(_with_submission(moved, recorded), recorded), recorded)
+    return _with_request(_with_end(_with_evidence(_with_submission(moved, recorded), recorded), recorded), recorded)
 
 
 def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -> None:
@@ -274,6 +283,21 @@ def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
     if holds(recorded, RunAborted):
         return replace(run, end=recorded)
     return run
+
+
+def _with_request(run: RunState, recorded: Recorded[Event]) -> RunState:
+    """Keep the newest request until it is answered, withdrawn, or about a candidate that was replaced.
+
+    A request gives each phase one attempt: a fault of the machine and a benchmark without a decision answer it, so
+    that no worker repeats them for ever.
+    """
+    request = recorded if holds(recorded, WorkRequested) else run.request
+    if request is None:
+        return run
+    answered = isinstance(recorded.event, WorkWithdrawn | VerificationErrored | BenchmarkErrored | BenchmarkFailed)
+    candidate = run.submitted.event.candidate if run.submitted else None
+    stands = not answered and candidate == request.event.candidate and run.state in WAITING[request.event.until]
+    return replace(run, request=request if stands else None)
 
 
 SHOWN_RUNS = 3

@@ -6,6 +6,7 @@ from pathlib import Path
 from forge.app.phase_inputs import evidence_of
 from forge.app.phases import submit
 from forge.app.runs import GATE
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
@@ -49,7 +50,9 @@ def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:
 def gathered(workspace: Workspace, run_id: str) -> RecordedCandidate:
     """What a judging phase has, behind a wall that any machine is said to have here."""
     run = workspace.find_run(run_id)
-    found = evidence_of(workspace, run, attempt=run.attempts.verify + 1)
+    found = evidence_of(
+        workspace, run, executor_of(workspace).site(workspace.policy), attempt=run.attempts.verify + 1
+    )
     return dataclasses.replace(found, isolation=WALL)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.ceilings import calibrated, latest_ceilings, required_ceilings
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.device import PROTOCOL_VERSION
 from forge.domain.digest import sha256
@@ -14,11 +15,12 @@ from tests.cli.asking import ask
 
 def test_the_newest_ceilings_of_this_environment_and_protocol_count(empty: Path) -> None:
     with Workspace.open(empty) as workspace:
-        environment = workspace.environment(run_id="calibration")
+        executor = executor_of(workspace)
+        environment = executor.site(workspace.policy).environment
         assert latest_ceilings(workspace, environment) is None
-        first = required_ceilings(workspace, environment)
-        assert required_ceilings(workspace, environment) == first, "measured once"
-        _, second = calibrated(workspace)
+        first = required_ceilings(workspace, executor, environment)
+        assert required_ceilings(workspace, executor, environment) == first, "measured once"
+        second = calibrated(workspace, executor, environment)
         assert latest_ceilings(workspace, environment) == second
         for change in ({"protocol": PROTOCOL_VERSION + 1}, {"copy_bytes_per_s": 1.0}):
             elsewhere = {} if "protocol" in change else {"env_sha256": sha256(b"another machine")}

@@ -8,6 +8,7 @@ import pytest
 from forge.app.experiment import incumbent_kernel
 from forge.app.phase_inputs import artifact_of, earlier_samples, evidence_of, incumbent, require_loadable
 from forge.app.runs import task_of
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical
 from forge.errors import EnvironmentUnfit
@@ -49,7 +50,7 @@ def test_an_earlier_attempts_samples_count_while_the_kernel_on_offer_is_the_same
         benchmarked_run(home)
         assert ask("promote", "last", "--home", home).status == 0
     with Workspace.open(home) as workspace:
-        environment = workspace.environment(run_id=run_id)
+        environment = executor_of(workspace).site(workspace.policy).environment
         joined = earlier_samples(workspace, workspace.find_run(run_id), environment)
         assert (joined is not None) is (meanwhile == "nothing")
         elsewhere = environment.model_copy(update={"cpu_model": "another"})
@@ -73,7 +74,7 @@ def test_what_was_built_for_another_processor_is_neither_timed_nor_loaded(home: 
     run_id, digest = built_run(home)
     with Workspace.open(home) as workspace:
         run = workspace.find_run(run_id)
-        here = evidence_of(workspace, run, attempt=1)
+        here = evidence_of(workspace, run, executor_of(workspace).site(workspace.policy), attempt=1)
         elsewhere = replace(here, environment=here.environment.model_copy(update={"cpu_features": ("another",)}))
         built = artifact_of(workspace, digest)
         require_loadable(run_id, here, built, here.environment)

@@ -13,7 +13,7 @@ from forge.domain.policy import Policy
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.reference.binding import answered
-from forge.lab.timing.calibrate import calibrate
+from forge.lab.timing.calibrate import LocalExecutor
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.operations import find_operation
@@ -40,7 +40,7 @@ def measured(path: Path) -> ReplaySamples | Failed:
 
 @cache
 def ceilings() -> Ceilings:
-    return calibrate(devices()[0])
+    return LocalExecutor(Path("unused.lock"), device=devices()[0]).calibrate()
 
 
 def timed(job: Job) -> ReplaySamples | Failed:

@@ -16,6 +16,8 @@ AN_AUTHOR_MAY_WRITE = {
     "CandidateDuplicated",
     "ClaimRecorded",
     "LessonProposed",
+    "WorkRequested",
+    "WorkWithdrawn",
 }
 
 

@@ -11,6 +11,7 @@ from forge.events.promote import PromotionDenied
 from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunStarted
 from forge.events.verify import VerificationErrored
+from forge.events.work import LastPhase, WorkRequested, WorkWithdrawn
 from forge.projections import runs
 from tests.projections.histories import History, Run, opened
 from tests.projections.values import GATES, digest, task
@@ -187,3 +188,48 @@ def test_a_run_is_found_by_its_name_or_by_an_unmistakable_beginning():
     for name in ("2026", "nothing", ""):
         with pytest.raises(RunNotFound):
             runs.the_run(state.runs, name)
+
+
+def request(run: Run, until: LastPhase = "promote") -> Run:
+    run.history.add(WorkRequested(run_id=run.run_id, candidate=run.candidate.sha256, until=until))
+    return run
+
+
+def is_open(run: Run) -> bool:
+    return state_of(run).request is not None
+
+
+@pytest.mark.parametrize(
+    ("until", "open_after"),
+    [("verify", [False, False, False]), ("bench", [True, False, False]), ("promote", [True, True, False])],
+)
+def test_a_request_stands_until_its_last_phase(until: LastPhase, open_after: list[bool]):
+    run, seen = request(started().submit(), until), []
+    assert is_open(run)
+    for phase in (run.verify, run.benchmark, run.promote):
+        phase()
+        seen.append(is_open(run))
+    assert seen == open_after
+
+
+@pytest.mark.parametrize("how", ["withdrawn", "errored", "rejected", "aborted", "another candidate", "undecided"])
+def test_a_request_ends_with_whatever_leaves_a_worker_nothing_to_do(how: str):
+    run = request(started().submit())
+    ids = {"run_id": run.run_id, "task_id": run.task.task_id, "candidate": run.candidate.sha256}
+    if how == "withdrawn":
+        run.history.add(WorkWithdrawn(run_id=run.run_id, reason="not now"))
+    elif how == "errored":
+        run.history.add(
+            VerificationErrored(**ids, attempt=1, detail="no memory", retry_of=None, env_sha256=digest("env"))
+        )
+    elif how == "rejected":
+        rejected(run, "verify")
+    elif how == "aborted":
+        run.history.add(RunAborted(run_id=run.run_id, reason="closed"))
+    elif how == "another candidate":
+        Run(run.history, run.task, "b", run_id=run.run_id).submit()
+    else:
+        run.verify().fail("NOISE_TOO_HIGH")
+    assert not is_open(run)
+    request(run)
+    assert is_open(run) is (how in ("withdrawn", "errored", "undecided"))

@@ -1,0 +1,125 @@
+"""A worker: waits for requests of work, and runs the phases of one run after another.
+
+Between two runs a worker holds no workspace open, so that it never keeps others from repairing what a killed process
+left. Several workers may serve one workspace: each takes a run by a lock, and another worker passes over it.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from forge.app import phases
+from forge.app.runs import run_summary, take_up, task_of
+from forge.app.work import open_work
+from forge.app.workspace import Workspace
+from forge.domain.environment import GpuFacts
+from forge.errors import ForgeError
+from forge.lab.job import Progress
+from forge.ledger.runs.taken import taken
+from forge.ledger.watch import Watch
+from forge.pipeline.job import runs_on
+from forge.projections import runs
+from forge.projections.runs import RunsState, RunState
+
+POLL_S = 0.05
+"""Time between two looks at the ledger, in seconds. A request is seen in a fraction of the 250 ms that a person takes
+for at once, and one look costs some 20 us."""
+LOCKED_S = 1.0
+"""Time after which runs that other workers had are tried again, in seconds: a worker that was killed changes nothing
+in the ledger."""
+
+Summary = dict[str, object]
+Opened = Callable[[], AbstractContextManager[Workspace]]
+
+
+@dataclass
+class Worker:
+    """Serves one workspace with one device: the chosen GPU, or the processor."""
+
+    opened: Opened
+    """Opens the workspace, and repairs it after a crash."""
+    progress: Callable[[str], Progress]
+    """Returns what shows the progress of a run."""
+    gpu: GpuFacts | None = None
+    """GPU that this worker runs jobs on; None for the processor."""
+    _state: RunsState = runs.EMPTY
+    _seq: int = 0
+    _ledger_id: str = ""
+    _refused: set[int] = field(default_factory=set)
+    """Requests that this worker couldn't serve; it leaves them to others."""
+
+    def serve(self) -> Generator[Summary, None, None]:
+        """Yield the summary of each run that was worked on; wait for the next without end."""
+        with self.opened() as workspace:
+            watch = Watch(workspace.ledger.path)
+        locked, tried = False, 0.0
+        try:
+            while True:
+                if watch.changed() or (locked and time.monotonic() - tried >= LOCKED_S):
+                    locked = yield from self.work_off()
+                    tried = time.monotonic()
+                else:
+                    time.sleep(POLL_S)
+        finally:
+            watch.close()
+
+    def work_off(self) -> Generator[Summary, None, bool]:
+        """Yield the summary of each run that was worked on, until no request is left for this worker.
+
+        The generator's value says whether other workers have the rest.
+        """
+        with self.opened() as workspace:
+            passed_over: set[int] = set()
+            while (run := self._next(workspace, passed_over)) is not None:
+                assert run.request is not None
+                with taken(workspace.directory(run.run_id)) as is_ours:
+                    if is_ours:
+                        yield self._work(workspace, run.run_id, run.request.seq)
+                    else:
+                        passed_over.add(run.request.seq)
+        return bool(passed_over)
+
+    def _next(self, workspace: Workspace, passed_over: set[int]) -> RunState | None:
+        """Return the run with the oldest request that this worker may serve and that no other worker has."""
+        for run in open_work(self._folded(workspace)):
+            assert run.request is not None
+            served = runs_on(task_of(run), self.gpu) and run.request.seq not in self._refused
+            if served and run.request.seq not in passed_over:
+                return run
+        return None
+
+    def _folded(self, workspace: Workspace) -> RunsState:
+        """Return the state of every run. Only events since the last call are read, unless the ledger is another."""
+        ledger = workspace.ledger
+        if ledger.ledger_id != self._ledger_id or ledger.head.seq < self._seq:
+            self._state, self._seq, self._ledger_id = runs.EMPTY, 0, ledger.ledger_id
+        events = list(ledger.read(after_seq=self._seq))
+        if events:
+            self._state, self._seq = runs.fold(self._state, events), events[-1].seq
+        return self._state
+
+    def _work(self, workspace: Workspace, run_id: str, request_seq: int) -> Summary:
+        """Run a run's phases while its request stands. What this machine can't do is left to another worker."""
+        try:
+            run = take_up(workspace, workspace.find_run(run_id))
+            while run.request is not None and run.request.seq not in self._refused:
+                _step(workspace, run, self.progress(run_id))
+                run = take_up(workspace, workspace.find_run(run_id))
+        except ForgeError as error:
+            self._refused.add(request_seq)
+            return run_summary(workspace.find_run(run_id)) | {"error": {"code": error.code, "message": error.message}}
+        return run_summary(run) | {"error": None}
+
+
+def _step(workspace: Workspace, run: RunState, progress: Progress) -> None:
+    """Run the next phase of a run."""
+    match run.state:
+        case "candidate_ready":
+            phases.verify_candidate(workspace, run, progress=progress)
+        case "verified":
+            phases.bench(workspace, run, progress=progress)
+        case "benchmarked":
+            phases.promote_candidate(workspace, run)
+        case _:
+            raise AssertionError(f"no request stands for a run that is {run.state}")

@@ -1,0 +1,169 @@
+"""Work on request: ask for a run's phases, list and withdraw requests, and serve them as a worker."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json, Run
+from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
+from forge.cli.suggest import suggest
+
+app = typer.Typer(help="Work on request: workers run the phases of runs.", rich_markup_mode=None)
+
+Reason = Annotated[str, typer.Option(help="Reason; it is recorded.")]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="N",
+        help="A GPU to serve, by nvidia-smi's index or UUID; repeat it to serve several side by side.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def work(
+    context: typer.Context,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when no request is left that can be served here.")
+    ] = False,
+    device: Devices = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Serve requests: run the phases of each run that was asked for, the oldest request first.
+
+    A worker waits for the next request until it is stopped. Several workers may serve one workspace.
+    With --json it prints one document a line for each run that it worked on.
+
+    Example: forge work --once
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if device and len(device) > 1:
+        raise typer.Exit(_serve_each(device, once=once, home=home, as_json=as_json))
+    raise typer.Exit(_serve(device[0] if device else None, once=once, home=home, as_json=as_json))
+
+
+def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) -> int:
+    """Serve with one device in this process; return 1 if a run could not be worked on here."""
+    from forge.app.chosen_device import chosen_device
+    from forge.app.site import executor_of
+    from forge.app.worker import Worker
+    from forge.executor.local import require_lab
+
+    require_lab()
+    chosen_device(device)
+    with open_workspace(home) as workspace:
+        environment = executor_of(workspace).site(workspace.policy).environment
+    worker = Worker(lambda: open_workspace(home), _progress_of, gpu=environment.gpu)
+    if not once:
+        say(f"work: waiting for requests on {environment.gpu.slug if environment.gpu else 'the processor'}")
+    failed = False
+    for summary in worker.work_off() if once else worker.serve():
+        failed = failed or summary["error"] is not None
+        _show(summary, as_json=as_json)
+    if failed:
+        suggest("try", "forge work list")
+    return int(failed)
+
+
+def _progress_of(run_id: str) -> Any:  # Any: a function that prints one step
+    return lambda step: say(f"{run_id}: {step}")
+
+
+def _show(summary: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        emit_json_line(summary)
+        return
+    why = summary["error"] or summary["reason"] or {}
+    told = " ".join(filter(None, (why.get("code"), why.get("message"), summary["kernel_id"])))
+    sys.stdout.write(visible(f"{summary['run_id']}  {summary['state']}  {told}").rstrip() + "\n")
+    sys.stdout.flush()
+
+
+def _serve_each(named: list[str], *, once: bool, home: Path | None, as_json: bool) -> int:
+    """Start one worker for each GPU, and end them all with this process; return the largest exit status."""
+    from forge.app.chosen_device import devices_named
+
+    command = [sys.executable, "-m", "forge", "work", *(["--once"] if once else []), *(["--json"] if as_json else [])]
+    command += ["--home", str(home)] if home else []
+    workers = [subprocess.Popen([*command, "--device", device.uuid]) for device in devices_named(named)]
+    try:
+        return max(worker.wait() for worker in workers)
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.wait()
+
+
+@app.command()
+def request(
+    run: Run,
+    until: Annotated[
+        str, typer.Option(metavar="PHASE", help="The last phase to run: verify, bench or promote.")
+    ] = "promote",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Ask workers to run the phases of a run that has a candidate.
+
+    Example: forge work request last --until verify
+    """
+    from forge.app.work import request_summary, request_work
+    from forge.errors import UnknownName
+    from forge.events.work import LastPhase
+
+    phases: dict[str, LastPhase] = {name: name for name in get_args(LastPhase)}
+    if until not in phases:
+        raise UnknownName("phase", until, list(phases))
+    with open_workspace(home) as workspace:
+        request_work(workspace, workspace.find_run(run), phases[until])
+        summary = request_summary(workspace.find_run(run))
+    if as_json:
+        emit_json(summary)
+    else:
+        emit_table("Requested", ("", ""), list(summary.items()))
+    suggest("next", "forge work --once")
+
+
+@app.command("list")
+def list_requests(home: Home = None, as_json: Json = False) -> None:
+    """List the requests that no worker has answered, the oldest first.
+
+    Example: forge work list
+    """
+    from forge.app.work import open_work, request_summary
+
+    with open_workspace(home) as workspace:
+        requests = [request_summary(run) for run in open_work(workspace.run_states())]
+    if as_json:
+        emit_json(requests)
+    else:
+        columns = ("run_id", "target", "state", "until", "requested_by", "requested_at")
+        rows = [[one[column] for column in columns] for one in requests]
+        emit_table("Open requests", ("run", "target", "state", "until", "by", "at"), rows)
+
+
+@app.command()
+def withdraw(run: Run, reason: Reason = "withdrawn by hand", home: Home = None, as_json: Json = False) -> None:
+    """Withdraw a request; a worker that has begun a phase finishes it.
+
+    Example: forge work withdraw last --reason "a better candidate is there"
+    """
+    from forge.app.work import withdraw_work
+
+    with open_workspace(home) as workspace:
+        state = workspace.find_run(run)
+        withdraw_work(workspace, state, reason)
+    document = {"run_id": state.run_id, "withdrawn": True, "reason": reason}
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table("Withdrawn", ("run", "reason"), [(state.run_id, reason)])

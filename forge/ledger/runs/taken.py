@@ -1,0 +1,29 @@
+"""Takes a run for one process, so that no other process works on it at the same time.
+
+The lock is on the run's folder itself (flock). The system releases it when the process ends, even by a kill.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from forge.ledger.runs.directory import RunDirectory
+
+
+@contextmanager
+def taken(run: RunDirectory) -> Iterator[bool]:
+    """Yield True if this process has the run until the block ends; False if another process has it.
+
+    A seal renames the folder, and the lock goes with it.
+    """
+    folder = os.open(run.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(folder)
