@@ -17,7 +17,7 @@ from forge.domain.environment import GpuFacts
 from forge.errors import ForgeError
 from forge.lab.job import Progress
 from forge.ledger.runs.taken import taken
-from forge.ledger.watch import Watch
+from forge.ledger.watch import LedgerWatch
 from forge.pipeline.job import runs_on
 from forge.projections import runs
 from forge.projections.runs import RunsState, RunState
@@ -52,7 +52,7 @@ class Worker:
     def serve(self) -> Generator[Summary, None, None]:
         """Yield the summary of each run that was worked on; wait for the next without end."""
         with self.opened() as workspace:
-            watch = Watch(workspace.ledger.path)
+            watch = LedgerWatch(workspace.ledger.path)
         locked, tried = False, 0.0
         try:
             while True:

@@ -9,7 +9,7 @@ BUSY_S = 10.0
 """Time to wait for a writer that holds the file, in seconds; a commit takes milliseconds."""
 
 
-class Watch:
+class LedgerWatch:
     """Watches a ledger's file from the first call of `changed` to `close`."""
 
     def __init__(self, path: Path) -> None:
