@@ -63,7 +63,7 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedFiles:
     """The result of a check."""
 
     operation: str
@@ -79,7 +79,7 @@ class Checked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Question:
+class _Comparison:
     """The parsed request: what the kernel is judged as, by what, and where."""
 
     kernel: bytes
@@ -94,7 +94,7 @@ class _Question:
     """The target's GPU, if it is in this machine."""
 
 
-def check(request: CheckRequest, *, progress: Progress) -> Checked:
+def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
     """Judge a kernel by the gates; raise UsageError, ReferenceRefused, WeakTask or EnvironmentUnfit."""
     require_lab()
     wall = isolation()
@@ -103,7 +103,7 @@ def check(request: CheckRequest, *, progress: Progress) -> Checked:
     with tempfile.TemporaryDirectory(prefix="forge-check-") as folder:
         examined = _examined(job, question, LocalExecutor(Path(folder) / "measuring.lock"), progress)
     log = excerpt(examined.log, files=job.files, withheld=False)  # its shapes are drawn anew for each check
-    return Checked(
+    return CheckedFiles(
         operation=question.operation.name,
         entry_point=question.entry,
         language=question.language.name,
@@ -117,7 +117,7 @@ def check(request: CheckRequest, *, progress: Progress) -> Checked:
     )
 
 
-def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Question:
+def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Comparison:
     kernel = read_source(request.kernel, what="kernel")
     tree = _parsed(kernel)
     language = find_language(request.language or guessed_language(tree))
@@ -129,7 +129,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Qu
     operation, shape, held_out = _asked(request, wall, progress)
     own = operation.own
     names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
-    return _Question(
+    return _Comparison(
         kernel=kernel,
         tree=tree,
         language=language,
@@ -166,7 +166,7 @@ def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[
     return inferred.operation, {BATCH: inferred.contract.batch}, inferred.held_out
 
 
-def _job(question: _Question, wall: Isolation, *, dtype: DType) -> Job:
+def _job(question: _Comparison, wall: Isolation, *, dtype: DType) -> Job:
     language = question.language
     metadata = Metadata(
         name="checked",
@@ -194,7 +194,7 @@ def _job(question: _Question, wall: Isolation, *, dtype: DType) -> Job:
     )
 
 
-def _examined(job: Job, question: _Question, executor: LocalExecutor, progress: Progress) -> Examination:
+def _examined(job: Job, question: _Comparison, executor: LocalExecutor, progress: Progress) -> Examination:
     """Examine the kernel; if nothing here can run it, screen and build it, and return only a refusal."""
     if job.gpu is not None or job.interpreted or question.target.platform == "cpu":
         return executor.examine(job, progress=progress)

@@ -15,7 +15,7 @@ from forge.cli.suggest import suggest
 from forge.cli.task import FunctionName, Operands
 
 if TYPE_CHECKING:
-    from forge.app.check import Checked
+    from forge.app.check import CheckedFiles
 
 Document = dict[str, Any]  # Any: a JSON document
 Files = Annotated[
@@ -125,7 +125,7 @@ def _files(files: list[Path], op: str | None, shape: str | None, *, one_form: bo
     return (None if op is not None else files[0]), files[-1]
 
 
-def check_document(checked: "Checked", *, kernel: Path, reference: Path | None) -> Document:
+def check_document(checked: "CheckedFiles", *, kernel: Path, reference: Path | None) -> Document:
     """Return a check's result as a JSON document, with the fields that a verification's answer has."""
     examined = checked.examined
     verdict = examined.verdict.model_dump(mode="json")
