@@ -19,6 +19,12 @@ from forge.ledger.audit.samples import Document
 _FOLDER = "kernel_registry"
 _DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "current.json")
 """Names of the published documents that are checked."""
+_RANKING = "leaderboard.json"
+"""Name of the document that leaves out kernels that aren't on offer."""
+_TYPES = "'BenchmarkInvalidated', 'BenchmarkRecorded', 'KernelPromoted', 'KernelRevoked', 'ReplicationRecorded'"
+"""Types of the events that the documents repeat, as SQL."""
+_ON_OFFER = ("active", "deprecated")
+"""Statuses of kernels that a lookup may answer with."""
 _MALFORMED_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
 """Exceptions that reading a document of another form raises."""
 
@@ -31,6 +37,10 @@ class Published:
         self._found = {name: content for name in _DOCUMENTS if (content := _content(folder / name)) is not None}
         self._promoted: dict[str, tuple[int, Document]] = {}
         self._benchmarks: dict[int, Document] = {}
+        self._invalid: dict[int, int] = {}
+        """Benchmark -> the event that withdrew it."""
+        self._withdrawn: dict[str, int] = {}
+        """Kernel -> the event that revoked it or contradicts its measurement."""
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 
@@ -41,15 +51,11 @@ class Published:
 
     def problems(self, connection: sqlite3.Connection) -> list[AuditProblem]:
         """Return a problem for each field that differs from the events."""
-        query = "SELECT seq, type, payload FROM event WHERE type IN ('BenchmarkRecorded', 'KernelPromoted')"
+        query = f"SELECT seq, type, payload FROM event WHERE type IN ({_TYPES}) ORDER BY seq"  # noqa: S608
         found: list[AuditProblem] = []
         try:
             for seq, kind, payload in connection.execute(query):
-                event = json.loads(payload)
-                if kind == b"KernelPromoted":
-                    self._promoted[event["kernel_id"]] = seq, event
-                else:
-                    self._benchmarks[seq] = event
+                self._take(seq, kind, json.loads(payload))
         except _MALFORMED_ERRORS:
             return []  # the check of the rows reports it
         for name, content in self._found.items():
@@ -58,6 +64,25 @@ class Published:
             except _MALFORMED_ERRORS as error:
                 found.append(AuditProblem(None, f"published {name}", "a document of its form", repr(error)[:200]))
         return found + [problem for kernel_id in sorted(self._promoted) for problem in self._of_files(kernel_id)]
+
+    def _take(self, seq: int, kind: bytes, event: Document) -> None:
+        match kind:
+            case b"KernelPromoted":
+                self._promoted[event["kernel_id"]] = seq, event
+            case b"BenchmarkRecorded":
+                self._benchmarks[seq] = event
+            case b"BenchmarkInvalidated":
+                self._invalid.setdefault(event["benchmark_seq"], seq)
+            case b"KernelRevoked":
+                self._withdrawn.setdefault(event["kernel_id"], seq)
+            case _ if event["outcome"] == "contradicted":
+                self._withdrawn.setdefault(event["kernel_id"], seq)
+
+    def _withdrawn_at(self, kernel_id: str, seq: int) -> bool:
+        """Return whether an event up to `seq` takes the kernel off offer."""
+        benchmark_seq = self._promoted[kernel_id][1]["benchmark_seq"]
+        ends = (self._withdrawn.get(kernel_id), self._invalid.get(benchmark_seq))
+        return any(end is not None and end <= seq for end in ends)
 
     def _of_document(self, connection: sqlite3.Connection, name: str, content: bytes) -> Iterator[AuditProblem]:
         document = json.loads(content)
@@ -73,11 +98,26 @@ class Published:
             return
         kernels = list(_kernels(name, document))
         wanted = {kernel_id for kernel_id, (place, _) in self._promoted.items() if place <= seq}
+        if name == _RANKING:
+            wanted = {kernel_id for kernel_id in wanted if not self._withdrawn_at(kernel_id, seq)} - self._stale()
         for kernel_id in sorted(wanted ^ {kernel["kernel_id"] for kernel in kernels}):
             stated = "is in it" if kernel_id not in wanted else "isn't in it"
             yield AuditProblem(None, f"published {name}: {kernel_id}", "the kernels that events promoted", stated)
         for kernel in kernels:
             yield from self._of_kernel(name, kernel)
+            yield from self._of_status(name, kernel, seq)
+
+    def _stale(self) -> set[str]:
+        """Return the kernels whose protocol is superseded, as the entries say; no event says it."""
+        entries = json.loads(self._found.get("verified_kernels.json", b'{"kernels": []}'))["kernels"]
+        return {entry["kernel_id"] for entry in entries if entry["status"] == "evidence_stale"}
+
+    def _of_status(self, name: str, kernel: Document, seq: int) -> Iterator[AuditProblem]:
+        kernel_id = kernel["kernel_id"]
+        if kernel.get("status") in _ON_OFFER and kernel_id in self._promoted and self._withdrawn_at(kernel_id, seq):
+            yield AuditProblem(
+                None, f"published {name}: {kernel_id}: status", "withdrawn, as an event says", str(kernel["status"])
+            )
 
     def _of_kernel(self, name: str, kernel: Document) -> Iterator[AuditProblem]:
         kernel_id = kernel["kernel_id"]
