@@ -14,7 +14,14 @@ from typing import get_args
 from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
 from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError
-from forge.events import BenchmarkInvalidated, BenchmarkRecorded, Event, KernelDeprecated, KernelRevoked
+from forge.events import (
+    BenchmarkInvalidated,
+    BenchmarkRecorded,
+    Event,
+    KernelDeprecated,
+    KernelRevoked,
+    ReplicationRecorded,
+)
 from forge.events.promote import Severity
 from forge.projections.publish import REBUILD_COMMAND
 from forge.projections.snapshot import POINTER
@@ -55,7 +62,7 @@ def revoke(
     recorded = _repeated(workspace, event, row["revoked_seq"])
     if recorded is None:
         _require_not_revoked(row, kernel_id)
-        recorded = _decide(workspace, event, expected=version)
+        recorded = record_decision(workspace, event, expected=version)
     return recorded | {"kernel_id": kernel_id, "status": "revoked"}
 
 
@@ -78,7 +85,7 @@ def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_b
         )
     if superseded_by is not None:
         _require_successor(workspace, row, kernel_id, superseded_by)
-    return _decide(workspace, event, expected=version) | answer
+    return record_decision(workspace, event, expected=version) | answer
 
 
 def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data:
@@ -99,7 +106,7 @@ def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data
             "nothing was recorded",
             hint=f"forge ledger log --after {withdrawn[0] - 1} --limit 1",
         )
-    answer = answer or _decide(workspace, decided, expected=version)
+    answer = answer or record_decision(workspace, decided, expected=version)
     with _caught_up(workspace) as connection:
         stood = [
             {"kernel_id": name, "status": status} for name, status in connection.execute(STOOD_ON, (benchmark_seq,))
@@ -123,11 +130,13 @@ def _caught_up(workspace: Workspace) -> AbstractContextManager[sqlite3.Connectio
     return workspace.publication.tables()
 
 
-def _decide(workspace: Workspace, event: Decision, *, expected: int) -> Data:
+def record_decision(
+    workspace: Workspace, event: Decision | ReplicationRecorded, *, expected: int, actor: str | None = None
+) -> Data:
     """Record the decision if the stream hasn't changed since it was read, then sign and publish it."""
     stream = event.stream()
     appended = workspace.ledger.append(
-        (event,), actor=workspace.actor, correlation_id=stream, expected={stream: expected}
+        (event,), actor=actor or workspace.actor, correlation_id=stream, expected={stream: expected}
     )
     try:
         workspace.publish()

@@ -23,7 +23,7 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.transfer.copies import make_durable
 
 ENTRY_FILE, README_FILE = "registry_entry.json", "README.txt"
-WITHDRAWN = ("revoked", "evidence_invalid")
+WITHDRAWN = ("revoked", "evidence_invalid", "not_replicated", "evidence_stale")
 """Statuses with which no lookup answers; such kernels are exported only on request."""
 READABLE = 0o644
 """Mode of an exported file."""
@@ -62,7 +62,7 @@ def export_kernel(workspace: Workspace, kernel_id: str, target: Path, *, revoked
         )
     target = Path(os.path.abspath(target))
     _require_free(target)
-    promoted = _promotion(workspace, kernel_id)
+    promoted = find_promotion(workspace, kernel_id)
     files = _files(workspace, promoted.event) | {ENTRY_FILE: orjson.dumps(entry, option=orjson.OPT_INDENT_2)}
     digests = {name: sha256(content) for name, content in sorted(files.items())}
     readme = README.format(
@@ -81,7 +81,8 @@ def export_kernel(workspace: Workspace, kernel_id: str, target: Path, *, revoked
     return {"kernel_id": kernel_id, "folder": str(target), "status": status, "files": digests}
 
 
-def _promotion(workspace: Workspace, kernel_id: str) -> Recorded[KernelPromoted]:
+def find_promotion(workspace: Workspace, kernel_id: str) -> Recorded[KernelPromoted]:
+    """Return the promotion of a kernel that the registry has; raise LedgerCorrupt if the ledger doesn't."""
     family = kernel_id.rpartition("_v")[0]
     for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
         event = recorded.event

@@ -3,11 +3,13 @@
 import orjson
 
 from forge.app.experiment import incumbent_kernel
+from forge.app.process_tree import process_sha256
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Digest
 from forge.domain.environment import Environment
+from forge.domain.protocol import REPLAY, SLOPE
 from forge.domain.task import HeldOut
 from forge.errors import EnvironmentUnfit, IntegrityError
 from forge.events import (
@@ -24,7 +26,7 @@ from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import RecordedCandidate, simulated
-from forge.pipeline.samples import REPLAY, SLOPE, Taken, parse_samples, protocol_of
+from forge.pipeline.samples import Taken, parse_samples, protocol_of
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -52,6 +54,7 @@ def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int
         attempt=attempt,
         retry_of=run.error.seq if run.error else None,
         gpu=site.device,
+        process_sha256=process_sha256(),
     )
 
 

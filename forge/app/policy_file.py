@@ -44,3 +44,8 @@ def load_policy(home: Path) -> Policy:
 def _as_fields(document: dict[str, object]) -> dict[str, object]:
     """Convert TOML's lists to the tuples of the fields; any other value must have the field's own type."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+
+
+def recorded_policy(content: bytes) -> Policy:
+    """Return a policy that an event names, by its stored bytes."""
+    return Policy.model_validate_json(content)

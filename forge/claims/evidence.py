@@ -31,12 +31,15 @@ TYPES = (
     "KernelDeprecated",
     "KernelPromoted",
     "KernelRevoked",
+    "ReplicationRecorded",
     "TaskCreated",
 )
 """Types of the events that are read."""
 ENDING_WORDS: dict[Status, str] = {
     "revoked": "revoked",
     "evidence_invalid": "invalidated",
+    "not_replicated": "contradicted",
+    "evidence_stale": "stale",
     "deprecated": "deprecated",
 }
 """Words that a sentence uses for a standing."""

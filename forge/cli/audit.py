@@ -102,6 +102,19 @@ def invalidated(home: Home = None, as_json: Json = False, as_csv: Csv = False, p
 
 
 @app.command()
+def replication(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+    """List second measurements of kernels beside the first, and the share that held.
+
+    Example: forge audit replication
+    """
+    from forge.app.audit.replication import replication as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+
+
+@app.command()
 def stale(
     days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
     current: Annotated[

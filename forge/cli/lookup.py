@@ -25,6 +25,9 @@ Since = Annotated[
     str | None, typer.Option(help="Only kernels measured on this day or later, for example 2026-01-31.")
 ]
 
+Replicated = Annotated[
+    bool, typer.Option("--replicated", help="Only kernels whose measurement held on a second occasion.")
+]
 VouchingKey = Annotated[
     str | None,
     typer.Option(help="The verifier key that must vouch for the answer, or a file with the key.", show_default=False),
@@ -46,6 +49,7 @@ def lookup(
     family: Family = False,
     max_octaves: MaxOctaves = None,
     since: Since = None,
+    replicated: Replicated = False,
     language: Annotated[str | None, typer.Option(help="Only kernels in this language.")] = None,
     key: VouchingKey = None,
     home: Home = None,
@@ -64,6 +68,7 @@ def lookup(
         deprecated=deprecated,
         max_octaves=max_octaves,
         measured_since=since,
+        evidence="replicated" if replicated else "provisional",
     )
     answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy, key=key)
     if as_json:
@@ -93,9 +98,10 @@ def _show(answer: dict[str, object]) -> None:
             "speedup, 95 % interval",
             "over",
             "timed by",
+            "evidence",
             "benchmark event",
         )
         told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
-        emit_table("", header, [(*told, evidence["method"], evidence["benchmark_seq"])])
+        emit_table("", header, [(*told, evidence["method"], evidence["state"], evidence["benchmark_seq"])])
     if rejected:
         emit_table("", ("passed over", "why"), rejected)

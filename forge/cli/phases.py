@@ -12,6 +12,7 @@ from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, reporting, say, short
+from forge.cli.replication import replicate
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
@@ -26,6 +27,17 @@ Author = Annotated[
 ]
 
 Again = Annotated[bool, typer.Option("--again", help="Judge again, even if the same candidate was judged before.")]
+
+RunOrKernel = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, or `last`; or a kernel's id."),
+]
+Replicate = Annotated[
+    bool,
+    typer.Option(
+        "--replicate", help="Measure a promoted kernel again, an hour later or on another machine, and compare."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -114,14 +126,19 @@ def verify(
     _finish("verify", answer, following, as_json=as_json)
 
 
-def bench(run: Run, device: DeviceName = None, home: Home = None, as_json: Json = False) -> None:
-    """Time the verified candidate against its baselines.
+def bench(
+    run: RunOrKernel, again: Replicate = False, device: DeviceName = None, home: Home = None, as_json: Json = False
+) -> None:
+    """Time the verified candidate against its baselines, or a promoted kernel a second time.
 
     Example: forge bench last
     """
     from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
+    if again:
+        replicate(run, home, as_json=as_json)
+        return
     with open_workspace(home) as workspace:
         answer = _bench(workspace, run)
         following = _next(workspace, run)

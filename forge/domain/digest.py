@@ -27,6 +27,11 @@ class Value(BaseModel):
     )
 
 
+def is_unset(found: object) -> bool:
+    """Return True for None. A field that was added to an event is left out if it is unset: old payloads stay."""
+    return found is None
+
+
 def canonical(value: Value | Mapping[str, object] | list[object]) -> bytes:
     """Render a validated value as the one JSON text that stands for it: sorted keys, no spaces, UTF-8."""
     document = value.model_dump(mode="json") if isinstance(value, Value) else value

@@ -5,11 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from forge.domain.device import DeviceState
-from forge.domain.digest import Digest, Value
+from forge.domain.digest import Digest, Value, is_unset
 from forge.domain.policy import BaselineKind, IsolationLevel, TimingAuthority
 from forge.domain.tensors import Shape
 
 Positive = Annotated[float, Field(gt=0)]
+Regime = Literal["cold", "resident"]
+"""State of the last-level cache at a call: `cold` holds no operand, `resident` holds all, written just before."""
 
 
 class Isolation(Value):
@@ -174,6 +176,8 @@ class WorkloadTiming(Value):
     confirmation: Confirmation | None = None
     """Second measurement, if the candidate met the rule and the policy asks for one."""
     replay: Replay | None = None
+    protocol: str | None = Field(default=None, exclude_if=is_unset)
+    """Measurement protocol of the samples. None: an event that is older than the field."""
 
 
 class Coverage(Value):

@@ -25,6 +25,7 @@ ReasonCode = Literal[
     "CLOCK_DISAGREES",
     "BELOW_FLOOR",
     "TOO_SLOW",
+    "NOT_REPLICATED",
     "NOISE_TOO_HIGH",
     "CLOCKS_UNSTABLE",
     "GPU_SHARED",

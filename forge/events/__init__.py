@@ -37,7 +37,13 @@ from forge.events.ledger import (
     LedgerRestored,
 )
 from forge.events.plan import ChosenSkill, PlanAccepted
-from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, PromotionDenied
+from forge.events.promote import (
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
+    PromotionDenied,
+    ReplicationRecorded,
+)
 from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunSealed, RunStarted
 from forge.events.upcast import upcast
@@ -76,6 +82,7 @@ Event = (
     | KernelPromoted
     | KernelDeprecated
     | KernelRevoked
+    | ReplicationRecorded
     | HumanDecided
     | CheckpointPublished
     | LedgerKeyAdopted
@@ -118,6 +125,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         KernelPromoted,
         KernelDeprecated,
         KernelRevoked,
+        ReplicationRecorded,
         HumanDecided,
         CheckpointPublished,
         LedgerKeyAdopted,
@@ -184,6 +192,7 @@ __all__ = [
     "PromotionDenied",
     "PromptRendered",
     "Recorded",
+    "ReplicationRecorded",
     "RunAborted",
     "RunSealed",
     "RunStarted",

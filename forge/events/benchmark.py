@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import Isolation, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import Shape
@@ -46,6 +46,8 @@ class BenchmarkRecorded(Fact):
     verified_seq: int
     report_sha256: Digest
     policy_sha256: Digest
+    process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
+    """Digest that names the process tree that measured. None: an event that is older than the field."""
 
     def stream(self) -> str:
         """The candidate's stream."""

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from forge.domain.candidate import CandidateFile
 from forge.domain.digest import Digest
-from forge.domain.evidence import Coverage, GateResult, Interval
+from forge.domain.evidence import Coverage, GateResult, Interval, Isolation, WorkloadTiming
 from forge.domain.policy import BaselineKind
+from forge.domain.replication import Outcome, ReplicatedSpeedup
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.events.fact import Fact
@@ -93,6 +94,37 @@ class KernelRevoked(Fact):
     reason: str
     severity: Severity
     evidence: tuple[str, ...] = ()
+
+    def stream(self) -> str:
+        """The family's stream."""
+        return f"kernel:{self.family}"
+
+
+class ReplicationRecorded(Fact):
+    """A promoted kernel was measured again by another process, at least an hour later or on another machine."""
+
+    TYPE: ClassVar[str] = "ReplicationRecorded"
+    kernel_id: str
+    family: str
+    candidate: Digest
+    benchmark_seq: int
+    """Sequence number of the first measurement."""
+    outcome: Outcome
+    reason: Reason | None
+    """Why the first measurement isn't confirmed. None if it held."""
+    workloads: tuple[WorkloadTiming, ...]
+    """The second measurement; empty if it ended before there were times."""
+    baseline_used: BaselineKind | None
+    """Fastest baseline of the second measurement, over which the rule was applied again."""
+    comparisons: tuple[ReplicatedSpeedup, ...]
+    """The two measurements over the baseline of the promotion, for each regime that the policy names."""
+    isolation: Isolation
+    process_sha256: Digest
+    """Digest that names the process tree that measured."""
+    env_sha256: Digest
+    report_sha256: Digest
+    policy_sha256: Digest
+    """Digest of the policy of the promotion, which applies again."""
 
     def stream(self) -> str:
         """The family's stream."""

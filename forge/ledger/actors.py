@@ -48,6 +48,7 @@ GROUPS: dict[Group, frozenset[str]] = {
             "ProfileCaptured",
             "ClaimAssessed",
             "ExperimentClosed",
+            "ReplicationRecorded",
         }
     ),
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),

@@ -80,6 +80,10 @@ class Evidence(Frozen):
     verified_seq: int
     benchmark_seq: int
     promoted_seq: int
+    state: str
+    """`provisional`: measured on one occasion. `replicated`: a second measurement held."""
+    replicated_seq: int | None
+    """The event of that second measurement."""
 
     _measured: "Mapping[str, object]"
 
@@ -107,6 +111,7 @@ class Evidence(Frozen):
 
 MEASURED = (
     "abi_key", "baseline", "baseline_median_ns", "benchmark_seq", "env_sha256", "high", "low", "measured_at",
-    "median_ns", "method", "perf_key", "promoted_seq", "samples_sha256", "shape", "speedup", "verified_seq",
+    "median_ns", "method", "perf_key", "promoted_seq", "replicated_seq", "samples_sha256", "shape", "speedup",
+    "state", "verified_seq",
 )  # fmt: skip
 """The fields of evidence that don't depend on what was asked."""

@@ -1,7 +1,7 @@
 """Whether the ledger beside a published registry has decided something that isn't published."""
 
 LEDGER_FILE = "kernel_registry.db"
-DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked")
+DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked", "ReplicationRecorded")
 NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
 BUSY_TIMEOUT_S = 1.0
 """Seconds to wait for a lock. After that a health check goes on without the ledger."""
@@ -10,7 +10,7 @@ BUSY_TIMEOUT_S = 1.0
 def newest_decision(home: str) -> int | None:
     """The number of the newest decision about kernels in the ledger of `home`; None if the ledger can't be read.
 
-    Costs four lookups in an index. Nothing is written: without a log beside it the file holds every event.
+    Costs five lookups in an index. Nothing is written: without a log beside it the file holds every event.
     """
     import os
     import sqlite3

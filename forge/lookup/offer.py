@@ -51,7 +51,7 @@ class Point:
 class Offer:
     """One kernel, and what decides whether it answers."""
 
-    __slots__ = ("domains", "kernel", "measured_at", "points", "status_reason")
+    __slots__ = ("domains", "kernel", "measured_at", "points", "state", "status_reason")
 
     def __init__(self, untrusted: "Document", slot: "Slot", registry_root: str) -> None:
         """Raise ValueError, KeyError, TypeError or AttributeError unless it is a kernel of `slot`."""
@@ -59,6 +59,7 @@ class Offer:
         self.kernel = Kernel({**untrusted, "registry_root": registry_root})
         self.status_reason: str | None = untrusted["status_reason"]
         self.measured_at: str = untrusted["measured_at"]
+        self.state = state_of(untrusted)
         self.points: dict[tuple[str, ...], list[Point]] = {}
         for measured in untrusted["points"]:
             axes, point = _point(measured, untrusted)
@@ -98,8 +99,14 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
         raise ValueError(
             f"kernel {kernel_id!r} has entry point {untrusted['entry_point']!r}: expected a function's name"
         )
-    if not all(is_size(untrusted[name]) for name in SEQS):
+    named = [untrusted[name] for name in SEQS] + [untrusted.get("replicated_seq", 0)]
+    if not all(map(is_size, named)):
         raise ValueError(f"kernel {kernel_id!r} names events that no ledger has")
+
+
+def state_of(untrusted: "Document") -> str:
+    """Whether a second measurement held."""
+    return "provisional" if untrusted.get("replicated_seq") is None else "replicated"
 
 
 def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], Point]:
@@ -121,6 +128,8 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
         raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline, method or samples")
     own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "method", "samples_sha256")}
     fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}
+    fields["replicated_seq"] = entry.get("replicated_seq")
+    fields["state"] = state_of(entry)
     measured = MappingProxyType({name: fields[name] for name in MEASURED})
     return axes, Point(sizes, Evidence(measured, 0.0))
 

@@ -17,11 +17,13 @@ class Policy(Frozen):
     architecture; `gpu_arch` names the asked GPU's if nothing ever ran on one. `deprecated`: whether a
     deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
     the caller's; kernels built for another are passed over. `measured_since`: a day in UTC or a moment, as in
-    2026-01-31 or 2026-01-31T12:00:00Z; kernels whose benchmark is older are passed over.
+    2026-01-31 or 2026-01-31T12:00:00Z; kernels whose benchmark is older are passed over. `evidence`: provisional
+    accepts a kernel that was measured on one occasion, replicated asks for a second measurement that held.
     """
 
     __slots__ = (
-        "abi_key", "deprecated", "gpu", "gpu_arch", "key", "loosest", "max_octaves", "measured_since", "shape",
+        "abi_key", "deprecated", "evidence", "gpu", "gpu_arch", "key", "loosest", "max_octaves", "measured_since",
+        "shape",
     )  # fmt: skip
 
     shape: str
@@ -32,6 +34,7 @@ class Policy(Frozen):
     abi_key: str | None
     measured_since: str | None
     """In UTC, to the microsecond."""
+    evidence: str
     loosest: int
     """The place of `shape` among exact, covered, nearest."""
     key: str
@@ -47,11 +50,14 @@ class Policy(Frozen):
         max_octaves: float | None = None,
         abi_key: str | None = None,
         measured_since: str | None = None,
+        evidence: str = "provisional",
     ) -> None:
         if shape not in FITS:
             raise _unknown("shape policy", shape, list(FITS))
         if gpu not in {"exact", "family"}:
             raise _unknown("gpu policy", gpu, ["exact", "family"])
+        if evidence not in {"provisional", "replicated"}:
+            raise _unknown("evidence policy", evidence, ["provisional", "replicated"])
         if type(deprecated) is not bool:
             raise _bad(f"deprecated policy {deprecated!r}: expected True or False")
         if max_octaves is not None and not (type(max_octaves) in {int, float} and 0 <= max_octaves <= MOST_OCTAVES):
@@ -62,9 +68,10 @@ class Policy(Frozen):
             if text is not None and type(text) is not str:
                 raise _bad(f"{name} {text!r}: expected text")
         measured_since = None if measured_since is None else _parse_moment(measured_since)
-        key = repr((shape, gpu, gpu_arch, deprecated, max_octaves, abi_key, measured_since))
+        key = repr((shape, gpu, gpu_arch, deprecated, max_octaves, abi_key, measured_since, evidence))
         self._fill(shape=shape, gpu=gpu, gpu_arch=gpu_arch, deprecated=deprecated, max_octaves=max_octaves)
         self._fill(abi_key=abi_key, measured_since=measured_since, loosest=FITS.index(shape), key=key)
+        self._fill(evidence=evidence)
 
     def of_architecture(self, gpu_arch: str) -> "Policy":
         """The same for a GPU of which the asker knows the architecture."""
@@ -76,6 +83,7 @@ class Policy(Frozen):
             max_octaves=self.max_octaves,
             abi_key=self.abi_key,
             measured_since=self.measured_since,
+            evidence=self.evidence,
         )
 
     def __repr__(self) -> str:

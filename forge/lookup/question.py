@@ -77,6 +77,8 @@ class Question:
             return f"built for abi_key {kernel.abi_key}"
         if policy.measured_since is not None and not policy.measured_since <= offer.measured_at:
             return f"measured at {offer.measured_at}, asked since {policy.measured_since}"
+        if policy.evidence == "replicated" and offer.state != "replicated":
+            return "provisional: measured on one occasion, asked for replicated evidence"
         return self._gpu_barred(kernel.gpu) if offer.points else "never measured"
 
     def _gpu_barred(self, gpu: str) -> str | None:

@@ -161,6 +161,7 @@ def conclude(
         "verified_seq": verified_seq,
         "report_sha256": sha256(report),
         "policy_sha256": digest_of(evidence.policy),
+        "process_sha256": evidence.process_sha256,
     }
     event: Event
     if reason_against is None:

@@ -39,6 +39,8 @@ class RecordedCandidate:
     retry_of: int | None
     gpu: Device | None = None
     """GPU of this machine that was chosen. None: the processor."""
+    process_sha256: Digest | None = None
+    """Digest that names the process tree that measures."""
 
 
 def job_of(evidence: RecordedCandidate) -> Job:

@@ -1,7 +1,7 @@
 """Writes and reads raw samples: every attempt of a run.
 
-There are two protocols: the host's clock over releases, and windows of graph replays on a device. All attempts of a
-run follow the same one.
+All attempts of a run follow the same protocol. Samples of superseded protocols are read, but never joined with
+others.
 """
 
 import statistics
@@ -13,19 +13,11 @@ import orjson
 from forge.domain.device import DeviceState
 from forge.domain.digest import canonical
 from forge.domain.policy import TimingAuthority
+from forge.domain.protocol import REPLAY, SLOPE
 from forge.errors import BlobCorrupt
 from forge.lab.timing.cpu_processes import HARNESS
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.slope import SlopeSamples
-
-SLOPE, REPLAY = "host_slope.v3", "graph_replay.v3"
-"""Names of the two current protocols. Samples of earlier versions are read, but never joined with others.
-
-- `host_slope.v1` ran all baselines in one process.
-- `host_slope.v2` subtracted a shorter release of the same side, which a candidate can lengthen.
-- `graph_replay.v1` used operand sets several times in a window.
-- `graph_replay.v2` had windows that waited for earlier writes.
-"""
 
 
 @dataclass(frozen=True)
@@ -47,6 +39,11 @@ class Samples:
     def method(self) -> TimingAuthority:
         """Whose word the times are."""
         return "launch_plan" if isinstance(self.attempts[0], ReplaySamples) else "host_slope"
+
+    @property
+    def protocol(self) -> str:
+        """Name of the protocol that they were taken by."""
+        return REPLAY if self.method == "launch_plan" else SLOPE
 
     @property
     def usable(self) -> bool:
@@ -86,7 +83,7 @@ class Taken:
 def render_samples(samples: Samples, confirmation: Samples | None = None) -> bytes:
     """Return every sample as JSON, in nanoseconds, by attempt, pair, round and side."""
     document: dict[str, object] = {
-        "protocol": REPLAY if samples.method == "launch_plan" else SLOPE,
+        "protocol": samples.protocol,
         "attempts": [_rendered(attempt) for attempt in samples.attempts],
     }
     if confirmation is not None:

@@ -59,6 +59,7 @@ def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest)
         samples_sha256=samples_sha256,
         confirmation=_confirmation(measured.confirmation, measured.kinds),
         replay=_replay(samples, measured.plan_sha256),
+        protocol=samples.protocol,
     )
 
 

@@ -62,6 +62,12 @@ class KernelRow(HistoryTable, table=True):
     """Event of the first withdrawal of the benchmark that it was promoted on."""
     revoked_seq: int | None
     """Event of the first revocation, which is final."""
+    evidence: str
+    """`provisional`, or `replicated` once a second measurement held."""
+    held_seq: int | None
+    """Event of the first replication that held."""
+    contradicted_seq: int | None
+    """Event of the first replication that contradicts the measurement; it is final."""
     op: str
     language: str
     gpu: str

@@ -12,18 +12,28 @@ from forge.errors import LedgerCorrupt
 from forge.events import Event, Recorded
 from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
 from forge.events.environment import EnvironmentCaptured
-from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
+from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, ReplicationRecorded
 from forge.events.verify import CandidateVerified
 from forge.ledger.replay import Line
 from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
 from forge.projections.kernel import KERNEL_FILE, PromotedKernel
 from forge.projections.registry_entry import entry
+from forge.projections.replication import require_replication
 from forge.projections.rows import kernel_row
 from forge.projections.standing import Standing
 from forge.projections.state import Cell, Row, State
 
-TYPES = frozenset({"LedgerOpened", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "BenchmarkInvalidated"})
+TYPES = frozenset(
+    {
+        "LedgerOpened",
+        "KernelPromoted",
+        "KernelDeprecated",
+        "KernelRevoked",
+        "BenchmarkInvalidated",
+        "ReplicationRecorded",
+    }
+)
 STOOD_ON = "SELECT kernel_id FROM kernels WHERE benchmark_seq = ? AND invalidated_seq IS NULL ORDER BY kernel_id"
 
 
@@ -34,10 +44,20 @@ def take(state: State, line: Line, source: Source) -> None:
         _promote(state, recorded, source)
     elif holds(recorded, KernelDeprecated) or holds(recorded, KernelRevoked):
         _put(state, _ended(_named(state, recorded, source), recorded))
+    elif holds(recorded, ReplicationRecorded):
+        kernel = _named(state, recorded, source)
+        require_replication(kernel, recorded, _environment(state, recorded, source))
+        _put(state, _ended(kernel, recorded))
     elif holds(recorded, BenchmarkInvalidated):
         for (kernel_id,) in state.ask(STOOD_ON, (recorded.event.benchmark_seq,)):
             _put(state, _ended(load(state, str(kernel_id), source), recorded))
     state.registry_changed(line)
+
+
+def _environment(state: State, recorded: Recorded[ReplicationRecorded], source: Source) -> EnvironmentCaptured | None:
+    row = state.get("environments", recorded.event.env_sha256)
+    captured = _at(source, row["seq"]) if row else None
+    return captured.event if holds(captured, EnvironmentCaptured) else None
 
 
 def _ended(kernel: PromotedKernel, recorded: Recorded[Event]) -> PromotedKernel:
@@ -86,6 +106,7 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
         raise _corrupt(promoted, f"event {promoted.event.benchmark_seq}, which is no BenchmarkRecorded before it")
     environment, invalidated = _at(source, row["environment_seq"]), _at(source, row["invalidated_seq"])
     deprecated, revoked = _at(source, row.get("deprecated_seq")), _at(source, row.get("revoked_seq"))
+    held, contradicted = _at(source, row.get("held_seq")), _at(source, row.get("contradicted_seq"))
     return PromotedKernel(
         promoted=promoted,
         verified=verified,
@@ -95,7 +116,9 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
             deprecated=deprecated if holds(deprecated, KernelDeprecated) else None,
             invalidated=invalidated if holds(invalidated, BenchmarkInvalidated) else None,
             revoked=revoked if holds(revoked, KernelRevoked) else None,
-        ),
+            held=held if holds(held, ReplicationRecorded) else None,
+            contradicted=contradicted if holds(contradicted, ReplicationRecorded) else None,
+        ).measured_by(benchmark.event),
     )
 
 
@@ -147,7 +170,9 @@ def _check_evidence(kernel: PromotedKernel) -> None:
         raise _corrupt(promoted, f"figures other than those of event {kernel.benchmark.seq}")
 
 
-def _named(state: State, recorded: Recorded[KernelDeprecated | KernelRevoked], source: Source) -> PromotedKernel:
+def _named(
+    state: State, recorded: Recorded[KernelDeprecated | KernelRevoked | ReplicationRecorded], source: Source
+) -> PromotedKernel:
     kernel_id, family = recorded.event.kernel_id, recorded.event.family
     row = state.get("kernels", kernel_id)
     if row is None or row["family"] != family:

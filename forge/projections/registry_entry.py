@@ -83,11 +83,29 @@ def _identity(kernel: PromotedKernel) -> dict[str, object]:
         "status_reason": kernel.standing.reason,
         "status_seq": kernel.status_seq,
         "superseded_by": kernel.superseded_by,
+        **_replications(kernel),
         "candidate": event.candidate,
         "files": [file.model_dump(mode="json") for file in event.files],
         "artifact_sha256": event.artifact_sha256,
         "entry_point": event.entry_point,
         "author": event.author,
+    }
+
+
+def _replications(kernel: PromotedKernel) -> dict[str, object]:
+    """Return the replication that counts and its figures; nothing for a kernel that was measured once."""
+    counted = kernel.standing.contradicted or kernel.standing.held
+    if counted is None:
+        return {}
+    event = counted.event
+    return {
+        "replication": {
+            "seq": counted.seq,
+            "outcome": event.outcome,
+            "reason": event.reason.model_dump(mode="json") if event.reason else None,
+            "comparisons": [one.model_dump(mode="json") for one in event.comparisons],
+            "env_sha256": event.env_sha256,
+        }
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SCHEMA_VERSION = 6
-"""Version of the tables and views. It rises if one changes; the file is then built anew."""
+SCHEMA_VERSION = 7
 FILE = Path(__file__).with_name("schema.sql")
 
 

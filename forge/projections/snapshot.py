@@ -110,7 +110,13 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "verified_seq": event.verified_seq,
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,
+        **_replicated(kernel),
     }
+
+
+def _replicated(kernel: PromotedKernel) -> dict[str, object]:
+    """Return the event of the replication that held; nothing for a provisional kernel."""
+    return {"replicated_seq": kernel.standing.held.seq} if kernel.standing.held else {}
 
 
 def _domains(shapes: Iterable[Shape]) -> list[dict[str, list[int]]]:

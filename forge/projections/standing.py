@@ -4,10 +4,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forge.events import BenchmarkInvalidated, Event, KernelDeprecated, KernelPromoted, KernelRevoked, Recorded
+from forge.domain.protocol import protocol_of, why_superseded
+from forge.events import (
+    BenchmarkInvalidated,
+    BenchmarkRecorded,
+    Event,
+    KernelDeprecated,
+    KernelPromoted,
+    KernelRevoked,
+    Recorded,
+    ReplicationRecorded,
+)
 from forge.projections.fold import holds
 
-Status = Literal["active", "deprecated", "evidence_invalid", "revoked"]
+Status = Literal["active", "deprecated", "evidence_stale", "not_replicated", "evidence_invalid", "revoked"]
+EvidenceState = Literal["provisional", "replicated"]
+"""State of a kernel's evidence: it was measured on one occasion, or a second measurement held."""
+Ending = (
+    Recorded[KernelDeprecated]
+    | Recorded[ReplicationRecorded]
+    | Recorded[BenchmarkInvalidated]
+    | Recorded[KernelRevoked]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +38,12 @@ class Standing:
     """The first withdrawal of the benchmark it stands on."""
     revoked: Recorded[KernelRevoked] | None = None
     """The first revocation; it is final."""
+    held: Recorded[ReplicationRecorded] | None = None
+    """The first replication that held."""
+    contradicted: Recorded[ReplicationRecorded] | None = None
+    """The first replication that contradicts the measurement it stands on; it is final."""
+    superseded: str | None = None
+    """Why the protocol of the measurement no longer counts; None if it does."""
 
     def after(self, recorded: Recorded[Event]) -> "Standing":
         """Return the standing after this event, which is about this kernel."""
@@ -29,29 +53,55 @@ class Standing:
             return replace(self, invalidated=self.invalidated or recorded)
         if holds(recorded, KernelRevoked):
             return replace(self, revoked=self.revoked or recorded)
+        if holds(recorded, ReplicationRecorded) and recorded.event.outcome == "held":
+            return replace(self, held=self.held or recorded)
+        if holds(recorded, ReplicationRecorded) and recorded.event.outcome == "contradicted":
+            return replace(self, contradicted=self.contradicted or recorded)
         return self
 
+    def measured_by(self, benchmark: BenchmarkRecorded) -> "Standing":
+        """Return the standing of a kernel that stands on this measurement, by the measurement's protocol."""
+        whys = (why_superseded(protocol_of(one.protocol, one.candidate.method)) for one in benchmark.workloads)
+        return replace(self, superseded=next((why for why in whys if why is not None), None))
+
     @property
-    def ended(self) -> Recorded[KernelDeprecated] | Recorded[BenchmarkInvalidated] | Recorded[KernelRevoked] | None:
-        """Return the gravest event against it: revoked > invalidated > deprecated; None if it is active."""
-        return self.revoked or self.invalidated or self.deprecated
+    def ended(self) -> Ending | None:
+        """Return the gravest event against it: revoked > invalidated > contradicted > deprecated; None without one.
+
+        No event says that a protocol is superseded.
+        """
+        return self.revoked or self.invalidated or self.contradicted or self.deprecated
 
     @property
     def status(self) -> Status:
-        """Return the status that follows from `ended`."""
+        """Return the status that follows from `ended` and from the protocol."""
         if self.revoked:
             return "revoked"
         if self.invalidated:
             return "evidence_invalid"
+        if self.contradicted:
+            return "not_replicated"
+        if self.superseded:
+            return "evidence_stale"
         return "deprecated" if self.deprecated else "active"
 
     @property
+    def evidence(self) -> EvidenceState:
+        """Return whether a second measurement held."""
+        return "replicated" if self.held else "provisional"
+
+    @property
     def reason(self) -> str | None:
-        """Return why it isn't active, in the words of the event behind `status`."""
+        """Return why it isn't active, in the words behind `status`."""
         if self.revoked:
             return f"{self.revoked.event.severity}: {self.revoked.event.reason}"
         if self.invalidated:
             return self.invalidated.event.why
+        if self.contradicted:
+            against = self.contradicted.event.reason
+            return f"event {self.contradicted.seq} measured it again: {against.message if against else 'no figures'}"
+        if self.superseded:
+            return f"{self.superseded}; measure it anew"
         return self.deprecated.event.reason if self.deprecated else None
 
 
@@ -66,6 +116,8 @@ class Standings:
         self._promoted: dict[str, KernelPromoted] = {}
         self._kernels: dict[str, Standing] = {}
         self._withdrawn: dict[int, Standing] = {}
+        self._superseded: dict[int, str | None] = {}
+        """Why the protocol of a benchmark no longer counts, by the benchmark's place."""
         for recorded in events:
             self.take(recorded)
 
@@ -75,8 +127,10 @@ class Standings:
         match event:
             case KernelPromoted():
                 self._promoted[event.kernel_id] = event
-            case KernelDeprecated() | KernelRevoked():
+            case KernelDeprecated() | KernelRevoked() | ReplicationRecorded():
                 self._kernels[event.kernel_id] = self._kernels.get(event.kernel_id, NOTHING_SAID).after(recorded)
+            case BenchmarkRecorded():
+                self._superseded[recorded.seq] = NOTHING_SAID.measured_by(event).superseded
             case BenchmarkInvalidated():
                 seq = event.benchmark_seq
                 self._withdrawn[seq] = self._withdrawn.get(seq, NOTHING_SAID).after(recorded)
@@ -86,7 +140,11 @@ class Standings:
     def of(self, kernel_id: str | None, benchmark_seq: int) -> Standing:
         """Return the standing of a kernel that rests on a benchmark, or of the benchmark alone."""
         own = self._kernels.get(kernel_id, NOTHING_SAID) if kernel_id is not None else NOTHING_SAID
-        return replace(own, invalidated=self._withdrawn.get(benchmark_seq, NOTHING_SAID).invalidated)
+        return replace(
+            own,
+            invalidated=self._withdrawn.get(benchmark_seq, NOTHING_SAID).invalidated,
+            superseded=self._superseded.get(benchmark_seq),
+        )
 
     def newest_active(self, family: str) -> KernelPromoted | None:
         """Return the newest active version of a family, with which a lookup may answer."""

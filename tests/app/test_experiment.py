@@ -9,9 +9,10 @@ from forge.app import lesson
 from forge.app.runs import GATE, take_up
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, sha256
+from forge.domain.protocol import SLOPE
 from forge.errors import LessonRefused, UnknownName, UsageError
 from forge.events import ExperimentClosed
-from forge.pipeline.samples import SLOPE, render_samples
+from forge.pipeline.samples import render_samples
 from tests.app.prepared import benchmarked, benchmarked_run, rejected_run, samples, verified, verified_run
 from tests.cli.asking import HONEST, ask, copied, history
 

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.device import DeviceState
+from forge.domain.protocol import REPLAY, SLOPE
 from forge.errors import BlobCorrupt
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.slope import SlopeSamples
-from forge.pipeline.samples import REPLAY, SLOPE, Samples, Taken, parse_samples, protocol_of, render_samples
+from forge.pipeline.samples import Samples, Taken, parse_samples, protocol_of, render_samples
 
 SIDES = ("candidate", "control", "eager", "harness")
 times = st.integers(min_value=1, max_value=2**53)

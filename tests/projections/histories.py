@@ -62,7 +62,7 @@ class History:
     def head(self) -> Head:
         return head_of(self.events)
 
-    def add(self, event: Event) -> int:
+    def add(self, event: Event, *, hour: int = 3) -> int:
         seq, stream = len(self.events) + 1, event.stream()
         self.streams[stream] = self.streams.get(stream, 0) + 1
         previous = self.events[-1].event_hash if self.events else digest("genesis")
@@ -71,7 +71,7 @@ class History:
             event_id=f"event-{seq}",
             stream=stream,
             stream_version=self.streams[stream],
-            recorded_at=f"2026-01-02T03:04:{seq // 60 % 60:02}.{seq:06}Z",
+            recorded_at=f"2026-01-02T{hour:02}:04:{seq // 60 % 60:02}.{seq:06}Z",
             actor="ci:test",
             correlation_id="run",
             causation_id=None,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
     baseline_used,
@@ -28,7 +29,7 @@ _REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified")
 _NUMERIC_TYPES = (
     *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", *_BENCHMARKS, "BenchmarkInvalidated"),
     *("CandidateVerified", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "ClaimRecorded", "ClaimAssessed"),
-    *("ExperimentClosed", "RunSealed"),
+    *("ExperimentClosed", "RunSealed", "ReplicationRecorded"),
 )
 """Types of events that state a number, or that are needed to check one."""
 _MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -120,6 +121,8 @@ class Numbers:
                 yield from self._of_claim(event)
             case "ExperimentClosed" if event["conclusion"].get("speedup") is not None:
                 yield from self._of_conclusion(event)
+            case "ReplicationRecorded":
+                yield from self._of_replication(event)
             case "RunSealed" if self._run_folders and event["run_id"] in self._samples:
                 yield from self._of_run(event["run_id"])
 
@@ -228,6 +231,13 @@ class Numbers:
             yield from unmet_rules(task, policy, benchmark, verified)
             said = {gate["name"]: gate["observed"] for gate in event["gates"]}
             yield from differences(gate_texts(policy, benchmark), said, "gates.observed")
+
+    def _of_replication(self, event: Document) -> Iterator[Difference]:
+        _, first = self._events[event["benchmark_seq"]]
+        digests = [one["samples_sha256"] for one in event["workloads"]]
+        samples = self._stored(digests[0]) if digests else None
+        task, policy = self._tasks[first["task_id"]], self._stored(event["policy_sha256"])
+        yield from replication_differences(event, first, task, policy, samples)
 
     def _of_claim(self, event: Document) -> Iterator[Difference]:
         """Compare a claim's assessment with the confirmation, or for the first events with the first measurement."""

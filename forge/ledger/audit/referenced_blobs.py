@@ -22,6 +22,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "ProfileCaptured": ("raw_sha256",),
     "PromotionDenied": ("policy_sha256",),
     "KernelPromoted": ("files[].sha256", "artifact_sha256", "policy_sha256", *_TASK),
+    "ReplicationRecorded": _TIMED,
     "LessonAccepted": ("after_sha256",),
     "RunSealed": ("manifest_sha256",),
 }

@@ -19,7 +19,8 @@ _ROTATION = "forge.ledger.v1/rotation"
 _KEY_BYTES = 32
 """Length of an Ed25519 public key in bytes (RFC 8032)."""
 DECISIVE = (
-    "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', 'RunSealed'"
+    "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', "
+    "'ReplicationRecorded', 'RunSealed'"
 )
 """Types of events, as SQL, after which the signer issues a checkpoint. If one of them is under no checkpoint, the end
 of the ledger is suspect."""

@@ -32,6 +32,7 @@ DECISIVE = (
     "KernelPromoted",
     "KernelRevoked",
     "LedgerRestored",
+    "ReplicationRecorded",
     "RunSealed",
 )
 """Types of events after which a checkpoint is issued."""

@@ -1,0 +1,129 @@
+"""Answers whether first measurements hold: each replication, the share that held, the spread between sessions."""
+
+from collections.abc import Iterable
+
+from forge.app.audit.answer import Answer, Cell, Named, named_rows
+from forge.app.workspace import Workspace
+from forge.domain.environment import Environment
+from forge.domain.replication import ReplicatedSpeedup, same_machine
+from forge.events import BenchmarkRecorded, EnvironmentCaptured, Recorded, ReplicationRecorded
+from forge.lab.timing.session_spread import FEWEST_REPLICATIONS, log_difference, session_spread
+from forge.projections.fold import holds
+
+COLUMNS = (
+    *("kernel_id", "status", "evidence", "regime", "baseline", "first", "first_low", "first_high"),
+    *("second", "second_low", "second_high", "difference", "allowed", "outcome", "another_machine", "why"),
+    *("benchmark_seq", "replication_seq"),
+)
+SHOWN = (
+    *("kernel_id", "evidence", "regime", "baseline", "first", "second", "difference", "outcome", "another_machine"),
+    "why",
+)
+KERNELS = """
+    SELECT kernel_id, status, evidence, benchmark_seq, env_sha256 FROM kernels ORDER BY kernel_id
+"""
+Found = Recorded[ReplicationRecorded]
+
+
+def replication(workspace: Workspace) -> Answer:
+    """Return each replication beside its first measurement, and what all of them say of the spread."""
+    with workspace.publication.tables() as connection:
+        kernels = {str(row["kernel_id"]): row for row in named_rows(connection, KERNELS)}
+    machines = _machines(workspace)
+    found = [one for one in workspace.ledger.read(types=("ReplicationRecorded",)) if holds(one, ReplicationRecorded)]
+    elsewhere = {one.seq: _another_machine(workspace, machines, one) for one in found}
+    rows = [row for one in found for row in _rows(one, kernels[one.event.kernel_id], elsewhere[one.seq])]
+    decided = [one for one in found if one.event.outcome != "inconclusive"]
+    held = sum(one.event.outcome == "held" for one in decided)
+    offered = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
+    spreads = _spreads(found, elsewhere)
+    replicated = sum(row["evidence"] == "replicated" for row in offered)
+    return Answer(
+        f"Replications: {held} of {len(decided)} held" if decided else "No replications yet",
+        COLUMNS,
+        tuple(rows),
+        notes=(
+            f"of {len(offered)} kernels on offer, {replicated} are replicated and {len(offered) - replicated} "
+            "provisional: measured on one occasion",
+            *(f"spread between sessions, {_said(one)}" for one in spreads),
+            "an interval of one measurement leaves this spread out",
+        ),
+        shown=SHOWN,
+        more={
+            "replications": len(found),
+            "decided": len(decided),
+            "held": held,
+            "share_held": held / len(decided) if decided else None,
+            "on_offer": len(offered),
+            "replicated": replicated,
+            "session_spread": spreads,
+        },
+    )
+
+
+def _machines(workspace: Workspace) -> dict[str, Environment]:
+    return {
+        one.event.env_sha256: one.event.environment
+        for one in workspace.ledger.read(types=("EnvironmentCaptured",))
+        if holds(one, EnvironmentCaptured)
+    }
+
+
+def _another_machine(workspace: Workspace, machines: dict[str, Environment], one: Found) -> bool:
+    """Return whether the second measurement was on another machine than the first."""
+    first = next(workspace.ledger.read(after_seq=one.event.benchmark_seq - 1, limit=1))
+    assert holds(first, BenchmarkRecorded), "the registry's fold has checked it"
+    then, now = machines[first.event.env_sha256], machines[one.event.env_sha256]
+    return not same_machine(then, now)
+
+
+def _rows(one: Found, kernel: Named, another_machine: bool) -> Iterable[tuple[Cell, ...]]:
+    event = one.event
+    why = f"{event.reason.code}: {event.reason.message}" if event.reason else None
+    ends = (event.outcome, another_machine, why, event.benchmark_seq, one.seq)
+    begins = (event.kernel_id, kernel["status"], kernel["evidence"])
+    if not event.comparisons:
+        yield (*begins, *(None,) * 10, *ends)
+    for found in event.comparisons:
+        first, second = found.first, found.second
+        difference = second.ratio / first.ratio - 1
+        figures = (first.ratio, first.low, first.high, second.ratio, second.low, second.high)
+        yield (*begins, found.regime, found.baseline, *figures, difference, found.session_spread, *ends)
+
+
+def _spreads(found: list[Found], elsewhere: dict[int, bool]) -> list[dict[str, object]]:
+    """Return the spread by clock and regime: of all replications, and of those on another machine."""
+    answers: list[dict[str, object]] = []
+    groups: dict[tuple[str, str], list[tuple[int, ReplicatedSpeedup]]] = {}
+    for one in found:
+        for comparison in one.event.comparisons:
+            method = one.event.workloads[0].candidate.method
+            groups.setdefault((method, comparison.regime), []).append((one.seq, comparison))
+    for (clock, regime), pairs in sorted(groups.items()):
+        for across, of in (
+            ("sessions and machines", [one for _, one in pairs]),
+            ("machines", [one for seq, one in pairs if elsewhere[seq]]),
+        ):
+            known = session_spread(of)
+            answers.append(
+                {
+                    "method": clock,
+                    "regime": regime,
+                    "across": across,
+                    "replications": len(of),
+                    "fewest": FEWEST_REPLICATIONS,
+                    "tau": known.tau if known else None,
+                    "difference": known.difference if known else None,
+                    "largest_seen": max((abs(log_difference(one)) for one in of), default=None),
+                }
+            )
+    return answers
+
+
+def _said(one: dict[str, object]) -> str:
+    what = f"{one['method']}, {one['regime']}, across {one['across']}"
+    if one["difference"] is None:
+        return f"{what}: unknown: {one['replications']} replications, fewer than {one['fewest']}"
+    return (
+        f"{what}: two measurements differ by up to {one['difference']:.1%} in 95 % of cases, beyond their intervals"
+    )

@@ -1,0 +1,197 @@
+"""Measures a promoted kernel again and records whether the first measurement holds."""
+
+import dataclasses
+from datetime import datetime
+
+from forge.app.ceilings import required_ceilings
+from forge.app.decisions import record_decision
+from forge.app.experiment import incumbent_kernel, standing_of
+from forge.app.kernel_export import find_promotion
+from forge.app.phase_inputs import (
+    artifact_of,
+    captured_environment,
+    evidence_of,
+    incumbent,
+    require_loadable,
+)
+from forge.app.policy_file import recorded_policy
+from forge.app.process_tree import process_sha256
+from forge.app.runs import GATE
+from forge.app.workspace import Workspace, now
+from forge.domain.digest import sha256
+from forge.domain.environment import Environment
+from forge.domain.replication import (
+    LEAST_APART,
+    Occasion,
+    ReplicatedSpeedup,
+    why_not_comparable,
+    why_not_independent,
+)
+from forge.errors import AlreadyDecided, EnvironmentUnfit, UsageError
+from forge.events import BenchmarkRecorded, KernelPromoted, ReplicationRecorded
+from forge.executor.local import LocalExecutor, require_lab
+from forge.lab.finding import Failed
+from forge.lab.job import Incumbent, Progress
+from forge.pipeline import replicate
+from forge.pipeline.job import job_of, on_gpu, simulated
+from forge.pipeline.outcome import Outcome
+from forge.pipeline.samples import Samples
+from forge.pipeline.timings import Measured
+from forge.projections.fold import holds
+from forge.sandbox.isolation import at_least
+from forge.sandbox.plans import PLAN_FILE
+
+VERDICTS = {"held": "accepted", "contradicted": "rejected", "inconclusive": "inconclusive"}
+"""Outcome of a replication -> the verdict of the command."""
+Data = dict[str, object]
+
+
+def replicate_kernel(workspace: Workspace, name: str, *, progress: Progress) -> Data:
+    """Measure a kernel again, record the outcome and publish it; `name` is a kernel's id, or a run that ended in one.
+
+    Raises UsageError if this machine or this moment can't replicate it, AlreadyDecided if it isn't on offer.
+    """
+    kernel_id = _kernel_id(workspace, name)
+    family = kernel_id.rpartition("_v")[0]
+    version = workspace.ledger.stream_version(f"kernel:{family}")
+    promoted = find_promotion(workspace, kernel_id).event
+    _require_on_offer(workspace, promoted)
+    case = replication_case(workspace, promoted)
+    require_occasion(workspace, case)
+    require_lab()
+    outcome = _measured(workspace, case, progress)
+    return record_replication(workspace, outcome, expected=version)
+
+
+def record_replication(workspace: Workspace, outcome: Outcome, *, expected: int) -> Data:
+    """Store what a replication made, record it, sign and publish it; return the answer of the command."""
+    (event,) = outcome.events
+    assert isinstance(event, ReplicationRecorded)
+    for blob in outcome.blobs:
+        workspace.blobs.put(blob)
+    recorded = record_decision(workspace, event, expected=expected, actor=GATE)
+    return {
+        "verdict": VERDICTS[event.outcome],
+        "outcome": event.outcome,
+        "kernel_id": event.kernel_id,
+        "candidate": event.candidate,
+        "reason": event.reason.model_dump(mode="json") if event.reason else None,
+        "benchmark_seq": event.benchmark_seq,
+        "baseline_used": event.baseline_used,
+        "comparisons": [one.model_dump(mode="json") for one in event.comparisons],
+        **recorded,
+    }
+
+
+def replication_case(workspace: Workspace, promoted: KernelPromoted) -> replicate.ReplicatedKernel:
+    """Return the recorded evidence for a kernel, this machine, and the earlier replications."""
+    run = workspace.find_run(promoted.run_id)
+    first = next(workspace.ledger.read(after_seq=promoted.benchmark_seq - 1, limit=1))
+    assert holds(first, BenchmarkRecorded), "the registry's fold has checked it"
+    policy = recorded_policy(workspace.blobs.get(promoted.policy_sha256))
+    return replicate.ReplicatedKernel(
+        promoted=promoted,
+        first=first,
+        evidence=dataclasses.replace(evidence_of(workspace, run, attempt=1), policy=policy),
+        process_sha256=process_sha256(),
+        earlier=earlier_comparisons(workspace, method=first.event.workloads[0].candidate.method),
+    )
+
+
+def earlier_comparisons(workspace: Workspace, *, method: str) -> tuple[ReplicatedSpeedup, ...]:
+    """Return the comparisons of all replications by one clock, of any kernel, whatever their outcome was."""
+    return tuple(
+        comparison
+        for recorded in workspace.ledger.read(types=("ReplicationRecorded",))
+        if holds(recorded, ReplicationRecorded)
+        and any(one.candidate.method == method for one in recorded.event.workloads)
+        for comparison in recorded.event.comparisons
+    )
+
+
+def require_occasion(workspace: Workspace, case: replicate.ReplicatedKernel) -> None:
+    """Raise UsageError unless a measurement here and now can replicate the first one."""
+    kernel_id, here = case.promoted.kernel_id, case.evidence.environment
+    machine = captured_environment(workspace, case.first.event.env_sha256)
+    why = why_not_comparable(machine, here)
+    if why is not None:
+        raise UsageError(
+            f"kernel {kernel_id!r} can't be replicated on this machine: {why}; expected the same processor and "
+            "software, on any host",
+            hint=f"forge kernel show {kernel_id}",
+        )
+    first_at = datetime.fromisoformat(case.first.recorded_at)
+    first = Occasion(first_at, machine, case.first.event.process_sha256)
+    why = why_not_independent(first, Occasion(now(), here, case.process_sha256))
+    if why is not None:
+        after = f"{first_at + LEAST_APART:%Y-%m-%d %H:%M} UTC"
+        raise UsageError(
+            f"kernel {kernel_id!r} can't be replicated now: {why}; measure again after {after}, or on "
+            "another machine",
+            hint=f"forge kernel show {kernel_id}",
+        )
+    wanted = case.evidence.policy.minimum_isolation
+    if not at_least(case.evidence.isolation.level, wanted):
+        raise EnvironmentUnfit(
+            f"the sandbox here reaches {case.evidence.isolation.level!r}, the kernel's policy asks for {wanted!r}",
+            hint="forge doctor",
+        )
+
+
+def _measured(workspace: Workspace, case: replicate.ReplicatedKernel, progress: Progress) -> Outcome:
+    """Time the kernel beside the incumbent that it was first measured beside."""
+    evidence = case.evidence
+    if simulated(evidence):
+        raise EnvironmentUnfit(f"{case.promoted.kernel_id!r} runs in an interpreter here: measure it on its target")
+    artifact = artifact_of(workspace, case.promoted.artifact_sha256)
+    verified_on = _verified_on(workspace, case.promoted)
+    require_loadable(case.promoted.run_id, evidence, artifact, verified_on)
+    ceilings = required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None
+    executor = LocalExecutor(workspace.runs_root / "measuring.lock", ceilings=ceilings)
+    job = job_of(evidence)
+    beside = _incumbent_of_then(workspace, case)
+    attempt = executor.measure(job, artifact, beside, rng=workspace.rng, progress=progress)
+    if isinstance(attempt, Failed):
+        return replicate.failed(case, attempt.reason, untrusted_log=attempt.log)
+    plan = next((file for file in artifact if file.name == PLAN_FILE), None)
+    measured = Measured(
+        samples=Samples.of(attempt),
+        floor_ns=executor.floor_ns(job),
+        claims={},
+        plan_sha256=None if plan is None else sha256(plan.content),
+    )
+    return replicate.conclude(case, measured)
+
+
+def _verified_on(workspace: Workspace, promoted: KernelPromoted) -> Environment:
+    verified = next(workspace.ledger.read(after_seq=promoted.verified_seq - 1, limit=1)).event
+    return captured_environment(workspace, getattr(verified, "env_sha256", promoted.env_sha256))
+
+
+def _incumbent_of_then(workspace: Workspace, case: replicate.ReplicatedKernel) -> Incumbent | None:
+    then = incumbent_kernel(workspace, case.promoted.family, before_seq=case.first.seq)
+    return None if then is None else incumbent(workspace, then, case.evidence)
+
+
+def _kernel_id(workspace: Workspace, name: str) -> str:
+    """Return the kernel that is meant; raise UsageError or RunNotFound."""
+    with workspace.publication.tables() as connection:
+        if connection.execute("SELECT 1 FROM kernels WHERE kernel_id = ?", (name,)).fetchone():
+            return name
+    promotion = workspace.find_run(name).promotion
+    if promotion is None or not isinstance(promotion.event, KernelPromoted):
+        raise UsageError(
+            f"run {name!r} promoted no kernel: expected a kernel's id, or a run that ended in one",
+            hint="forge kernel list",
+        )
+    return promotion.event.kernel_id
+
+
+def _require_on_offer(workspace: Workspace, promoted: KernelPromoted) -> None:
+    standing = standing_of(workspace, promoted)
+    if standing.status not in ("active", "deprecated"):
+        raise AlreadyDecided(
+            f"kernel {promoted.kernel_id!r} is {standing.status} ({standing.reason}): only a kernel on offer is "
+            "replicated; another run measures it anew",
+            hint=f"forge run open {promoted.task_id}",
+        )
