@@ -71,6 +71,8 @@ class BenchmarkFailed(Fact):
     verified_seq: int
     report_sha256: Digest | None
     policy_sha256: Digest
+    process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
+    """Digest that names the process tree that measured. None: an event that is older than the field."""
 
     def stream(self) -> str:
         """The candidate's stream."""
