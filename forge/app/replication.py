@@ -17,6 +17,7 @@ from forge.app.phase_inputs import (
 from forge.app.policy_file import recorded_policy
 from forge.app.process_tree import process_sha256
 from forge.app.runs import GATE
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import sha256
 from forge.domain.environment import Environment
@@ -29,7 +30,8 @@ from forge.domain.replication import (
 )
 from forge.errors import AlreadyDecided, EnvironmentUnfit, UsageError
 from forge.events import BenchmarkRecorded, KernelPromoted, ReplicationRecorded
-from forge.executor.local import LocalExecutor, require_lab
+from forge.executor import Executor, Site
+from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Progress
 from forge.pipeline import replicate
@@ -56,10 +58,11 @@ def replicate_kernel(workspace: Workspace, name: str, *, progress: Progress) -> 
     version = workspace.ledger.stream_version(f"kernel:{family}")
     promoted = find_promotion(workspace, kernel_id).event
     _require_on_offer(workspace, promoted)
-    case = replication_case(workspace, promoted)
+    executor = executor_of(workspace)
+    case = replication_case(workspace, promoted, executor.site(workspace.policy))
     require_occasion(workspace, case)
     require_lab()
-    outcome = _measured(workspace, case, progress)
+    outcome = _measured(workspace, executor, case, progress)
     return record_replication(workspace, outcome, expected=version)
 
 
@@ -83,8 +86,8 @@ def record_replication(workspace: Workspace, outcome: Outcome, *, expected: int)
     }
 
 
-def replication_case(workspace: Workspace, promoted: KernelPromoted) -> replicate.ReplicatedKernel:
-    """Return the recorded evidence for a kernel, this machine, and the earlier replications."""
+def replication_case(workspace: Workspace, promoted: KernelPromoted, site: Site) -> replicate.ReplicatedKernel:
+    """Return the recorded evidence for a kernel, the machine that measures it again, and earlier replications."""
     run = workspace.find_run(promoted.run_id)
     first = next(workspace.ledger.read(after_seq=promoted.benchmark_seq - 1, limit=1))
     assert holds(first, BenchmarkRecorded), "the registry's fold has checked it"
@@ -92,7 +95,7 @@ def replication_case(workspace: Workspace, promoted: KernelPromoted) -> replicat
     return replicate.ReplicatedKernel(
         promoted=promoted,
         first=first,
-        evidence=dataclasses.replace(evidence_of(workspace, run, attempt=1), policy=policy),
+        evidence=dataclasses.replace(evidence_of(workspace, run, site, attempt=1), policy=policy),
         process_sha256=process_sha256(),
         earlier=earlier_comparisons(workspace, method=first.event.workloads[0].candidate.method),
     )
@@ -138,7 +141,9 @@ def require_occasion(workspace: Workspace, case: replicate.ReplicatedKernel) -> 
         )
 
 
-def _measured(workspace: Workspace, case: replicate.ReplicatedKernel, progress: Progress) -> Outcome:
+def _measured(
+    workspace: Workspace, executor: Executor, case: replicate.ReplicatedKernel, progress: Progress
+) -> Outcome:
     """Time the kernel beside the incumbent that it was first measured beside."""
     evidence = case.evidence
     if simulated(evidence):
@@ -146,17 +151,16 @@ def _measured(workspace: Workspace, case: replicate.ReplicatedKernel, progress: 
     artifact = artifact_of(workspace, case.promoted.artifact_sha256)
     verified_on = _verified_on(workspace, case.promoted)
     require_loadable(case.promoted.run_id, evidence, artifact, verified_on)
-    ceilings = required_ceilings(workspace, evidence.environment) if on_gpu(evidence) else None
-    executor = LocalExecutor(workspace.runs_root / "measuring.lock", ceilings=ceilings)
+    ceilings = required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None
     job = job_of(evidence)
     beside = _incumbent_of_then(workspace, case)
-    attempt = executor.measure(job, artifact, beside, rng=workspace.rng, progress=progress)
+    attempt = executor.measure(job, artifact, beside, ceilings=ceilings, rng=workspace.rng, progress=progress)
     if isinstance(attempt, Failed):
         return replicate.failed(case, attempt.reason, untrusted_log=attempt.log)
     plan = next((file for file in artifact if file.name == PLAN_FILE), None)
     measured = Measured(
         samples=Samples.of(attempt),
-        floor_ns=executor.floor_ns(job),
+        floor_ns=executor.floor_ns(job, ceilings=ceilings),
         claims={},
         plan_sha256=None if plan is None else sha256(plan.content),
     )

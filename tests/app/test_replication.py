@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from forge.app.replication import record_replication, replication_case, require_occasion
+from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts
 from forge.errors import UsageError
@@ -44,7 +45,7 @@ def case_of(workspace: Workspace, **machine: object) -> replicate.ReplicatedKern
     (kernel,) = (
         one.event for one in workspace.ledger.read(types=("KernelPromoted",)) if isinstance(one.event, KernelPromoted)
     )
-    found = replication_case(workspace, kernel)
+    found = replication_case(workspace, kernel, executor_of(workspace).site(workspace.policy))
     environment = found.evidence.environment.model_copy(update=machine)
     evidence = dataclasses.replace(found.evidence, environment=environment, isolation=WALL)
     return dataclasses.replace(found, evidence=evidence, process_sha256=digest("another process"))
