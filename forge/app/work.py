@@ -12,6 +12,8 @@ from forge.events.work import LastPhase
 from forge.ledger.actors import actor_class
 from forge.projections.runs import WAITING, RunsState, RunState
 
+__all__ = ["LastPhase", "open_work", "request_summary", "request_work", "withdraw_work"]
+
 
 def request_work(workspace: Workspace, run: RunState, until: LastPhase) -> Recorded[WorkRequested]:
     """Ask workers to run a run's phases up to `until`; a request that stands is returned and not repeated.

@@ -116,9 +116,8 @@ def request(
 
     Example: forge work request last --until verify
     """
-    from forge.app.work import request_summary, request_work
+    from forge.app.work import LastPhase, request_summary, request_work
     from forge.errors import UnknownName
-    from forge.events.work import LastPhase
 
     phases: dict[str, LastPhase] = {name: name for name in get_args(LastPhase)}
     if until not in phases:
