@@ -18,6 +18,7 @@ from forge.cli import (
     ledger,
     lesson,
     lookup,
+    new,
     notes,
     operation,
     phases,
@@ -62,6 +63,7 @@ def forge(
 start.register(app)
 explain.register(app)
 check.register(app)
+new.register(app)
 phases.register(app)
 lookup.register(app)
 notes.register(app)

@@ -1,6 +1,6 @@
 """Kernel languages: one folder each with a guide for authors and the guest's code; the host's facts are here.
 
-To add a language: its folder (`guide.md.j2`, `guest.py`) and its line in `LANGUAGES`.
+To add a language: its folder (`guide.md.j2`, `starter.py.j2`, `guest.py`) and its line in `LANGUAGES`.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,43 @@
+"""new: a candidate's five files as a starting point."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_table
+from forge.cli.suggest import suggest
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the top level."""
+    app.command()(new)
+
+
+def new(
+    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make; it must be new or empty.")],
+    solution: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FILE", help="A kernel.py with a class ModelNew to start from.", show_default=False
+        ),
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Write a candidate's five files, filled so that they pass as they are; then make the kernel fast.
+
+    Example: forge new cpp_fused_add_rmsnorm_cpu my-kernel
+    """
+    from forge.app.starter import write_starter
+
+    with open_workspace(home) as workspace:
+        made = write_starter(workspace, task, directory, solution=solution)
+    if as_json:
+        emit_json(made)
+    else:
+        emit_table("Starting point", ("task", "folder"), [(made["task_id"], made["folder"])])
+    suggest("next", f"forge submit last {directory}")

@@ -1,0 +1,128 @@
+"""Makes a candidate's five files as a starting point: they pass as they are, and are as slow as the reference."""
+
+import ast
+import base64
+from collections.abc import Mapping
+
+import orjson
+
+from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.task import Task
+from forge.domain.tensors import Shape
+from forge.errors import UsageError
+from forge.languages import Language, find_language
+from forge.operations import find_operation, reference_source
+from forge.operations.operation import Operation
+from forge.pipeline.prompt import environment
+
+ENTRY, MODEL_ENTRY = "kernel", "ModelNew"
+"""Names of the entry points in a starting point: a function, and a class for a reference that is a module."""
+SMALL_ROWS, SMALL_COLUMNS = 2, 64
+"""Sizes of the operands in the tests of a starting point, so that their bytes fit into the file."""
+SEED = 1
+"""Seed of the operands in the tests."""
+TEST_BYTES = 96 * 1024
+"""Size in bytes of all operands in the tests, at most; a submitted file may have 512 KiB."""
+
+
+def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, bytes]:
+    """Return the five files for a task. `solution` is a kernel.py of the author's own, with a class ModelNew.
+
+    Raise UsageError if the solution defines no such class, or the task's operation has no module.
+    """
+    operation, language = find_operation(task.op), find_language(task.language)
+    names = _names(operation, language)
+    if solution is not None:
+        _require_model(solution, operation)
+        names["entry"] = MODEL_ENTRY
+    templates = environment()
+    written = {
+        "kernel.py": "starter_kernel.py.j2",
+        "test_correctness.py": "starter_tests.py.j2",
+        "bench.py": "starter_bench.py.j2",
+    }
+    if names["form"] == "catalogue":
+        names |= {"operands": _operands(operation, task), "scalars": list(task.scalars.values())}
+    files = {name: templates.get_template(template).render(**names).encode() for name, template in written.items()}
+    if solution is not None:
+        files["kernel.py"] = solution
+    files["reference.py"] = reference_source(operation).encode()
+    files["metadata.json"] = _metadata(operation, language, str(names["entry"]), compiled=solution is None)
+    return files
+
+
+def _names(operation: Operation, language: Language) -> dict[str, object]:
+    own = operation.own
+    form = own.contract.form if own else "catalogue"
+    arguments = operation.signature.partition("(")[2].partition(")")[0]
+    return {
+        "op": operation.name,
+        "own": own is not None,
+        "form": form,
+        "language": {
+            "name": language.name,
+            "title": {"cpp": "C++", "cuda": "CUDA", "triton": "Triton", "torch": "PyTorch"}[language.name],
+            "starter": f"{language.name}/starter.py.j2",
+        },
+        "reference": reference_source(operation).strip() + ("" if own is None else "\n\nimport torch"),
+        "base": own.contract.entry if own else operation.name,
+        "entry": MODEL_ENTRY if form == "model" else ENTRY,
+        "arguments": "*operands" if own else arguments,
+        "count": len(own.contract.arguments) if own else 0,
+    }
+
+
+def _metadata(operation: Operation, language: Language, entry: str, *, compiled: bool) -> bytes:
+    described = Metadata(
+        name="starting point",
+        op=operation.name,
+        language=language.name,
+        entry_point=entry,
+        cpp=CppBuild() if compiled and language.name == "cpp" else None,
+        cuda=CudaBuild() if compiled and language.name == "cuda" else None,
+    )
+    return orjson.dumps(described.model_dump(mode="json", exclude_none=True), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _require_model(solution: bytes, operation: Operation) -> None:
+    try:
+        tree = ast.parse(solution)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UsageError(
+            f"the solution doesn't parse: {error}; expected Python with a class {MODEL_ENTRY}"
+        ) from error
+    if not any(isinstance(node, ast.ClassDef) and node.name == MODEL_ENTRY for node in tree.body):
+        raise UsageError(f"the solution defines no class {MODEL_ENTRY}: expected one, as KernelBench's have")
+    if operation.own is None or operation.own.contract.form != "model":
+        raise UsageError(f"{operation.name!r} has no module: expected a task whose reference file has a class Model")
+
+
+def _operands(operation: Operation, task: Task) -> list[Mapping[str, object]]:
+    """Return the operands of a small call, as text for the tests."""
+    import torch
+
+    from forge.lab.inputs.draw import draw
+
+    shape = _small(operation, task)
+    drawn = draw(operation, shape, task.dtype, "normal", seed=SEED)
+    return [
+        {
+            "dtype": str(tensor.dtype),
+            "sizes": list(tensor.shape),
+            "content": base64.b64encode(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).decode(),
+        }
+        for tensor in drawn
+    ]
+
+
+def _small(operation: Operation, task: Task) -> Shape:
+    """Return the shape of the tests: few rows, a narrow reduced axis, and other axes halved until the bytes fit."""
+    small = {**task.shape}
+    small[operation.row_axis] = min(SMALL_ROWS, task.shape[operation.row_axis])
+    small[operation.reduced_axis] = min(SMALL_COLUMNS, task.shape[operation.reduced_axis])
+    while operation.operand_bytes(small, task.dtype) > TEST_BYTES:
+        largest = max(small, key=lambda axis: (small[axis], axis))
+        if small[largest] == 1:
+            break
+        small[largest] //= 2
+    return small

@@ -1,0 +1,135 @@
+"""A starting point has five files that pass as they are: in each language, for catalogue and own operations."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.lab.device.toolkit import has_toolkit
+from forge.languages import LANGUAGES
+from forge.operations import OPERATIONS, find_operation
+from forge.pipeline.starter import starter_files
+from tests.cli.asking import ask
+
+FUNCTION = """import torch
+
+
+def scaled(x):
+    return torch.nn.functional.silu(x) * 2.0
+
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+"""
+MODULE = """import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 8)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+
+
+def get_init_inputs():
+    return [32]
+"""
+SOLUTION = MODULE.replace("class Model(", "class ModelNew(").replace(
+    "torch.relu(self.linear(x))", "self.linear(x).clamp(min=0)"
+)
+
+
+def catalogue_task(home: Path, op: str, language: str, gpu: str) -> str:
+    shape = "batch=4,hidden_size=64"
+    asked = ("--op", op, "--language", language, "--gpu", gpu, "--dtype", "fp32", "--shape", shape)
+    return str(ask("task", "create", *asked, "--home", home, "--json").document["task_id"])
+
+
+def own_task(home: Path, folder: Path, source: str, language: str) -> str:
+    (folder / "mine.py").write_text(source)
+    asked = ("--reference", folder / "mine.py", "--language", language, "--gpu", "cpu", "--dtype", "fp32", "--yes")
+    return str(ask("task", "create", *asked, "--home", home, "--json").document["task_id"])
+
+
+def passes(home: Path, task: str, folder: Path, *options: object) -> None:
+    made = ask("new", task, folder, *options, "--home", home, "--json")
+    assert made.status == 0, made
+    assert sorted(path.name for path in folder.iterdir()) == sorted(REQUIRED_FILES)
+    assert made.last == f"next: forge submit last {folder}"
+    assert ask("submit", "last", folder, "--home", home).status == 0
+    verified = ask("verify", "last", "--home", home, "--json")
+    if verified.status == 3:
+        pytest.skip(verified.error)
+    assert verified.document["verdict"] == "accepted", verified.out
+
+
+@pytest.mark.usefixtures("walls")
+@pytest.mark.parametrize(("language", "gpu"), [("cpp", "cpu"), ("torch", "cpu"), ("triton", "h200")])
+def test_a_starting_point_for_an_operation_of_the_catalogue_passes(
+    language: str, gpu: str, empty: Path, tmp_path: Path
+) -> None:
+    passes(empty, catalogue_task(empty, "rmsnorm", language, gpu), tmp_path / "mine")
+
+
+@pytest.mark.skipif(not has_toolkit(), reason="no CUDA toolkit here")
+def test_a_starting_point_in_cuda_is_built(empty: Path, tmp_path: Path) -> None:
+    task = catalogue_task(empty, "rmsnorm", "cuda", "h200")
+    assert ask("new", task, tmp_path / "mine", "--home", empty).status == 0
+    assert ask("submit", "last", tmp_path / "mine", "--home", empty).status == 0
+    verified = ask("verify", "last", "--home", empty)
+    assert verified.status in (0, 3), verified
+    assert verified.status == 0 or "build passed" in verified.error or "nor can they be built" in verified.error
+
+
+@pytest.mark.usefixtures("walls")
+@pytest.mark.parametrize(("source", "language"), [(FUNCTION, "torch"), (MODULE, "cpp")], ids=["function", "module"])
+def test_a_starting_point_for_a_reference_file_passes(
+    source: str, language: str, empty: Path, tmp_path: Path
+) -> None:
+    passes(empty, own_task(empty, tmp_path, source, language), tmp_path / "mine")
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_solution_with_modelnew_is_a_starting_point(empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "solution.py").write_text(SOLUTION)
+    task = own_task(empty, tmp_path, MODULE, "torch")
+    passes(empty, task, tmp_path / "mine", "--from", tmp_path / "solution.py")
+    assert (tmp_path / "mine" / "kernel.py").read_text() == SOLUTION
+
+
+def test_a_folder_with_content_and_a_solution_without_the_class_are_refused(home: Path, tmp_path: Path) -> None:
+    task = ask("task", "list", "--home", home, "--json").document[0]["task_id"]
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "kernel.py").write_text("mine\n")
+    refused = ask("new", task, tmp_path / "full", "--home", home)
+    assert (refused.status, "has content already" in refused.error) == (2, True)
+    assert (tmp_path / "full" / "kernel.py").read_text() == "mine\n"
+    refused = ask("new", task, tmp_path / "new", "--from", tmp_path / "full" / "kernel.py", "--home", home)
+    assert (refused.status, "no class ModelNew" in refused.error) == (2, True)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_every_operation_has_a_starting_point_in_every_language(op: str) -> None:
+    operation = find_operation(op)
+    for language in LANGUAGES:
+        task = SimpleNamespace(
+            op=op,
+            language=language,
+            shape=dict(operation.workloads[0]),
+            dtype=operation.dtypes[0],
+            scalars=dict(operation.scalars),
+        )
+        files = starter_files(task)  # type: ignore[arg-type]  # the fields of a task that it reads
+        assert set(files) == set(REQUIRED_FILES)
+        assert max(map(len, files.values())) <= FILE_LIMIT_BYTES
+        for name in ("kernel.py", "reference.py", "test_correctness.py", "bench.py"):
+            compile(files[name], name, "exec")
