@@ -14,7 +14,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 _STOPPED = frozenset((b"T", b"t"))
@@ -25,8 +25,10 @@ _PATIENCE_S = 5.0
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
+_READ_BYTES = 2**16
+"""Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer."""
 Ran = dict[str, tuple[int, int]]
-"""Run times by thread: nanoseconds on a processor, and number of turns there."""
+"""Run times by a thread's folder: nanoseconds on a processor, and number of turns there."""
 
 
 class FrozenGuest:
@@ -50,10 +52,12 @@ class FrozenGuest:
             fresh = found - self._held.keys()
             for pid in fresh:
                 self._stop(pid)
-            moving = {pid for pid in found if not _stopped(pid)}
+            states = {pid: _states(pid) for pid in found - fresh}
+            moving = {pid for pid, threads in states.items() if not set(threads.values()) <= _STOPPED | _ENDED}
             if not fresh and not moving:
-                self._ran = _run_times(found)
-                if self._all_left(found) and not moved(self._ran, _run_times(found)):
+                alive = [thread for threads in states.values() for thread in threads if threads[thread] not in _ENDED]
+                self._ran = _run_times(alive)
+                if self._all_left(alive) and not moved(self._ran, _run_times(alive)):
                     return True
                 self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
             for pid in moving & self._held.keys():  # another process or its own timer continued it
@@ -64,10 +68,14 @@ class FrozenGuest:
 
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
-        return moved(self._ran, _run_times(descendants(self._init_pid))) if self._held else ""
+        if not self._held:
+            return ""
+        now = _run_times(thread for pid in descendants(self._init_pid) for thread in _threads(pid))
+        changed = {thread: times for thread, times in now.items() if times != self._ran.get(thread)}
+        return moved(self._ran, {thread: changed[thread] for thread in changed if _state(thread) not in _ENDED})
 
-    def _all_left(self, pids: set[int]) -> bool:
-        return all(_off_queue(pid) if self._tells else _off_processor(pid) for pid in pids)
+    def _all_left(self, threads: list[str]) -> bool:
+        return all(_off_queue(thread) if self._tells else _off_processor(thread) for thread in threads)
 
     @property
     def standing(self) -> bool:
@@ -113,11 +121,9 @@ def descendants(root: int) -> set[int]:
 
 
 def children(pid: int) -> Iterator[set[int]]:
-    """Yield what each thread of a process has started; `pathlib` would take longer than the kernel does."""
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
-                yield set(map(int, listing.read().split()))
+    """Yield what each thread of a process has started."""
+    for thread in _threads(pid):
+        yield set(map(int, _fields(thread, "children")))
 
 
 def _signal(pidfd: int, number: int) -> None:
@@ -125,26 +131,57 @@ def _signal(pidfd: int, number: int) -> None:
         signal.pidfd_send_signal(pidfd, number)
 
 
-def _stopped(pid: int) -> bool:
-    """Return whether every thread of a process is stopped or has ended, by the kernel's state letters."""
-    return all(fields[0] in _STOPPED | _ENDED for _, fields in _of_threads(pid, "stat", after=b")"))
+def _threads(pid: int) -> list[str]:
+    """Return the folder of each thread of a process; none if it is gone."""
+    try:
+        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
 
 
-def _off_queue(pid: int) -> bool:
-    """Return whether each stopped thread sleeps; the kernel reports 0 for one that must still leave its processor."""
-    asleep = dict(_of_threads(pid, "wchan"))
-    return all(asleep.get(thread) not in (None, [], [b"0"]) for thread in _alive(pid))
+def _fields(thread: str, name: str, *, after: bytes = b"") -> list[bytes]:
+    """Return the fields of a thread's file; none if it is gone. The guest chooses the text before `after`, a name.
+
+    Each release reads tens of such files, so the buffers and the type checks of `open` are avoided.
+    """
+    try:
+        descriptor = os.open(f"{thread}/{name}", os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        text = b""
+        while more := os.read(descriptor, _READ_BYTES):
+            text += more
+    except OSError:
+        return []
+    finally:
+        os.close(descriptor)
+    return (text.rpartition(after)[2] if after else text).split()
 
 
-def _off_processor(pid: int) -> bool:
-    """Return whether each stopped thread has left its processor as often as it came, if that is counted.
+def _state(thread: str) -> bytes:
+    """Return the kernel's letter for a thread's state; that of an ended one if it is gone."""
+    return next(iter(_fields(thread, "stat", after=b")")), b"X")
+
+
+def _states(pid: int) -> dict[str, bytes]:
+    return {thread: _state(thread) for thread in _threads(pid)}
+
+
+def _off_queue(thread: str) -> bool:
+    """Return whether a stopped thread sleeps; the kernel reports 0 for one that must still leave its processor."""
+    return _fields(thread, "wchan") not in ([], [b"0"])
+
+
+def _off_processor(thread: str) -> bool:
+    """Return whether a stopped thread has left its processor as often as it came, if that is counted.
 
     Any user may read these counts. The order of the two readings matters: a running thread has come once more than it
     has left, whatever happens between the readings.
     """
-    left = {thread: _times_left(fields) for thread, fields in _of_threads(pid, "status")}
-    came = {thread: int(turns) for thread, (_, _, turns) in _of_threads(pid, "schedstat")}
-    return all(not came.get(thread) or came[thread] == left.get(thread) for thread in _alive(pid))
+    left = _times_left(_fields(thread, "status"))
+    came = _fields(thread, "schedstat")
+    return not came or int(came[2]) in (0, left)
 
 
 def _times_left(status: list[bytes]) -> int:
@@ -156,19 +193,10 @@ def _times_left(status: list[bytes]) -> int:
     return sum(int(value) for name, value in named if name.endswith(b"voluntary_ctxt_switches:"))
 
 
-def _alive(pid: int) -> list[str]:
-    return [thread for thread, fields in _of_threads(pid, "stat", after=b")") if fields[0] not in _ENDED]
-
-
-def _run_times(pids: set[int]) -> Ran:
-    """Return nanoseconds on a processor and number of turns there, for each thread that may run again."""
-    alive = {thread for pid in pids for thread in _alive(pid)}
-    return {
-        thread: (int(ran), int(turns))
-        for pid in pids
-        for thread, (ran, _, turns) in _of_threads(pid, "schedstat")
-        if thread in alive
-    }
+def _run_times(threads: Iterable[str]) -> Ran:
+    """Return nanoseconds on a processor and number of turns there, for each of the threads that is still there."""
+    read = ((thread, _fields(thread, "schedstat")) for thread in threads)
+    return {thread: (int(fields[0]), int(fields[2])) for thread, fields in read if fields}
 
 
 def moved(before: Ran, now: Ran) -> str:
@@ -179,15 +207,6 @@ def moved(before: Ran, now: Ran) -> str:
         for spent, turns, spent_before, turns_before in ran.values()
         if (spent, turns) != (spent_before, turns_before)
     )
-
-
-def _of_threads(pid: int, name: str, *, after: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the fields of one file for each thread. The guest chooses the text before `after`, which is a name."""
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/{name}", "rb") as file:
-                text = file.read()
-                yield thread, (text.rpartition(after)[2] if after else text).split()
 
 
 def _descends(pid: int, ancestor: int) -> bool:

@@ -148,14 +148,14 @@ def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
 
 
 @pytest.mark.parametrize("left", [freeze._off_queue, freeze._off_processor])
-def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[[int], bool]) -> None:
+def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[[str], bool]) -> None:
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"]) as sleeper:
         try:
-            assert within(30, lambda: left(sleeper.pid))
+            assert within(30, lambda: left(f"/proc/{sleeper.pid}/task/{sleeper.pid}"))
         finally:
             sleeper.kill()
     # whoever reads it runs, which no other can be sure of on a busy machine; an old thread's counts may be one apart
-    reads = f"import os; from forge.sandbox import freeze; print(freeze.{left.__name__}(os.getpid()))"
+    reads = f"from forge.sandbox import freeze; print(freeze.{left.__name__}('/proc/thread-self'))"
     assert subprocess.check_output([sys.executable, "-c", reads], text=True) == "False\n"
 
 
