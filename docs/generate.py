@@ -15,9 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from forge.cli import app
+from forge.cli import command_tree
 from forge.domain import candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
@@ -116,7 +114,7 @@ def _commands() -> Iterator[str]:
     yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't do it."
     yield "`forge demo` exits 0 only if its honest kernel was promoted and its cheat refused."
     yield ""
-    found = list(_walk(typer.main.get_command(app), "forge"))
+    found = list(_walk(command_tree(), "forge"))
     rows = ((f"[`{path}`](#{path.replace(' ', '-')})", _prose(one.help).split("\n\n")[0]) for path, one in found)
     yield from _table(("command", "does"), rows)
     for path, command in found:

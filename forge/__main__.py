@@ -32,7 +32,7 @@ def _run() -> None:
     """Run the command; end with its exit status, and with one error if it failed."""
     import typer
 
-    from forge.cli import app, command_of
+    from forge.cli import command_of, command_tree
     from forge.cli.failing import fail
     from forge.cli.output import say
     from forge.cli.suggest import suggest
@@ -43,7 +43,7 @@ def _run() -> None:
     try:
         for argument in sys.argv[1:]:
             _check_text(argument)
-        status = app(standalone_mode=False)
+        status = command_tree()(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except ForgeError as error:
         usual = f"{command_of(sys.argv[1:])} --help"

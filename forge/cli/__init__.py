@@ -3,9 +3,12 @@
 Nothing heavier than Typer is imported before a command runs, so that `forge --help` is quick.
 """
 
+from functools import cache
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from forge import __version__
 from forge.cli import (
@@ -85,6 +88,12 @@ NOUNS = {
 }
 for name, commands in NOUNS.items():
     app.add_typer(commands, name=name)
+
+
+@cache
+def command_tree() -> TyperGroup:
+    """Return `forge` with all of its commands, made once: typer would make it anew for each question."""
+    return get_group(app)
 
 
 def command_of(arguments: list[str]) -> str:

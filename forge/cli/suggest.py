@@ -32,14 +32,12 @@ def _home_among(arguments: Sequence[str]) -> str | None:
 
 def _takes_home(command: str) -> bool:
     """Return True if the text is exactly one command of Forge that has the option `--home`."""
-    from typer.main import get_command
-
-    from forge.cli import app
+    from forge.cli import command_tree
 
     words = command.split()
     if words[0] != "forge" or {"--help", "init"} & set(words) or any(one in command for one in ";,("):
         return False
-    found = get_command(app)
+    found = command_tree()
     for word in words[1:]:
         below = getattr(found, "commands", {})
         if word not in below:

@@ -8,10 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-import typer
 
 from forge import __version__
-from forge.cli import app
+from forge.cli import command_tree
 from tests.app.prepared import benchmarked_run, rejected_run, verified_run
 from tests.cli.asking import EXAMPLES, HONEST, SHAPE, ask, create_task, history, ledger_stands
 
@@ -31,7 +30,7 @@ def _commands() -> list[tuple[str, ...]]:
         for name, one in inner.items():
             walk(one, (*path, name))
 
-    walk(typer.main.get_command(app), ())
+    walk(command_tree(), ())
     return sorted(found)
 
 

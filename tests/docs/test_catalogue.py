@@ -4,10 +4,9 @@ import ast
 import re
 
 import pytest
-import typer
 
 from forge import errors
-from forge.cli import app
+from forge.cli import command_tree
 from forge.domain.policy import Policy
 from forge.domain.verdict import REASON_CODES, UNDECIDED
 from forge.events import EVENT_TYPES
@@ -21,7 +20,7 @@ from tests.docs.markdown import ROOT, headings, pages, prose, read
 
 
 def commands(command=None, path="forge"):
-    command = command or typer.main.get_command(app)
+    command = command or command_tree()
     children = getattr(command, "commands", {})
     if not children:
         yield path

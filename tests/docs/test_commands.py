@@ -3,10 +3,9 @@
 import shlex
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from forge.cli import app
+from forge.cli import command_tree
+from tests.cli.asking import ask
 from tests.docs.markdown import ROOT, blocks, read
 
 
@@ -22,7 +21,7 @@ def shown():
 
 def resolved(words):
     """The command that the words name, its path, and the words that follow."""
-    command, path = typer.main.get_command(app), []
+    command, path = command_tree(), []
     while words and words[0] in getattr(command, "commands", {}):
         command, path, words = command.commands[words[0]], [*path, words[0]], words[1:]
     return command, path, words
@@ -48,9 +47,9 @@ def test_the_readme_shows_six_commands_for_a_first_kernel():
 
 @pytest.mark.parametrize("path", sorted({tuple(resolved(words)[1]) for _, words in shown()}))
 def test_a_shown_command_has_help(path):
-    answer = CliRunner().invoke(app, [*path, "--help"])
-    assert answer.exit_code == 0
-    assert "Example: forge" in " ".join(answer.output.split())
+    answer = ask(*path, "--help")
+    assert answer.status == 0
+    assert "Example: forge" in " ".join(answer.out.split())
 
 
 def test_every_make_target_that_a_page_shows_exists():
