@@ -7,6 +7,7 @@ docs/numerics.md derives it. Acceptance is written positively, so a NaN anywhere
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,7 @@ def judged(
     """Return the verdict on one output, from each element's error and its used share of the bound."""
     import torch
 
-    flat = int(used.argmax())
-    worst = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), used.shape))
+    worst = _index_of(int(used.argmax()), used.shape)
     relative = torch.where(expectation.scale > 0, error / expectation.scale, torch.zeros_like(error))
     finite_relative = relative[torch.isfinite(relative)]
     return JudgedOutput(
@@ -100,6 +100,15 @@ def judged(
         got=float(got[worst]),
         allowed_error=float(bound[worst]),
     )
+
+
+def _index_of(flat: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the index of the element at place `flat` of a dense tensor."""
+    index: list[int] = []
+    for size in reversed(sizes):
+        flat, rest = divmod(flat, size)
+        index.append(rest)
+    return tuple(reversed(index))
 
 
 def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType, policy: Policy) -> bool:
