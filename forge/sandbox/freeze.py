@@ -29,6 +29,8 @@ _READ_BYTES = 2**16
 """Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer."""
 Ran = dict[str, tuple[int, int]]
 """Run times by a thread's folder: nanoseconds on a processor, and number of turns there."""
+Waited = dict[str, tuple[int, int]]
+"""Nanoseconds that a thread ran and that it waited for a processor, by its folder."""
 
 
 class FrozenGuest:
@@ -40,6 +42,10 @@ class FrozenGuest:
         """Pidfd of each stopped process, by process id."""
         self._ran: Ran = {}
         """Run times of all threads when everything was still."""
+        self._times: Waited = {}
+        """Nanoseconds that each thread ran and waited for a processor, when the guest was last stopped."""
+        self._before = self._times
+        """Those times when it was stopped before that."""
         self._tells = True
         """Whether the kernel shows where a stopped thread sleeps. It may not for a process that can't be traced."""
 
@@ -58,6 +64,7 @@ class FrozenGuest:
                 alive = [thread for threads in states.values() for thread in threads if threads[thread] not in _ENDED]
                 self._ran = _run_times(alive)
                 if self._all_left(alive) and not moved(self._ran, _run_times(alive)):
+                    self._before, self._times = self._times, _processor_times(alive)
                     return True
                 self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
             for pid in moving & self._held.keys():  # another process or its own timer continued it
@@ -73,6 +80,10 @@ class FrozenGuest:
         now = _run_times(thread for pid in descendants(self._init_pid) for thread in _threads(pid))
         changed = {thread: times for thread, times in now.items() if times != self._ran.get(thread)}
         return moved(self._ran, {thread: changed[thread] for thread in changed if _state(thread) not in _ENDED})
+
+    def undelayed_ns(self, elapsed_ns: int) -> int:
+        """Return the nanoseconds of the last release without those in which its threads waited for a processor."""
+        return undelayed_ns(elapsed_ns, self._before, self._times)
 
     def _all_left(self, threads: list[str]) -> bool:
         return all(_off_queue(thread) if self._tells else _off_processor(thread) for thread in threads)
@@ -197,6 +208,28 @@ def _run_times(threads: Iterable[str]) -> Ran:
     """Return nanoseconds on a processor and number of turns there, for each of the threads that is still there."""
     read = ((thread, _fields(thread, "schedstat")) for thread in threads)
     return {thread: (int(fields[0]), int(fields[2])) for thread, fields in read if fields}
+
+
+def _processor_times(threads: Iterable[str]) -> Waited:
+    read = ((thread, _fields(thread, "schedstat")) for thread in threads)
+    return {thread: (int(fields[0]), int(fields[1])) for thread, fields in read if fields}
+
+
+def undelayed_ns(elapsed_ns: int, before: Waited, now: Waited) -> int:
+    """Return the time of a release on a machine that isn't busy, from what each thread has run and waited.
+
+    The result is too small if several threads waited at once, but at least the time that one of them ran.
+    """
+    since = {thread: before.get(thread, (0, 0)) for thread in now}
+    ran = (now[thread][0] - earlier[0] for thread, earlier in since.items())
+    waited = sum(now[thread][1] - earlier[1] for thread, earlier in since.items())
+    return max(1, elapsed_ns - waited, *ran)
+
+
+def waited_ns() -> int:
+    """Return the nanoseconds that the calling thread has waited for a processor; 0 if the machine doesn't show it."""
+    fields = _fields("/proc/thread-self", "schedstat")
+    return int(fields[1]) if fields else 0
 
 
 def moved(before: Ran, now: Ran) -> str:

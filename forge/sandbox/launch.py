@@ -115,6 +115,10 @@ class Guest:
         """Return which threads have run since they were stopped, as text; empty if none."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
 
+    def undelayed_ns(self, elapsed_ns: int) -> int:
+        """Return the nanoseconds of the last release without those in which its threads waited for a processor."""
+        return elapsed_ns if self._frozen is None else self._frozen.undelayed_ns(elapsed_ns)
+
     @property
     def held_bytes(self) -> int:
         """Memory of the guest's processes and its scratch in bytes; 0 if it has no namespace of its own."""

@@ -18,6 +18,7 @@ from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena, Closed, SlotSet
+from forge.sandbox.freeze import waited_ns
 from forge.sandbox.launch import Exit, Guest
 from forge.sandbox.limits import GIB, Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
@@ -74,6 +75,8 @@ class Session:
         self._clock = clock
         self._limits = limits
         self._stopping_s = 0.0
+        self.undelayed_ns = 0
+        """Nanoseconds of the last exchange without those in which the guest or this thread waited for a processor."""
         self._deadline_ns = clock() + int(limits.wall_s * 1e9)
         self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
         command_read, self._commands = os.pipe()
@@ -227,6 +230,7 @@ class Session:
         if moved := self._guest.moved():
             reason = Reason(code="TAMPERING", message=f"the guest went on running while it was stopped: {moved}")
             return Refused(reason, self._guest.log())
+        waited_before_ns = waited_ns()
         started_ns = self._clock()
         self._guest.thaw()
         try:
@@ -239,10 +243,12 @@ class Session:
             return self._late()
         untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
         elapsed_ns = self._clock() - started_ns
+        host_waited_ns = waited_ns() - waited_before_ns
         if not untrusted:
             return self._gone()
         if self._stage.stands_still and not self._stopped():
             return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
+        self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
         # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from forge.sandbox import freeze
-from forge.sandbox.freeze import Ran, moved
+from forge.sandbox.freeze import Ran, Waited, moved, undelayed_ns
 from forge.sandbox.isolation import Level
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
@@ -172,3 +172,17 @@ def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[
 )
 def test_a_thread_that_ran_at_all_has_moved(now: Ran, ran: str) -> None:
     assert moved({"7": (500, 3)}, now) == ran
+
+
+@pytest.mark.parametrize(
+    ("now", "undelayed"),
+    [
+        ({"7": (300, 20)}, 1000),
+        ({"7": (300, 620)}, 400),
+        ({"7": (300, 220), "8": (500, 400)}, 500),  # both waited at once: the sum is more than was lost
+        ({"7": (900, 920), "8": (90, 90)}, 800),
+        ({}, 1000),
+    ],
+)
+def test_waiting_for_a_processor_is_no_time_of_the_guests(now: Waited, undelayed: int) -> None:
+    assert undelayed_ns(1000, {"7": (100, 20), "9": (5, 5)}, now) == undelayed

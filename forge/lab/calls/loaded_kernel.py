@@ -129,6 +129,11 @@ class LoadedKernel:
         """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
         return self._session.held_bytes
 
+    @property
+    def undelayed_ns(self) -> int:
+        """Nanoseconds of the last release, without those in which the guest or the host waited for a processor."""
+        return self._session.undelayed_ns
+
     def hurry(self, reply_limit_s: float) -> None:
         """Wait at most `reply_limit_s` seconds for each answer from now on."""
         self._session.hurry(reply_limit_s)

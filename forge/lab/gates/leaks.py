@@ -19,7 +19,7 @@ MOST_SHARE = 1 / 8
 """Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
 FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
 """Number of calls in a series, at least and at most, and the seconds that a series may take. The third decides the
-number for a slow candidate."""
+number for a slow candidate. Waiting for a processor doesn't count: a busy machine would allow too few calls."""
 SLOW_S = 1.5
 """Time of the fewest calls in seconds. A candidate that takes this long isn't given further series to settle."""
 SETTLING_SERIES = 3
@@ -72,9 +72,12 @@ def _may_be_a_pool(grown: list[int], limit_bytes: int) -> bool:
 
 
 def _series(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
-    """Return the nanoseconds that the calls took, or the refusal. The answers aren't judged here."""
+    """Return the nanoseconds that the calls took on a machine that isn't busy, or the refusal.
+
+    The answers aren't judged here.
+    """
     observed = kernel.call([case], cycles=calls)
-    return observed if isinstance(observed, Failed) else max(1, observed[0].elapsed_ns)
+    return observed if isinstance(observed, Failed) else kernel.undelayed_ns
 
 
 def _compared(calls: int, grown: list[int]) -> Finding:
