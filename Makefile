@@ -14,7 +14,7 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 test: $(READY)  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -n auto
 
-quick: $(READY)  ## tests that need neither torch nor another process, and one evil candidate for each gate
+quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick
 	@$(BIN)/python -m pytest -n auto --gates tests/evil
 

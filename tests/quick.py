@@ -1,8 +1,8 @@
 """What `make quick` runs, chosen by what tests do and not by a list.
 
 `--quick` hides torch and starts no process, so no guest either. A test that asks for either is left to `make test`,
-unless it passes without torch; so is a test that is marked as slow. `--gates` runs one evil candidate for each gate,
-and counts what both commands have left.
+unless it passes without torch; so is a test that is marked as slow. `--gates` lets each gate alone refuse one evil
+candidate, and counts what both commands have left.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ LONG_S = 1.0
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("forge")
     group.addoption("--quick", action="store_true", help="run what passes without torch and starts no process")
-    group.addoption("--gates", action="store_true", help="run one evil candidate for each gate")
+    group.addoption("--gates", action="store_true", help="let each gate alone refuse one evil candidate")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -146,7 +146,7 @@ class Quick(PassedTests):
 
 
 class OneForEachGate:
-    """Runs one evil candidate for each gate, and says how many tests neither command has run."""
+    """Keeps one evil candidate for each gate, and says how many tests neither command has run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -158,18 +158,18 @@ class OneForEachGate:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Take the first candidate by name that a gate refuses, and one that needs no compiler if there is one."""
-        from tests.evil.described import described
+        """Take a candidate for each gate: the first by name of those that are built fastest."""
+        from tests.evil.described import BUILD_LIMIT_S, described
 
-        chosen: dict[str, tuple[bool, pytest.Item]] = {}
+        chosen: dict[str, tuple[tuple[bool, bool], pytest.Item]] = {}
         for item in items:
             path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
             if item.path.parent != EVIL or path is None:
                 continue
             said = described(path)
-            compiled = said.language != "torch"
-            if said.gate not in {None, "any"} and (said.gate not in chosen or chosen[said.gate][0] > compiled):
-                chosen[said.gate] = (compiled, item)
+            effort = (said.language != "torch", said.build_limit_s != BUILD_LIMIT_S)
+            if said.gate not in {None, "any"} and (said.gate not in chosen or chosen[said.gate][0] > effort):
+                chosen[said.gate] = (effort, item)
         items[:] = [item for _, item in chosen.values()]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

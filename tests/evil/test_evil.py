@@ -13,6 +13,7 @@ from forge.domain.verdict import REASON_CODES, Accepted, Rejected
 from forge.lab.examine import Job, examine
 from forge.lab.gates import GATES
 from tests.candidates import EXAMPLES, NO_TESTS, SHAPE, job_for, left_over_children
+from tests.evil.alone import refusal_by
 from tests.evil.described import CANDIDATES, CATALOGUE, described
 
 GRACE_S = 5.0
@@ -49,9 +50,13 @@ def left_behind(before: set[int]) -> set[int]:
 
 @pytest.mark.usefixtures("walls")
 @pytest.mark.parametrize("path", CANDIDATES, ids=lambda path: path.stem)
-def test_a_hostile_candidate_ends_as_it_says(path: Path) -> None:
+def test_a_hostile_candidate_ends_as_it_says(path: Path, request: pytest.FixtureRequest) -> None:
     expected = described(path)
     job = job_of(path)
+    if request.config.getoption("--gates"):
+        assert expected.gate is not None
+        assert refusal_by(expected.gate, job).code in expected.codes
+        return
     children = left_over_children()
     began_s = time.monotonic()
     examined = examine(job, progress=lambda _: None)
