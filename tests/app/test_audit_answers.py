@@ -102,6 +102,7 @@ def test_fast_p_wants_levels_that_are_numbers(levels, workspace):
         speed.fast_p(workspace, levels=levels)
 
 
+@pytest.mark.slow
 @given(levels=st.lists(st.floats(0, 100), min_size=2, max_size=6))
 def test_fast_p_never_rises_with_p_and_the_lower_end_never_exceeds_it(levels, workspace):
     found = rows(speed.fast_p(workspace, levels=levels))

@@ -57,6 +57,7 @@ def test_another_baseline_is_flagged_unless_its_interval_is_the_same(
         assert problems(text, evidence(measured)) & {"wrong_baseline", "overstated", "not_measured", "wrong_interval"}
 
 
+@pytest.mark.slow
 @given(
     measurements(), st.sampled_from(["NVIDIA H100 SXM", "an A100", "NVIDIA GeForce RTX 4090", "MI300X", "GTX 1080"])
 )

@@ -104,6 +104,7 @@ def digests(home: Path) -> dict[str, str]:
     return {"events": events} | {path.name: sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_each_question_is_answered_in_every_form_and_changes_nothing(question, shipped, tmp_path):
     before = digests(shipped)

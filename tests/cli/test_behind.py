@@ -105,6 +105,7 @@ READS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [False, True], ids=["without history.db", "as it was left"])
 def test_a_copy_that_cannot_be_written_answers_every_question(
     promoted: Path, tmp_path: Path, *, history: bool

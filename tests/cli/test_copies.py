@@ -322,6 +322,7 @@ def test_mistakes_with_bundles_are_told_in_one_line(home: Path, elsewhere: Path,
     assert (history(elsewhere), files(elsewhere) - {"kernel_registry.db.import.lock"}) == before
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_written_reading_answers_and_writing_says_so(home: Path, tmp_path: Path) -> None:
     def asked(*arguments: object) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "forge", *map(str, arguments), "--home", str(home)]

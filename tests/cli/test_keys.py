@@ -55,6 +55,7 @@ def test_the_shipped_ledger_without_its_last_three_events_is_found_by_plain_veri
     assert "events that were signed are missing" in answer.err
 
 
+@pytest.mark.slow
 def test_verify_says_which_adoptions_of_the_shipped_ledger_nobody_vouched_for(shipped: Path) -> None:
     report = ask(*VERIFY, "--home", shipped, "--json").document
     unvouched = [one["seq"] for one in report["keys"] if not one["vouched"]]

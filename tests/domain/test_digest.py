@@ -35,6 +35,7 @@ def shuffled(node: object, rng: random.Random) -> object:
     return [shuffled(one, rng) for one in node] if isinstance(node, list) else node
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=8), documents, max_size=5), st.integers())
 def test_the_order_of_keys_does_not_change_the_bytes(document: dict[str, object], seed: int) -> None:
     other = shuffled(document, random.Random(seed))

@@ -55,6 +55,7 @@ DOCUMENTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(list(Metadata.model_fields)) | st.text(max_size=400), DOCUMENTS, max_size=3))
 def test_whatever_is_wrong_is_said_on_one_short_line_that_a_terminal_may_show(document: dict[str, object]) -> None:
     try:

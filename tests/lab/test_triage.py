@@ -179,6 +179,7 @@ def test_the_library_that_forge_built_isnt_foreign_to_cuda() -> None:
     assert kinds(text + "def f(x):\n    return l.f(x)", "cuda") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["__device__ ", "__device__ (", "__global__ f(){", "__device__ x;"])
 def test_device_code_without_an_end_is_read_in_bounded_time(text: str) -> None:
     kernel = f'CUDA_SOURCE = """{text * (FILE_LIMIT_BYTES // len(text) - 20)}"""{ENTRY}'

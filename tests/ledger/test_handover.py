@@ -33,6 +33,7 @@ def there(tmp_path: Path) -> Keyring:
     return Keyring(tmp_path / "there", NAME)
 
 
+@pytest.mark.slow
 def test_the_key_signs_on_where_it_was_taken_to_and_no_more_where_it_was(
     path: Path, keyring: Keyring, there: Keyring, tmp_path: Path
 ) -> None:
@@ -59,6 +60,7 @@ def test_the_key_signs_on_where_it_was_taken_to_and_no_more_where_it_was(
     assert not keyring.files(), "refused, so nothing was written"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["adopted", "rotated"])
 def test_a_key_that_is_not_in_force_is_refused_by_name(
     how: str, path: Path, keyring: Keyring, there: Keyring
@@ -78,6 +80,7 @@ def test_a_key_that_is_not_in_force_is_refused_by_name(
     assert sorted(there.folder.glob("*")) == before
 
 
+@pytest.mark.slow
 def test_another_continuation_is_not_signed(path: Path, keyring: Keyring, there: Keyring, tmp_path: Path) -> None:
     fork = Path(shutil.copy(path, tmp_path / "fork.db"))
     with open_ledger(path) as ledger:

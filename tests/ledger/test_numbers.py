@@ -55,6 +55,7 @@ def edited(home: Path, seq: int, old: str, new: str) -> tuple[int | None, str, s
     return first.seq, first.what, first.expected, first.found
 
 
+@pytest.mark.slow
 def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(home: Path) -> None:
     def edit(place: int, kind: str, payload: str) -> str:
         return payload.replace(CONFIRMED, FORGED) if place >= BENCHMARK else payload
@@ -67,6 +68,7 @@ def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(home: Path) -> None:
     assert first.found == repr(float(FORGED))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seq", "old", "new", "what"),
     [
@@ -107,6 +109,7 @@ def test_what_is_published_is_held_against_the_events(home: Path) -> None:
     assert verified(home, full=False).ok
 
 
+@pytest.mark.slow
 def test_a_published_source_that_was_altered_is_found(home: Path) -> None:
     shutil.copytree(ROOT / "kernel_registry", home / "kernel_registry")
     source = next((home / "kernel_registry" / "kernels").glob("triton_softmax*/kernel.py"))

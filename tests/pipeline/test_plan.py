@@ -94,6 +94,7 @@ def test_a_plan_is_what_an_expert_would_hand_out(op: str, guide: str, technique:
         assert ids[2:] == [guide, f"playbook.{language}", technique]
 
 
+@pytest.mark.slow
 @given(order=st.permutations(range(len(SKILLS))), slot=st.sampled_from(SLOTS))
 def test_the_choice_does_not_depend_on_the_order_of_the_library(order: list[int], slot: tuple[str, str, str]) -> None:
     op, language, gpu = slot

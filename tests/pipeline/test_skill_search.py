@@ -58,6 +58,7 @@ def test_a_hit_says_what_found_it_the_strongest_first() -> None:
     assert first.matched == ("rope", "memory")
 
 
+@pytest.mark.slow
 @given(
     order=st.permutations(range(len(LIBRARY))),
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True),

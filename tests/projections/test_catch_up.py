@@ -55,6 +55,7 @@ def entries(history: History, length: int | None = None) -> dict[str, dict]:
     return {entry["kernel_id"]: entry for entry in json.loads(files["verified_kernels.json"])["kernels"]}
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(acts=st.lists(ACTS, max_size=8), data=st.data())
 def test_catching_up_from_any_cut_equals_a_rebuild_as_bytes(acts, data, tmp_path_factory):

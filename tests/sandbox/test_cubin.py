@@ -122,6 +122,7 @@ def test_any_bytes_are_a_cubin_or_a_value_error(untrusted: bytes) -> None:
         read_cubin(untrusted)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.data())
 def test_a_damaged_cubin_is_a_cubin_or_a_value_error(data: st.DataObject) -> None:

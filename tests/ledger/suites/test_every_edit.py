@@ -106,6 +106,7 @@ def edits(path: Path, table: str, column: str, where: str) -> Iterator[str]:
     yield from (f"UPDATE OR REPLACE {table} SET {column} = {value} WHERE {where}" for value in changed)
 
 
+@pytest.mark.slow
 def test_every_edit_of_every_column_of_every_table_is_found(everything: Path, edited: Callable[[str], Path]) -> None:
     made, missed = 0, []
     for table, columns in tables(everything).items():

@@ -77,6 +77,7 @@ def test_the_walk_over_the_pages_knows_every_byte_that_sqlite_reads(filled: Path
     assert audit(filled_with_noise).ok
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused_or_found_or_means_nothing(filled: Path, tmp_path: Path) -> None:
     original = filled.read_bytes()
     pages, before = Pages(original), content(filled)
