@@ -18,7 +18,6 @@ from forge.domain.candidate import CppBuild, CudaBuild, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
-from forge.domain.own_operation import BATCH
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import LanguageName
@@ -36,7 +35,7 @@ from forge.operations import find_operation
 from forge.operations.operation import Operation
 from forge.operations.own import make_known
 from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room, require_strength
-from forge.pipeline.operands import parse_operands, require_arguments
+from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.platforms import PROCESSORS
 from forge.platforms.capture import capture_environment
 
@@ -56,6 +55,8 @@ class CheckRequest:
     shape: str | None = None
     function: str = ""
     operands: Sequence[str] = ()
+    axes: Sequence[str] = ()
+    ranges: Sequence[str] = ()
     language: str | None = None
     gpu: str | None = None
     dtype: str = "fp32"
@@ -156,6 +157,8 @@ def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[
         dtype=dtype,
         function=parse_function(request.function),
         operands=parse_operands(request.operands),
+        axes=parse_axes(request.axes),
+        ranges=parse_ranges(request.ranges),
     )
     require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(
@@ -163,7 +166,7 @@ def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[
     )
     require_strength(inferred.admission, hint="forge check --help")
     make_known(inferred.operation)
-    return inferred.operation, {BATCH: inferred.contract.batch}, inferred.held_out
+    return inferred.operation, inferred.contract.shape, inferred.held_out
 
 
 def _job(question: _Comparison, wall: Isolation, *, dtype: DType) -> Job:

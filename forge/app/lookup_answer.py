@@ -16,6 +16,14 @@ from forge.platforms import PROCESSORS, find_target
 Data = dict[str, object]
 
 
+def _axes_of(op: str, shape: str) -> tuple[str, ...]:
+    """Return an operation's axes. Only a workspace knows those of an own operation, so there the shape names them."""
+    if not is_own(op):
+        return find_operation(op).axes
+    named = (item.partition("=")[0].strip() for item in shape.split(","))
+    return tuple(dict.fromkeys((BATCH, *named)))
+
+
 def look_up(
     home: Path | None,
     *,
@@ -32,8 +40,7 @@ def look_up(
     If `key` is given, that key must vouch for the registry. Raises BlobCorrupt if the kernel's source isn't the one
     that was promoted.
     """
-    axes = (BATCH,) if is_own(op) else find_operation(op).axes
-    sizes = parse_shape(shape, axes)
+    sizes = parse_shape(shape, _axes_of(op, shape))
     target = find_target(gpu)
     workspace = find_home(home)
     registry = _published(workspace, key)

@@ -18,7 +18,7 @@ from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.operations.own import make_known
 from forge.pipeline.create import RequestedTerms, TaskRequest, parse_terms
-from forge.pipeline.operands import parse_operands, require_arguments
+from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
 
 
@@ -41,13 +41,26 @@ class ImportedProblem:
     """Reason why there is no task."""
 
 
+@dataclass(frozen=True)
+class DeclaredTexts:
+    """Facts about a reference that the user declares, as untrusted texts."""
+
+    operands: Sequence[str] = ()
+    axes: Sequence[str] = ()
+    ranges: Sequence[str] = ()
+
+
+NOTHING_DECLARED = DeclaredTexts()
+"""Declaration of nothing: everything is inferred."""
+
+
 def infer_reference(
     workspace: Workspace,
     path: Path,
     request: TaskRequest,
     *,
     function: str = "",
-    operands: Sequence[str] = (),
+    declared: DeclaredTexts = NOTHING_DECLARED,
     progress: Progress,
 ) -> Confirmable:
     """Infer the operation of a reference file; raise UsageError, ReferenceRefused, or EnvironmentUnfit."""
@@ -58,7 +71,9 @@ def infer_reference(
         name=path.name,
         dtype=terms.dtype,
         function=parse_function(function),
-        operands=parse_operands(operands),
+        operands=parse_operands(declared.operands),
+        axes=parse_axes(declared.axes),
+        ranges=parse_ranges(declared.ranges),
     )
     require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(question, policy=workspace.policy, isolation=isolation(), rng=workspace.rng, progress=progress)

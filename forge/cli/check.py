@@ -12,7 +12,7 @@ from forge.cli.evidence import show_evidence
 from forge.cli.options import DeviceName, Json
 from forge.cli.output import SIMULATED, emit_json, emit_table, reporting, say, shape_text
 from forge.cli.suggest import suggest
-from forge.cli.task import FunctionName, Operands
+from forge.cli.task import Axes, FunctionName, Operands, Vary
 
 if TYPE_CHECKING:
     from forge.app.check import CheckedFiles
@@ -72,6 +72,8 @@ def check(
     entry_point: EntryPoint = None,
     function: FunctionName = "",
     operand: Operands = None,
+    axis: Axes = None,
+    vary: Vary = None,
     output_format: OutputFormat = "text",
     device: DeviceName = None,
     as_json: Json = False,
@@ -95,6 +97,8 @@ def check(
         shape=shape,
         function=function,
         operands=operand or [],
+        axes=axis or [],
+        ranges=vary or [],
         language=language,
         gpu=gpu,
         dtype=dtype,

@@ -1,7 +1,7 @@
 """Tasks from a user's own reference file: shows what was inferred before it is frozen."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +14,7 @@ from forge.cli.output import emit_json, emit_table, reporting, say
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.references import Confirmable, ImportedProblem
+    from forge.app.references import Confirmable, DeclaredTexts, ImportedProblem
     from forge.pipeline.create import TaskRequest
 
 REASON_SHOWN = 110
@@ -26,7 +26,7 @@ def create_from_reference(
     request: "TaskRequest",
     *,
     function: str,
-    operands: Sequence[str],
+    declared: "DeclaredTexts",
     yes: bool,
     home: Path | None,
     as_json: bool,
@@ -36,7 +36,7 @@ def create_from_reference(
 
     with open_workspace(home) as workspace:
         with reporting("reference") as progress:
-            found = infer_reference(workspace, path, request, function=function, operands=operands, progress=progress)
+            found = infer_reference(workspace, path, request, function=function, declared=declared, progress=progress)
         document = inferred_document(found)
         if not as_json:
             _show(document)
@@ -83,12 +83,14 @@ def _show(document: dict[str, object]) -> None:
     emit_table("Inferred", ("", "name", "form", "values"), rows)
     held_out, dtype = document["held_out"], document["dtype"]
     others = f"{held_out} others held out" if held_out else "none: it runs only at its own sizes"
+    axes = _listed(document, "axes") if "axes" in document else []
     admission = document["admission"]
     assert isinstance(admission, dict)
     facts = [
         ("operation", document["op"]),
         ("form", f"{document['form']} {document['entry']}"),
         ("batch", f"{document['batch']}, {others}"),
+        *((f"size {one['name']}", f"{one['size']}, varies from {one['low']} to {one['high']}") for one in axes),
         ("oracle", "the reference in fp64" if document["wide"] else f"itself in {dtype}: it doesn't run in fp64"),
         ("bytes of one call", document["set_bytes"]),
         ("known wrong answers", f"{admission['killed']} of {admission['mutants']} refused"),
@@ -114,13 +116,17 @@ def _argument(one: dict[str, object]) -> tuple[object, ...]:
     drawn = one["drawn"]
     assert isinstance(drawn, dict)
     values = ", ".join(f"{key} {value}" for key, value in drawn.items() if key != "family")
-    return "operand", one["name"], _form(one), f"{drawn['family']}: {values}"
+    by = {"file": "by get_inputs()", "planted": "by get_inputs()"}.get(str(one.get("source")), "as declared")
+    return "operand", one["name"], _form(one), f"{drawn['family']}: {values}; {by}"
 
 
 def _form(one: dict[str, object]) -> str:
     sizes = one["sizes"]
     assert isinstance(sizes, list)
+    varied = one.get("varied", [])
+    assert isinstance(varied, list)
     batched = ", the first the batch" if one.get("batched") else ""
+    batched += "".join(f", size {dim} is {axis}" for dim, axis in varied)
     return f"{one['element'] or 'the task type'}[{', '.join(map(str, sizes))}]{batched}"
 
 

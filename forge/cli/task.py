@@ -38,7 +38,24 @@ FunctionName = Annotated[
 Operands = Annotated[
     list[str] | None,
     typer.Option(
-        help="An operand of the function, as x=fp32[16,64] or index=int64[16]:0..99; may be repeated.",
+        help="An operand of the reference, as x=fp32[16,64], x=fp32[16,64]:-1..1 or index=int64[16]:0..99. Beside "
+        "get_inputs() it replaces one operand; may be repeated.",
+        show_default=False,
+    ),
+]
+Axes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--axis",
+        help="Sizes of operands that are one axis, counted from 0, as batch=index.0 or seq=x.1,mask.1; may be "
+        "repeated.",
+        show_default=False,
+    ),
+]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A size that kernels must accept in a range, as hidden.1=1..8192; may be repeated.",
         show_default=False,
     ),
 ]
@@ -74,6 +91,8 @@ def create(
     reference: Reference = None,
     function: FunctionName = "",
     operand: Operands = None,
+    axis: Axes = None,
+    vary: Vary = None,
     yes: Yes = False,
     objective: Objective = "latency",
     min_speedup: MinSpeedup = None,
@@ -90,7 +109,7 @@ def create(
     """
     from forge.pipeline.create import TaskRequest
 
-    _require_one_form(op, shape, reference, own_options=bool(function or operand or yes))
+    _require_one_form(op, shape, reference, own_options=bool(function or operand or axis or vary or yes))
     request = TaskRequest(
         op=op or "",
         language=language,
@@ -106,8 +125,11 @@ def create(
     if reference is None:
         _create_of_catalogue(request, home=home, as_json=as_json)
         return
+    from forge.app.references import DeclaredTexts
+
+    declared = DeclaredTexts(operands=operand or (), axes=axis or (), ranges=vary or ())
     create_from_reference(
-        reference, request, function=function, operands=operand or [], yes=yes, home=home, as_json=as_json
+        reference, request, function=function, declared=declared, yes=yes, home=home, as_json=as_json
     )
 
 
@@ -139,7 +161,9 @@ def _require_one_form(op: str | None, shape: str | None, reference: Path | None,
     if reference is not None and (op is not None or shape is not None):
         raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
     if reference is None and own_options:
-        raise UsageError("--function, --operand and --yes without --reference: expected --reference FILE as well")
+        raise UsageError(
+            "--function, --operand, --axis, --vary and --yes without --reference: expected --reference FILE as well"
+        )
 
 
 @app.command("import")

@@ -1,6 +1,6 @@
 """The kinds of values that operands are drawn with."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 InputKind = Literal[
     "normal",
@@ -27,5 +27,14 @@ InputKind = Literal[
     "subnormal",
     "special_rows",
     "special_weights",
+    "ends",
+    "end_rows",
+    "lowest",
+    "highest",
 ]
 """Kind of values that a workload's inputs are drawn with; `forge.lab.inputs.distributions` draws them."""
+EndKind = Literal["ends", "end_rows", "lowest", "highest"]
+END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
+"""Kinds for reference files alone: numbers that aren't continuous reach the ends of their ranges.
+
+In order: a few among others, whole rows, all at the lower end, all at the upper end."""

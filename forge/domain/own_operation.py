@@ -5,6 +5,7 @@ host itself computes ranges of values and tolerances, from bytes that the guest 
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
@@ -12,7 +13,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, mo
 from forge.domain.digest import Digest, Value
 from forge.domain.input_kind import InputKind
 from forge.domain.task import Name
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType
+from forge.domain.tensors import ITEMSIZE_BYTES, AxisName, DType, ElementType, Shape
 
 BATCH = "batch"
 """Name of the only axis of an own operation: the first size of the first tensor."""
@@ -68,6 +69,33 @@ class Generated(Value):
 Family = Annotated[Uniform | Normal | Among | Integers | Generated, Field(discriminator="family")]
 
 
+Source = Literal["family", "file", "planted"]
+"""Source of an operand's values.
+
+- `family`: its family alone, as declared by the user.
+- `file`: the file's own get_inputs, which also reaches the ends of its ranges.
+- `planted`: the file's own get_inputs. The host plants the ends, since the file draws them in a way that hides them.
+"""
+Varied = Annotated[tuple[tuple[Annotated[int, Field(ge=0, lt=8)], AxisName], ...], Field(max_length=8)]
+"""Sizes of a tensor that vary besides the batch: the position of each, and the axis that it has."""
+
+
+def _written(value: Value, write: SerializerFunctionWrapHandler, *later: str) -> dict[str, object]:
+    """Leave out the `later` fields that have their defaults, so that contracts from before keep their digests."""
+    written: dict[str, object] = write(value)
+    fields = type(value).model_fields
+    return {
+        name: one
+        for name, one in written.items()
+        if name not in later or getattr(value, name) != fields[name].default
+    }
+
+
+def _axes(sizes: tuple[int, ...], varied: Varied, *, batched: bool) -> tuple[str, ...]:
+    names = {**({0: BATCH} if batched else {}), **dict(varied)}
+    return tuple(names.get(place, str(size)) for place, size in enumerate(sizes))
+
+
 class Operand(Value):
     """An argument that is a tensor."""
 
@@ -79,6 +107,24 @@ class Operand(Value):
     """True if the first size is the batch."""
     drawn: Family
     """Distribution that the values are drawn from."""
+    source: Source = "family"
+    coupled: bool = False
+    """True if the values fit only to those of the other coupled operands, so that all change together."""
+    varied: Varied = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return _written(self, write, "source", "coupled", "varied")
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Each size as an axis: its name if it varies, otherwise its number."""
+        return _axes(self.sizes, self.varied, batched=self.batched)
+
+    @property
+    def continuous(self) -> bool:
+        """True if any value between the smallest and the largest is possible."""
+        return self.drawn.family in ("uniform", "normal")
 
 
 class Constant(Value):
@@ -124,14 +170,27 @@ class Result(Value):
     the largest of several seeds, rounded up to a power of two."""
     local: Local | None = None
     """A narrower bound, for a task in which `error` alone lets known wrong answers pass. None: it isn't needed."""
+    varied: Varied = ()
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave `local` out if it is None, so that contracts from before this field keep their digests."""
-        written: dict[str, object] = write(self)
-        if self.local is None:
-            del written["local"]
-        return written
+        return _written(self, write, "local", "varied")
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Each size as an axis: its name if it varies, otherwise its number."""
+        return _axes(self.sizes, self.varied, batched=self.batched)
+
+
+class Axis(Value):
+    """A size that varies besides the batch."""
+
+    name: AxisName
+    size: Size
+    """Size at which candidates are timed."""
+    low: Size
+    high: Size
+    """Largest size that the user declares; a kernel must be right from `low` to here."""
 
 
 class Contract(Value):
@@ -157,6 +216,12 @@ class Contract(Value):
     """True if the reference also ran at other batch sizes."""
     wide: bool = True
     """True if the reference runs in fp64. Otherwise it is its own oracle, with a wider tolerance."""
+    axes: Annotated[tuple[Axis, ...], Field(max_length=8)] = ()
+    """Sizes that vary besides the batch, as the user declares them."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return _written(self, write, "axes")
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
@@ -164,25 +229,47 @@ class Contract(Value):
         return tuple(one for one in self.arguments if isinstance(one, Operand))
 
     @property
+    def shape(self) -> Shape:
+        """The frozen size of each axis."""
+        return {BATCH: self.batch, **{one.name: one.size for one in self.axes}}
+
+    @property
     def set_bytes(self) -> int:
         """Return the bytes of all operands and results of one call at the frozen sizes, with results in fp64."""
-        operands = sum(self.bytes_of(one.element, one.sizes) for one in self.tensors)
+        return self.bytes_at(self.shape)
+
+    def bytes_at(self, shape: Mapping[str, int]) -> int:
+        """Return the bytes of all operands and results of one call at a shape, with results in fp64."""
+        operands = sum(self.bytes_of(one.element, sizes_at(one.axes, shape)) for one in self.tensors)
         weights = sum(self.bytes_of(one.element, one.sizes) for one in self.weights)
-        return operands + weights + sum(8 * math.prod(one.sizes) for one in self.results)
+        return operands + weights + sum(8 * math.prod(sizes_at(one.axes, shape)) for one in self.results)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of arguments that may change without the others: each alone, coupled ones together."""
+        coupled = tuple(place for place, one in enumerate(self.tensors) if one.coupled)
+        alone = tuple((place,) for place, one in enumerate(self.tensors) if not one.coupled)
+        return (*alone, coupled) if len(coupled) > 1 else alone
 
     @property
     def still(self) -> frozenset[int]:
         """Positions of operands whose values must not change places. Arguments are counted first, then weights.
 
-        These are arguments with a structure, and all weights but parameters in the task's floating type.
+        These are arguments with a structure or coupled to others, and all weights but parameters in the task's
+        floating type.
         """
-        arguments = [one.drawn.family == "generated" for one in self.tensors]
+        arguments = [one.drawn.family == "generated" or one.coupled for one in self.tensors]
         weights = [not one.parameter or one.element is not None for one in self.weights]
         return frozenset(place for place, still in enumerate((*arguments, *weights)) if still)
 
     def bytes_of(self, element: ElementType | None, sizes: tuple[int, ...]) -> int:
         """Return the bytes of one tensor."""
         return math.prod(sizes) * ITEMSIZE_BYTES[element or self.dtype]
+
+
+def sizes_at(axes: tuple[str, ...], shape: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the sizes of a tensor whose axes are named, or fixed numbers."""
+    return tuple(int(axis) if axis.isdecimal() else shape[axis] for axis in axes)
 
 
 def is_own(op: str) -> bool:

@@ -96,7 +96,7 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     form, entry = _entry(loaded, str(body["function"]))
     called: Function = getattr(loaded, entry)
     init = _step("init", "get_init_inputs()", lambda: _initial(loaded))
-    draw = _drawing(loaded, body["operands"])
+    draw = _drawing(loaded, body["operands"], called, form)
     literal = _step("literal", "get_init_inputs()", lambda: _literal(init, "get_init_inputs()"))
     dtype: torch.dtype = getattr(torch, str(body["dtype"]))
     limit_bytes = int(str(body["limit_bytes"]))
@@ -169,21 +169,49 @@ def _initial(loaded: ModuleType) -> list[object]:
     return list(loaded.get_init_inputs()) if hasattr(loaded, "get_init_inputs") else []
 
 
-def _drawing(loaded: ModuleType, declared: object) -> Draw:
-    if declared:
-        return lambda: [_declared(one) for one in declared]  # type: ignore[attr-defined]  # the host's list
-    draw = getattr(loaded, "get_inputs", None)
-    if not callable(draw):
+def _drawing(loaded: ModuleType, declared: Any, called: Function, form: str) -> Draw:  # Any: the host's list
+    draw: Draw | None = getattr(loaded, "get_inputs", None)
+    if not declared and not callable(draw):
         raise ProblemError("inputs", "it has no get_inputs(), and no operands were declared")
-    found: Draw = draw
-    return found
+    if not callable(draw):
+        return lambda: [_declared(one) for one in declared]
+    return lambda: _overridden(list(draw()), declared, called, form)
+
+
+def _overridden(drawn: list[object], declared: list[dict[str, Any]], called: Function, form: str) -> list[object]:
+    """Replace the operands that are declared by values of the declared form and range.
+
+    If every tensor is declared, nothing of get_inputs() is used.
+    """
+    tensors = sum(isinstance(one, torch.Tensor) for one in drawn)
+    if declared and len(declared) >= tensors:
+        return [_declared(one) for one in declared]
+    names = _names(called, form, len(drawn))
+    for one in declared:
+        place = names.index(one["name"]) if one["name"] in names else -1
+        given = drawn[place] if place >= 0 else None
+        if not isinstance(given, torch.Tensor):
+            raise ProblemError("inputs", f"get_inputs() gives no tensor {one['name']!r}: expected one of {names}")
+        if list(given.shape) != one["sizes"] or (given.is_floating_point() or str(given.dtype)) != (
+            getattr(torch, one["dtype"]).is_floating_point or f"torch.{one['dtype']}"
+        ):
+            form_given = f"{str(given.dtype).removeprefix('torch.')}{list(given.shape)}"
+            raise ProblemError(
+                "inputs",
+                f"the operand {one['name']!r}: get_inputs() gives {form_given}, and "
+                f"{one['dtype']}{one['sizes']} is declared; declare all operands, or this one as it is",
+            )
+        drawn[place] = _declared(one)
+    return drawn
 
 
 def _declared(one: dict[str, Any]) -> torch.Tensor:  # Any: the host's JSON
     dtype: torch.dtype = getattr(torch, one["dtype"])
-    if one["high"] is not None:
-        return torch.randint(one["low"], one["high"] + 1, one["sizes"]).to(dtype)
-    return torch.randn(one["sizes"]).to(dtype)
+    if one["high"] is None:
+        return (torch.randn(one["sizes"]) if dtype.is_floating_point else torch.randint(2, one["sizes"])).to(dtype)
+    if dtype.is_floating_point:
+        return (one["low"] + (one["high"] - one["low"]) * torch.rand(one["sizes"])).to(dtype)
+    return torch.randint(one["low"], one["high"] + 1, one["sizes"]).to(dtype)
 
 
 def _literal(value: object, what: str) -> str:

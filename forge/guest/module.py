@@ -7,12 +7,16 @@ are operands like any other. The same lines serve the reference, its baselines a
 
 import ast
 import json
+import random
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+
+from . import reach
 
 Function = Callable[..., object]
 CONTRACT_FILE = "contract.json"
@@ -67,7 +71,7 @@ def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wr
     """
     contract = read_contract(directory)
     if wrap == INPUTS:
-        return lambda seed: _inputs(loaded, contract, seed)
+        return lambda seed, pattern: _inputs(loaded, contract, seed, pattern)
     if wrap == STATE:
         return lambda seed: _state(called, contract, seed)
     dtype = torch.float64 if wrap == WIDE else contract.dtype
@@ -185,15 +189,35 @@ def _require_state(module: torch.nn.Module, contract: Contract) -> None:
     raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
 
 
-def _inputs(loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(seed))
+def _inputs(
+    loaded: Mapping[str, object], contract: Contract, seed: torch.Tensor, pattern: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    with _seeded(int(seed)), reach.Reaching(reach.PATTERNS[int(pattern)]):
         drawn = loaded["get_inputs"]()  # type: ignore[operator]  # the description says that it is a function
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
         for one, (is_tensor, _) in zip(drawn, contract.literals, strict=True)
         if is_tensor
     )
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed every generator that a file usually draws from, and restore them afterwards."""
+    numpy = sys.modules.get("numpy")
+    before = random.getstate()
+    numpy_before = numpy.random.get_state() if numpy is not None else None
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            if numpy is not None:
+                numpy.random.seed(seed)
+            yield
+    finally:
+        random.setstate(before)
+        if numpy is not None and numpy_before is not None:
+            numpy.random.set_state(numpy_before)
 
 
 def _state(called: object, contract: Contract, seed: torch.Tensor) -> tuple[torch.Tensor, ...]:

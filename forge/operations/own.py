@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from forge.domain.digest import digest_of
-from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight
+from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight, sizes_at
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType, TensorSpec
 from forge.errors import UnknownName
 from forge.operations.operation import Operation, OwnReference
@@ -42,7 +42,7 @@ def own_operation(contract: Contract, source: bytes) -> Operation:
     return Operation(
         name=own_name(contract),
         summary=_summary(contract),
-        axes=(BATCH,),
+        axes=tuple(contract.shape),
         inputs=(*(_operand(one) for one in contract.tensors), *(_weight(one) for one in contract.weights)),
         scalars={},
         outputs=tuple(_result(one, place, contract) for place, one in enumerate(contract.results)),
@@ -51,9 +51,9 @@ def own_operation(contract: Contract, source: bytes) -> Operation:
         reference=_asked_elsewhere,
         oracle=_asked_elsewhere,
         numerics=_numerics(contract),
-        bytes_moved=lambda _, dtype: _written_bytes(contract, dtype),
+        bytes_moved=lambda shape, dtype: _written_bytes(contract, shape, dtype),
         flops=lambda _: 0,
-        workloads=({BATCH: contract.batch},),
+        workloads=(contract.shape,),
         row_axis=BATCH,
         reduced_axis=BATCH,
         specials="unspecified",
@@ -79,26 +79,21 @@ def _asked_elsewhere(*_: object) -> tuple[()]:
 
 
 def _operand(one: Operand) -> TensorSpec:
-    return TensorSpec(name=one.name, axes=_axes(one.sizes, batched=one.batched), element=one.element)
+    return TensorSpec(name=one.name, axes=one.axes, element=one.element)
 
 
 def _weight(one: Weight) -> TensorSpec:
-    return TensorSpec(name=one.names[0], axes=_axes(one.sizes, batched=False), element=one.element)
+    return TensorSpec(name=one.names[0], axes=tuple(map(str, one.sizes)), element=one.element)
 
 
 def _result(one: Result, place: int, contract: Contract) -> TensorSpec:
     name = "output" if len(contract.results) == 1 else f"output_{place}"
-    return TensorSpec(name=name, axes=_axes(one.sizes, batched=one.batched), element=one.element)
+    return TensorSpec(name=name, axes=one.axes, element=one.element)
 
 
-def _axes(sizes: tuple[int, ...], *, batched: bool) -> tuple[str, ...]:
-    fixed = tuple(str(size) for size in sizes)
-    return (BATCH, *fixed[1:]) if batched else fixed
-
-
-def _written_bytes(contract: Contract, dtype: DType) -> int:
+def _written_bytes(contract: Contract, shape: Mapping[str, int], dtype: DType) -> int:
     """Return the bytes written. Forge doesn't know how much of its inputs foreign code reads, so only these count."""
-    return sum(math.prod(one.sizes) * _itemsize(one.element, dtype) for one in contract.results)
+    return sum(math.prod(sizes_at(one.axes, shape)) * _itemsize(one.element, dtype) for one in contract.results)
 
 
 def _itemsize(element: ElementType | None, dtype: DType) -> int:

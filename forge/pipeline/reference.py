@@ -3,7 +3,7 @@
 import random
 
 from forge.domain.digest import canonical, digest_of, sha256
-from forge.domain.own_operation import BATCH, Contract
+from forge.domain.own_operation import Contract
 from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.events import TaskCreated
@@ -25,7 +25,7 @@ def create_own(
         {
             **terms.fields(),
             "op": operation.name,
-            "shape": {BATCH: contract.batch},
+            "shape": contract.shape,
             "baselines": baselines_of(operation, policy),
             "scalars": {},
             "reference_sha256": contract.source_sha256,

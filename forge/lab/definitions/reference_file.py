@@ -75,7 +75,8 @@ class ReferenceFile:
     def related(self, draw: Callable[[], Case], rng: random.Random) -> list[Case]:
         """Return questions in which each operand alone is new, then the weights, then a few values within operands.
 
-        Swaps go over a whole operand: sums, ends and extremes stay as they were.
+        Operands that fit only to each other are new together. Swaps go over a whole operand: sums, ends and extremes
+        stay as they were.
         """
         first, other = draw(), draw()
         places, count = range(len(first.inputs)), len(self.contract.tensors)
@@ -84,7 +85,7 @@ class ReferenceFile:
         return [
             first,
             other,
-            *(changes.taken_over(first, other, [place]) for place in arguments),
+            *(changes.taken_over(first, other, group) for group in self.contract.groups),
             changes.taken_over(first, other, weights),
             *(_with_swaps(first, group, rng) for group in groups),
             *(_with_swaps(first, [rng.choice(group)], rng) for group in groups * SWAPS if group),
@@ -97,7 +98,7 @@ class ReferenceFile:
         """Return whether an operand may have any value between its smallest and its largest."""
         count = len(self.contract.tensors)
         if place < count:
-            return self.contract.tensors[place].drawn.family in ("uniform", "normal")
+            return self.contract.tensors[place].continuous
         return place not in self.contract.still
 
 

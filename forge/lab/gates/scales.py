@@ -1,7 +1,7 @@
 """Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.input_kind import InputKind
+from forge.domain.input_kind import END_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
@@ -32,7 +32,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
     smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
-    kinds = kernel.definition.kinds(KINDS)
+    kinds = kernel.definition.kinds((*KINDS, *END_KINDS))
     cases = (
         *kernel.cases(kernel.shape, kinds),
         *_with_scalars(kernel, smaller),

@@ -5,7 +5,7 @@ equal the calls' answer bit for bit, unless those differ among themselves.
 """
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.input_kind import InputKind
+from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.plan import KernelLaunch, LaunchPlan, NoPlan
 from forge.domain.policy import MeasuredBaseline
 from forge.domain.verdict import Reason
@@ -112,7 +112,7 @@ def _compare(calls: LoadedKernel, launcher: LoadedKernel, plan: LaunchPlan) -> F
 
 def _kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     specials = () if kernel.operation.specials == "unspecified" else SPECIALS
-    return kernel.definition.kinds(("normal", "uniform", *SCALES, "integers", *specials))
+    return kernel.definition.kinds(("normal", "uniform", *SCALES, *END_KINDS, "integers", *specials))
 
 
 def _same_bits(calls: LoadedKernel, launcher: LoadedKernel) -> str | Failed:

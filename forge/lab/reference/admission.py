@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
-from forge.domain.tensors import DType
+from forge.domain.tensors import DType, TensorSpec
 from forge.lab.judge import SMALLEST_SIZE, judge
 from forge.operations.operation import Expected, Operation
 
@@ -52,7 +52,7 @@ def admit(operation: Operation, questions: tuple[AdmissionDraw, ...], dtype: DTy
         for name, wrong in _WRONG.items():
             answers = [wrong(question, place) for question in questions]
             right = [question.reference[place] for question in questions]
-            if all(one is None or _equal(one, other) for one, other in zip(answers, right, strict=True)):
+            if all(one is None or equal_answers(one, other) for one, other in zip(answers, right, strict=True)):
                 continue
             tried += 1
             if all(
@@ -81,11 +81,16 @@ def admit(operation: Operation, questions: tuple[AdmissionDraw, ...], dtype: DTy
 def _right(
     got: torch.Tensor, question: AdmissionDraw, place: int, operation: Operation, dtype: DType, policy: Policy
 ) -> bool:
-    spec = operation.outputs[place]
-    judged = judge(
-        got, question.expected[place], question.reference[place], dtype=spec.rounded_to(dtype), policy=policy
+    return right_answer(
+        got, question.expected[place], question.reference[place], operation.outputs[place], dtype, policy
     )
-    return judged.within
+
+
+def right_answer(
+    got: torch.Tensor, expected: Expected, reference: torch.Tensor, spec: TensorSpec, dtype: DType, policy: Policy
+) -> bool:
+    """Return whether one output would be accepted."""
+    return judge(got, expected, reference, dtype=spec.rounded_to(dtype), policy=policy).within
 
 
 def _honest(questions: tuple[AdmissionDraw, ...]) -> Iterator[tuple[str, list[Tensors]]]:
@@ -99,7 +104,8 @@ def _honest(questions: tuple[AdmissionDraw, ...]) -> Iterator[tuple[str, list[Te
     )
 
 
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+def equal_answers(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two answers differ at most in values so small for the type that they may be zero."""
     return bool(((one == other) | ~_above_smallest(one.double() - other.double(), other.dtype)).all())
 
 

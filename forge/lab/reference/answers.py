@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import Isolation
-from forge.domain.own_operation import Contract
+from forge.domain.input_kind import END_KINDS, EndKind
+from forge.domain.own_operation import Contract, sizes_at
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, UNIT_ROUNDOFF, DType, ElementType
 from forge.errors import EnvironmentUnfit
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
 FUNCTIONS: tuple[Function, ...] = ("module", "module_state", "module_inputs", "module_fp64")
+Pattern = Literal["plain", EndKind]
+PATTERNS: tuple[Pattern, ...] = ("plain", *END_KINDS)
+"""Patterns of random numbers in the order of the guest's, which goes by the place."""
 SESSION_LIMIT_S = 7200.0
 """Seconds of a session, at most. The reference mostly waits for questions."""
 KEPT_ANSWERS = 4
@@ -84,28 +88,25 @@ class Answers:
         self._arena.close()
         self._stage.remove()
 
-    def outputs(self, inputs: Tensors, batch: int, *, wide: bool) -> Tensors | Refused:
+    def outputs(self, inputs: Tensors, shape: Mapping[str, int], *, wide: bool) -> Tensors | Refused:
         """Return the reference's outputs for operands and weights, in the task's type or in fp64."""
         with self._lock:
-            return self._outputs("module_fp64" if wide else "module", inputs, batch)
+            return self._outputs("module_fp64" if wide else "module", inputs, shape)
 
-    def _outputs(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
+    def _outputs(self, function: Function, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
         for kept_function, kept_inputs, outputs in self._kept:
             same = len(kept_inputs) == len(inputs)
             if kept_function == function and same and all(a is b for a, b in zip(kept_inputs, inputs, strict=True)):
                 return outputs
-        found = self.asked(function, inputs, batch)
+        found = self.asked(function, inputs, shape)
         if not isinstance(found, Refused):
             self._kept.append((function, inputs, found))
         return found
 
-    def asked(self, function: Function, inputs: Tensors, batch: int) -> Tensors | Refused:
+    def asked(self, function: Function, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
         """Call the reference once, without using remembered answers."""
         floats: ElementType = "fp64" if function == "module_fp64" else self.contract.dtype
-        forms = tuple(
-            Form((batch, *one.sizes[1:]) if one.batched else one.sizes, one.element or floats)
-            for one in self.contract.results
-        )
+        forms = tuple(Form(sizes_at(one.axes, shape), one.element or floats) for one in self.contract.results)
         return self._ask(function, inputs, forms)
 
     def operands_unchanged(self, inputs: Tensors) -> bool:
@@ -118,14 +119,17 @@ class Answers:
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in weights)
         return self._or_unfit(self._ask("module_state", (_seed(seed),), forms)) if weights else ()
 
-    def generated(self, seed: int) -> Tensors:
+    def generated(self, seed: int, pattern: Pattern = "plain") -> Tensors:
         """Return what the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
-        return self._or_unfit(self.try_generated(seed))
+        return self._or_unfit(self.try_generated(seed, pattern))
 
-    def try_generated(self, seed: int) -> Tensors | Refused:
-        """Return what the file's own get_inputs draws under a seed, or why it doesn't."""
+    def try_generated(self, seed: int, pattern: Pattern = "plain") -> Tensors | Refused:
+        """Return what the file's own get_inputs draws under a seed, or why it doesn't.
+
+        In all patterns but `plain`, its random numbers reach the ends of their ranges; forge/guest/reach.py has them.
+        """
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in self.contract.tensors)
-        return self._ask("module_inputs", (_seed(seed),), forms)
+        return self._ask("module_inputs", (_seed(seed), _seed(PATTERNS.index(pattern))), forms)
 
     def _or_unfit(self, answer: Tensors | Refused) -> Tensors:
         if isinstance(answer, Refused):

@@ -12,18 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from forge.domain.input_kind import InputKind
-from forge.domain.own_operation import BATCH, Contract, Generated, Operand, Result, Weight
+from forge.domain.own_operation import Contract, Result
 from forge.domain.policy import Policy
-from forge.domain.tensors import UNIT_ROUNDOFF, DType
+from forge.domain.tensors import UNIT_ROUNDOFF, DType, Shape
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.load import arena_bytes_for
-from forge.lab.inputs.draw import torch_dtype
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.answers import Answers, relative_error, rms
-from forge.lab.reference.families import draw_family
+from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.locality import sizes_of
 from forge.lab.reference.rounding import widened
 from forge.operations.operation import Exact, Expectation, Expected, Operation
@@ -42,8 +40,6 @@ LEAST_WITHOUT_FP64: Mapping[DType, float] = {"fp32": 2.0**-13, "fp16": 2.0**-10,
 the root mean square after ERROR_FACTOR."""
 ROUNDINGS = 2
 """Number of roundings to the output's type that a kernel may make on the way."""
-STATES = 3
-"""Number of initialisations around which the weights of a judgement are drawn."""
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -76,17 +72,17 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
     count = len(contract.tensors)
 
     def reference(*inputs: torch.Tensor) -> Tensors:
-        values = or_unfit(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=False))
+        values = or_unfit(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=False))
         return tuple(value.to(inputs[0].device) for value in values)
 
     def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
-        values = or_unfit(answers.outputs(inputs, _batch(contract, inputs[:count]), wide=contract.wide))
+        values = or_unfit(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=contract.wide))
         device = inputs[0].device
         pairs = zip(contract.results, values, strict=True)
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
 
     def reconsidered(expected: tuple[Expected, ...], *inputs: torch.Tensor) -> tuple[Expected, ...]:
-        return widened(expected, answers, inputs, _batch(contract, inputs[:count]), policy)
+        return widened(expected, answers, inputs, _shape(contract, inputs[:count]), policy)
 
     return dataclasses.replace(
         operation, reference=reference, oracle=oracle, reconsidered=reconsidered, draw=Drawing(answers)
@@ -126,73 +122,12 @@ def errs_within(contract: Contract, result: Result, got: torch.Tensor, exact: to
     return bool(((got.double() - exact).abs() <= most).all())
 
 
-class Drawing:
-    """Draws operands by their families, and weights near the reference's initial ones."""
-
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-        self._states: dict[int, Tensors] = {}
-
-    def __call__(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
-        """Draw all operands of one call; the same seed gives the same values."""
-        return (*self.operands(shape, kind, seed), *self.weights(seed))
-
-    def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
-        """Draw the arguments' tensors."""
-        import torch
-
-        generator = torch.Generator().manual_seed(seed)
-        contract = self._answers.contract
-        generated: Tensors | None = None
-        drawn: list[torch.Tensor] = []
-        for place, one in enumerate(contract.tensors):
-            if isinstance(one.drawn, Generated):
-                generated = generated or self._answers.generated(seed % 2**31)
-                drawn.append(generated[place])
-            else:
-                drawn.append(_operand(one, contract, shape[BATCH], kind, generator))
-        return tuple(drawn)
-
-    def weights(self, seed: int) -> Tensors:
-        """Draw weights near one of a few initialisations, never exactly at one."""
-        import torch
-
-        weights = self._answers.contract.weights
-        if not weights:
-            return ()
-        generator = torch.Generator().manual_seed(seed + 1)
-        which = seed % STATES
-        if which not in self._states:
-            self._states[which] = self._answers.state(which)
-        return tuple(_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True))
-
-
-def _operand(
-    one: Operand, contract: Contract, batch: int, kind: InputKind, generator: torch.Generator
-) -> torch.Tensor:
-    assert not isinstance(one.drawn, Generated)
-    sizes = (batch, *one.sizes[1:]) if one.batched else one.sizes
-    return draw_family(one.drawn, sizes, kind, generator).to(torch_dtype(one.element or contract.dtype)).contiguous()
-
-
-def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Change a weight by up to a quarter; biases of zero and running means become nonzero."""
-    import torch
-
-    if not value.is_floating_point():
-        return value
-    moved = value.float() * (1 + 0.25 * (2 * torch.rand(value.shape, generator=generator) - 1))
-    is_mean = one.names[0].endswith("running_mean")
-    if (one.parameter or is_mean) and not bool(value.any()):
-        moved = moved + torch.randn(value.shape, generator=generator) / 16
-    return moved.to(value.dtype)
-
-
-def _batch(contract: Contract, tensors: Tensors) -> int:
+def _shape(contract: Contract, tensors: Tensors) -> Shape:
+    """Return the size of each axis, as the operands have it; the frozen size if none has it."""
+    found = contract.shape
     for one, tensor in zip(contract.tensors, tensors, strict=True):
-        if one.batched:
-            return int(tensor.shape[0])
-    return contract.batch
+        found |= {axis: int(size) for axis, size in zip(one.axes, tensor.shape, strict=True) if not axis.isdecimal()}
+    return found
 
 
 def or_unfit(answer: Tensors | Refused) -> Tensors:

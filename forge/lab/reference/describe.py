@@ -54,15 +54,37 @@ ProblemCode = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """An operand of a plain function that is declared on the command line."""
+    """An operand that is declared on the command line."""
 
     name: str
     dtype: str
     """Torch's name of the element type."""
     sizes: tuple[int, ...]
-    low: int | None = None
-    high: int | None = None
-    """Largest whole number; `low` is the smallest."""
+    low: float | None = None
+    """Smallest value; an int for whole numbers. None: floats are normally distributed, truth values are random."""
+    high: float | None = None
+    """Largest value."""
+
+
+Place = tuple[str, int]
+"""One size of an operand: the operand's name, and the position of the size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredAxis:
+    """A name for sizes that are one axis, declared on the command line."""
+
+    name: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredRange:
+    """A size that varies, declared on the command line."""
+
+    place: Place
+    low: int
+    high: int
 
 
 class DescribedTensor(Value):
@@ -117,6 +139,8 @@ class SubmittedReference:
     function: str = ""
     """Name of the function, if the file has no class Model and several functions."""
     operands: tuple[Declared, ...] = ()
+    axes: tuple[DeclaredAxis, ...] = ()
+    ranges: tuple[DeclaredRange, ...] = ()
 
 
 def most_set_bytes(policy: Policy) -> int:
@@ -140,7 +164,7 @@ def describe(
         "path": f"{stage.candidate_directory}/reference.py",
         "function": question.function,
         "operands": [
-            {"dtype": one.dtype, "sizes": list(one.sizes), "low": one.low, "high": one.high}
+            {"name": one.name, "dtype": one.dtype, "sizes": list(one.sizes), "low": one.low, "high": one.high}
             for one in question.operands
         ],
         "dtype": TORCH_NAMES[question.dtype],
@@ -197,7 +221,7 @@ def _require_complete(question: SubmittedReference, description: Description) ->
     tensors = [one for one in description.arguments if one.literal is None]
     if any(one.dtype is None or one.sizes is None for one in tensors):
         raise ValueError("an argument is neither a tensor nor a value")
-    if question.operands and len(tensors) != len(question.operands):
+    if question.operands and len(tensors) != len(question.operands) and not description.generator:
         raise ValueError(f"it takes {len(tensors)} tensors: expected the {len(question.operands)} that are declared")
     if not question.operands and not description.generator:
         raise ValueError("it has no get_inputs(), and no operands were declared")

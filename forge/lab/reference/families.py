@@ -1,4 +1,4 @@
-"""Infers how a tensor's values are distributed from two draws of it, and draws fresh ones.
+"""Infers how a tensor's values are distributed from a survey of its draws, and draws fresh ones.
 
 Only distributions that are plainly uniform, normal or a few values are inferred. Otherwise the file's own generator
 draws, under the host's seed, in the reference's guest. So a triangular matrix stays triangular, and a row that sums
@@ -8,19 +8,20 @@ to one still does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
+from forge.lab.reference.structure import structure_of_numbers
 
 if TYPE_CHECKING:
     import torch
 
+    from forge.lab.reference.survey import Seen
+
 FEWEST_VALUES = 64
 """Number of values from which on a distribution can be inferred."""
-MOST_SAMPLED = 2**20
-"""Number of values of a draw that are examined, at most."""
 LARGEST_INTEGER = 2**63 - 1
 """Largest 64-bit whole number, which no draw below a bound reaches."""
 MOST_DISTINCT = 8
@@ -34,37 +35,36 @@ KINDS: tuple[InputKind, ...] = ("small", "large", "constant", "sparse", "ties", 
 mostly zeros, on a coarse grid, at both ends, zeros. Only kinds of normal values leave the range of the samples."""
 
 
-def family_of(samples: Sequence[torch.Tensor]) -> Family:
+def family_of(seen: Seen) -> Family:
     """Return the family of a tensor that was drawn under several seeds."""
     import torch
 
-    first = samples[0]
-    if first.dtype == torch.bool:
-        return Among(values=(0.0, 1.0)) if _vary(samples) else Generated(structure="the same at every seed")
-    if not _vary(samples):
+    first = seen.whole[0]
+    if not seen.varies:
         return Generated(structure="the same at every seed")
-    together = torch.cat([one.reshape(-1)[:MOST_SAMPLED] for one in samples])
     if not first.is_floating_point():
-        low, high = int(together.min()), int(together.max())
-        return (
-            Generated(structure="reaches the largest number")
-            if high >= LARGEST_INTEGER
-            else Integers(low=low, high=high)
-        )
-    values = together.double()
+        return _family_of_whole_numbers(seen)
+    values = torch.cat(seen.sampled).double()
     if not bool(values.isfinite().all()):
         return Generated(structure="has NaN or infinities")
     structure = _structure(first)
     if structure is not None:
         return Generated(structure=structure)
-    distinct = values[: 2**14].unique()
+    distinct = values.unique() if values[: 2**14].unique().numel() <= MOST_DISTINCT else values
     if values.numel() >= FEWEST_VALUES and distinct.numel() <= MOST_DISTINCT:
         return Among(values=tuple(float(one) for one in distinct))
-    return _distribution(values)
+    return _distribution(values, seen)
 
 
-def _vary(samples: Sequence[torch.Tensor]) -> bool:
-    return any(bool((one != samples[0]).any()) for one in samples[1:])
+def _family_of_whole_numbers(seen: Seen) -> Family:
+    if seen.high >= LARGEST_INTEGER:
+        return Generated(structure="reaches the largest number")
+    structure = structure_of_numbers(seen)
+    if structure is not None:
+        return Generated(structure=structure)
+    if seen.whole[0].element_size() == 1 and {seen.low, seen.high} == {False, True}:
+        return Among(values=(0.0, 1.0))
+    return Integers(low=int(seen.low), high=int(seen.high))
 
 
 def _structure(tensor: torch.Tensor) -> str | None:
@@ -91,7 +91,7 @@ def _structure(tensor: torch.Tensor) -> str | None:
     return None
 
 
-def _distribution(values: torch.Tensor) -> Family:
+def _distribution(values: torch.Tensor, seen: Seen) -> Family:
     low, high = float(values.min()), float(values.max())
     mean, deviation = float(values.mean()), float(values.std())
     if values.numel() < FEWEST_VALUES or deviation == 0:
@@ -102,7 +102,7 @@ def _distribution(values: torch.Tensor) -> Family:
     # of a uniform distribution the fourth moment is 9/5, of a normal one 3
     margin = 12 / math.sqrt(values.numel())
     if abs(flat - 1) <= 0.05 + margin and abs(tailed - 1.8) <= 0.1 + margin:
-        return Uniform(low=_rounded(low, high - low), high=_rounded(high, high - low))
+        return Uniform(low=_rounded(seen.low, high - low), high=_rounded(seen.high, high - low))
     if abs(skewed) <= 0.1 + margin and abs(tailed - 3) <= 0.3 + 2 * margin:
         return Normal(mean=_rounded(mean, 4 * deviation), deviation=_rounded(deviation, deviation))
     return Generated(structure="neither uniform nor normal")
@@ -130,11 +130,57 @@ def draw_family(
             values = torch.randn(sizes, generator=generator)
             return mean + deviation * _normal_kind(values, kind, generator)
         case Among(values=values):
-            return torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
+            drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
+            return planted(drawn, family, kind, generator)
         case Integers(low=low, high=high):
-            return torch.randint(low, high + 1, sizes, generator=generator)
+            return planted(torch.randint(low, high + 1, sizes, generator=generator), family, kind, generator)
         case _:
             assert_never(family)
+
+
+def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+    """Return a draw with the ends of its family, in a kind's pattern; other kinds and families change nothing."""
+    import torch
+
+    match family:
+        case Integers(low=low, high=high):
+            low_end, high_end = torch.tensor((low, high), dtype=drawn.dtype)
+        case Among(values=values):
+            low_end, high_end = torch.tensor((min(values), max(values)), dtype=drawn.dtype)
+        case _:
+            return drawn
+    match kind:
+        case "lowest":
+            return low_end.expand(drawn.shape).clone()
+        case "highest":
+            return high_end.expand(drawn.shape).clone()
+        case "ends":
+            return _end_values(drawn, low_end, high_end, generator)
+        case "end_rows" if drawn.dim() > 1:
+            chosen = _end_values(torch.zeros(drawn.shape[:-1]), torch.tensor(1.0), torch.tensor(2.0), generator)
+            chosen = chosen.unsqueeze(-1)
+            return torch.where(chosen == 1, low_end, torch.where(chosen == 2, high_end, drawn))
+        case "end_rows":
+            return _end_values(drawn, low_end, high_end, generator)
+        case _:
+            return drawn
+
+
+def _end_values(
+    drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """Return the numbers with each end at one in sixteen places, at least at one; a single number is either end."""
+    import torch
+
+    values = drawn.clone().reshape(-1)
+    count = values.numel()
+    places = torch.randperm(count, generator=generator)
+    each = max(1, count // 16)
+    if count == 1 and bool(torch.rand((), generator=generator) < 0.5):
+        low, high = high, low
+    values[places[:each]] = low
+    values[places[each : 2 * each]] = high
+    return values.reshape(drawn.shape)
 
 
 def _unchanged(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:

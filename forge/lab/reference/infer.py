@@ -9,18 +9,22 @@ import random
 from dataclasses import dataclass
 
 from forge.domain.evidence import Admission, Isolation
-from forge.domain.input_kind import InputKind
-from forge.domain.own_operation import BATCH, Constant, Contract, Generated, Integers, Normal, Operand, Result
+from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.own_operation import BATCH, Contract, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
-from forge.lab.reference.binding import Drawing, errs_within, least_error, rounded_up
+from forge.lab.reference.arguments import arguments_of
+from forge.lab.reference.binding import errs_within, least_error, rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, expected_room, most_set_bytes, refusal
-from forge.lab.reference.families import KINDS, family_of
+from forge.lab.reference.drawing import Drawing
+from forge.lab.reference.ends import with_ends
+from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.shapes import Shapes
 from forge.lab.reference.trial import tried
 from forge.operations.operation import Operation
 from forge.operations.own import own_operation
@@ -34,12 +38,8 @@ HEAVY_BYTES = 2**27
 """Size of a call's operands in bytes above which fewer kinds of values are asked."""
 HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant")
 """Kinds of values that are asked of such a reference, besides the inferred ones."""
-OTHER_BATCHES = (3, 2)
-"""Batch sizes at which a reference is tried, to see whether its batch may vary."""
-HELD_OUT = 4
-"""Number of batch sizes that are drawn to be held out."""
-MOST_BATCH = 64
-"""Largest batch size that is held out."""
+MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28
+"""Number of the file's own draws that its reference is asked, and their size in bytes, at most."""
 REPEATS = 2
 """Number of further calls with the same operands, to see whether the reference is deterministic."""
 MOST_ERROR = 0.25
@@ -106,23 +106,27 @@ class _Inference:
 
     def run(self, rng: random.Random, *, generator: bool) -> Inferred:
         self._progress("its inputs")
-        self._update(arguments=self._families(generator=generator))
+        self._update(arguments=arguments_of(self._question, self._answers, SEED, generator=generator))
         self._progress("its answers")
         cases = [self._case(seed) for seed in range(SEEDS)]
         self._weights = cases[0][len(self._contract.tensors) :]
         rights = [self._answer(case) for case in cases]
         self._require_sound(cases[0], rights)
         self._require_dependence(cases, rights)
+        self._require_more_sound()
         self._progress("its own error in fp64")
         self._update(wide=self._runs_wide(cases[0]))
         self._update(results=self._errors(cases, rights))
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        kinds = KINDS if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
+        kinds = (*(KINDS if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS), *self._end_kinds())
         self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
-        self._vary_batch()
-        held_out = self._held_out(rng)
+        self._progress("the ends of its ranges")
+        admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
+        shapes = Shapes(self._question, self._answers, self._weights, SEED, self._policy)
+        shapes.vary()
+        held_out = shapes.held_out(rng, alone=self._stays_sound("normal", batch=1))
         self._require_same(cases[0], rights[0])
         return Inferred(self._contract, self._question.source, admission, held_out)
 
@@ -130,47 +134,20 @@ class _Inference:
         self._answers.contract = self._contract.model_copy(update=changes)
 
     def _draw(self, seed: int, kind: InputKind = "normal", batch: int | None = None) -> Tensors:
-        shape = {BATCH: self._contract.batch if batch is None else batch}
+        shape = self._contract.shape if batch is None else {**self._contract.shape, BATCH: batch}
         return Drawing(self._answers).operands(shape, kind, SEED + seed)
 
     def _case(self, seed: int) -> Tensors:
         return (*self._draw(seed), *Drawing(self._answers).weights(SEED + seed))
 
     def _answer(self, case: Tensors) -> Tensors:
-        answer = self._answers.asked("module", case, self._contract.batch)
+        answer = self._answers.asked("module", case, self._contract.shape)
         if isinstance(answer, Refused):
             raise self._refused(f"it fails on inputs like its own: {answer.reason.message}")
         return answer
 
     def _refused(self, why: str) -> ReferenceRefused:
         return refusal(self._question.name, why)
-
-    def _families(self, *, generator: bool) -> tuple[Operand | Constant, ...]:
-        if self._question.operands:
-            declared = iter(self._question.operands)
-            return tuple(
-                one
-                if isinstance(one, Constant)
-                else one.model_copy(
-                    update={
-                        "name": (declared_operand := next(declared)).name,
-                        "drawn": Normal(mean=0.0, deviation=1.0)
-                        if declared_operand.low is None or declared_operand.high is None
-                        else Integers(low=declared_operand.low, high=declared_operand.high),
-                    }
-                )
-                for one in self._contract.arguments
-            )
-        assert generator, "a description without declared operands has get_inputs"
-        drawn = [self._answers.try_generated(SEED + seed) for seed in range(2)]
-        samples = [one for one in drawn if not isinstance(one, Refused)]
-        if len(samples) < len(drawn):
-            raise self._refused("its get_inputs() gives other forms when it is called again")
-        families = iter([family_of(alike) for alike in zip(*samples, strict=True)])
-        return tuple(
-            one if isinstance(one, Constant) else one.model_copy(update={"drawn": next(families)})
-            for one in self._contract.arguments
-        )
 
     def _require_sound(self, case: Tensors, rights: list[Tensors]) -> None:
         for _ in range(REPEATS):
@@ -179,6 +156,22 @@ class _Inference:
             raise self._refused("it writes to its operands, which no candidate may")
         if not all(bool(one.isfinite().all()) for right in rights for one in right if one.is_floating_point()):
             raise self._refused("it gives NaN or infinity on inputs like its own")
+
+    def _require_more_sound(self) -> None:
+        """Ask more of the file's own draws. A number at which the reference has no answer may be rare in them."""
+        if not self._has_numbers():
+            return
+        for seed in range(SEEDS, min(MOST_SOUND_DRAWS, SOUND_BYTES // self._contract.set_bytes)):
+            answer = self._answer((*self._draw(seed), *self._weights))
+            if not all(bool(one.isfinite().all()) for one in answer if one.is_floating_point()):
+                raise self._refused("it gives NaN or infinity on inputs like its own")
+
+    def _has_numbers(self) -> bool:
+        """Return whether an operand has values at the ends of a range, which a kernel may treat wrong."""
+        return any(not one.continuous for one in self._contract.tensors)
+
+    def _end_kinds(self) -> tuple[InputKind, ...]:
+        return END_KINDS if self._has_numbers() else ()
 
     def _require_same(self, case: Tensors, right: Tensors) -> None:
         """Ask the same question again. This is repeated at the end, after other calls."""
@@ -198,13 +191,13 @@ class _Inference:
             )
 
     def _runs_wide(self, case: Tensors) -> bool:
-        return not isinstance(self._answers.asked("module_fp64", case, self._contract.batch), Refused)
+        return not isinstance(self._answers.asked("module_fp64", case, self._contract.shape), Refused)
 
     def _errors(self, cases: list[Tensors], rights: list[Tensors]) -> tuple[Result, ...]:
         """Return each result with its largest error over all seeds, at least the smallest error that counts."""
         worst = [0.0] * len(self._contract.results)
         for case, right in zip(cases, rights, strict=True):
-            exact = self._answers.outputs(case, self._contract.batch, wide=True) if self._contract.wide else right
+            exact = self._answers.outputs(case, self._contract.shape, wide=True) if self._contract.wide else right
             if isinstance(exact, Refused):
                 raise self._refused(f"it runs in fp64 only sometimes: {exact.reason.message}")
             for place, (got, value) in enumerate(zip(right, exact, strict=True)):
@@ -227,10 +220,10 @@ class _Inference:
         for.
         """
         contract = self._contract
-        rows = contract.batch if batch is None else batch
-        case = (*self._draw(11, kind, rows), *self._weights)
-        got = self._answers.asked("module", case, rows)
-        exact = self._answers.asked("module_fp64", case, rows) if contract.wide else got
+        shape = contract.shape if batch is None else {**contract.shape, BATCH: batch}
+        case = (*self._draw(11, kind, batch), *self._weights)
+        got = self._answers.asked("module", case, shape)
+        exact = self._answers.asked("module_fp64", case, shape) if contract.wide else got
         if isinstance(got, Refused) or isinstance(exact, Refused):
             return False
         return all(
@@ -238,53 +231,3 @@ class _Inference:
             for result, one, value in zip(contract.results, got, exact, strict=True)
             if result.element is None
         )
-
-    def _vary_batch(self) -> None:
-        """Try other first sizes: of all operands whose first size is the batch's, then of the first operand alone."""
-        frozen, batch = self._contract, self._contract.batch
-        first = frozen.tensors[0]
-        alike = [one for one in frozen.tensors if one.sizes[:1] == (batch,)]
-        for chosen in (alike, [first]):
-            if not first.sizes or any(isinstance(one.drawn, Generated) for one in chosen):
-                continue
-            names = {one.name for one in chosen}
-            self._update(
-                arguments=tuple(
-                    one.model_copy(update={"batched": isinstance(one, Operand) and one.name in names})
-                    if isinstance(one, Operand)
-                    else one
-                    for one in frozen.arguments
-                ),
-                results=tuple(
-                    one.model_copy(update={"batched": one.sizes[:1] == (batch,)}) for one in frozen.results
-                ),
-                varies=True,
-            )
-            if batch > 1 and all(self._runs_at(other) for other in OTHER_BATCHES):
-                return
-            self._answers.contract = frozen
-
-    def _runs_at(self, batch: int) -> bool:
-        if batch == self._contract.batch:
-            return True
-        case = (*self._draw(21, batch=batch), *self._weights)
-        functions = ("module", "module_fp64") if self._contract.wide else ("module",)
-        for function in functions:
-            answer = self._answers.asked(function, case, batch)  # type: ignore[arg-type]  # two of its names
-            if isinstance(answer, Refused) or not all(
-                bool(one.isfinite().all()) for one in answer if one.is_floating_point()
-            ):
-                return False
-        return True
-
-    def _held_out(self, rng: random.Random) -> tuple[Shape, ...]:
-        """Return batch size one and random ones, if they run; none is larger than the public one, or than 64."""
-        contract = self._contract
-        most = min(MOST_BATCH, max(8, contract.batch))
-        if not contract.varies or contract.set_bytes // contract.batch * most > most_set_bytes(self._policy):
-            return ()
-        drawn = {rng.randint(2, most) for _ in range(HELD_OUT)} - {contract.batch}
-        alone = (
-            [1] if self._stays_sound("normal", batch=1) else []
-        )  # normalising over one sample leaves only rounding errors
-        return tuple({BATCH: batch} for batch in (*alone, *sorted(drawn)) if self._runs_at(batch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,15 +46,15 @@ def one_rounding_off(tensor: torch.Tensor, draw: int = 0, part: float = 1.0) -> 
 
 
 def nearby(
-    answers: Answers, inputs: Tensors, batch: int, *, draws: int = 1, part: float = 1.0
+    answers: Answers, inputs: Tensors, shape: Mapping[str, int], *, draws: int = 1, part: float = 1.0
 ) -> Iterator[Tensors | Refused]:
     """Yield the reference's fp64 answers for operands that are one rounding off, or a part of one."""
     for draw in range(draws):
-        yield answers.asked("module_fp64", tuple(one_rounding_off(one, draw, part) for one in inputs), batch)
+        yield answers.asked("module_fp64", tuple(one_rounding_off(one, draw, part) for one in inputs), shape)
 
 
 def widened(
-    expected: Sequence[Expected], answers: Answers, inputs: Tensors, batch: int, policy: Policy
+    expected: Sequence[Expected], answers: Answers, inputs: Tensors, shape: Mapping[str, int], policy: Policy
 ) -> tuple[Expected, ...]:
     """Return the rules at these values, with each element allowed the change from rounded operands as well.
 
@@ -67,7 +67,7 @@ def widened(
     coarse, fine = (
         [
             one
-            for one in nearby(answers, inputs, batch, draws=ROUNDED_DRAWS, part=part)
+            for one in nearby(answers, inputs, shape, draws=ROUNDED_DRAWS, part=part)
             if not isinstance(one, Refused)
         ]
         for part in (1.0, ROUNDING_PART)

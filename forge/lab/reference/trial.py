@@ -64,7 +64,7 @@ def _nearby(answers: Answers, questions: Sequence[AdmissionDraw]) -> list[Tensor
     """Return the reference's fp64 answers for operands one rounding off; None if it doesn't answer."""
     found: list[Tensors] = []
     for question in questions:
-        for beside in nearby(answers, question.inputs, answers.contract.batch):
+        for beside in nearby(answers, question.inputs, answers.contract.shape):
             if isinstance(beside, Refused):
                 return None
             found.append(beside)
@@ -79,7 +79,7 @@ def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place
     assert isinstance(reference, tuple)
 
     def asked(inputs: Tensors) -> Tensors:
-        return or_unfit(answers.asked("module", inputs, contract.batch))
+        return or_unfit(answers.asked("module", inputs, contract.shape))
 
     return AdmissionDraw(
         inputs=case,

@@ -20,7 +20,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forge.domain.input_kind import InputKind
+from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.policy import CONTROL_KIND
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
@@ -233,7 +233,7 @@ def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     special = specials.kinds_of(kernel)
     if kernel.shape[kernel.operation.reduced_axis] == 1:
         special = tuple(kind for kind in special if kind != "special_weights")
-    return kernel.definition.kinds((*scales.KINDS, *special)) or ("normal",)
+    return kernel.definition.kinds((*scales.KINDS, *END_KINDS, *special)) or ("normal",)
 
 
 def measure(

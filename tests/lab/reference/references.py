@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from functools import cache
 
 from forge.domain.candidate import Metadata
@@ -11,6 +12,7 @@ from forge.lab.job import Job
 from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.languages import find_language
+from forge.pipeline.operands import parse_axes, parse_ranges
 from tests.candidates import NO_TESTS, isolation
 
 POLICY = Policy(verify_limit_s=120.0, memory_limit_bytes=2**31)
@@ -49,10 +51,23 @@ def kernel(x, scale, weight, bias, mean, variance, batches, out_weight, out_bias
 """
 
 
-def ask(source: str, *, operands: tuple[Declared, ...] = (), function: str = "") -> Inferred:
+def ask(
+    source: str,
+    *,
+    operands: tuple[Declared, ...] = (),
+    function: str = "",
+    axes: Sequence[str] = (),
+    ranges: Sequence[str] = (),
+) -> Inferred:
     """What is inferred of a file, or the refusal."""
     question = SubmittedReference(
-        source=source.encode(), name="7_a_reference.py", dtype="fp32", function=function, operands=operands
+        source=source.encode(),
+        name="7_a_reference.py",
+        dtype="fp32",
+        function=function,
+        operands=operands,
+        axes=parse_axes(axes),
+        ranges=parse_ranges(ranges),
     )
     return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)
 
@@ -95,7 +110,7 @@ def job_against(inferred: Inferred, kernel: str, entry_point: str) -> Job:
     return Job(
         operation=inferred.operation,
         language=find_language("torch"),
-        shape={"batch": inferred.contract.batch},
+        shape=inferred.contract.shape,
         held_out=inferred.held_out,
         dtype="fp32",
         policy=POLICY,

@@ -3,8 +3,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.domain.own_operation import Among, Generated, Integers, Normal, Uniform
-from forge.lab.reference.families import KINDS, draw_family, family_of
+from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
+from forge.lab.reference.families import KINDS, draw_family
+from forge.lab.reference.families import family_of as family_of_seen
+from forge.lab.reference.survey import Seen, related
 
 UNIFORM = st.tuples(st.floats(-100, 100), st.floats(0.1, 100)).map(lambda pair: Uniform(low=pair[0], high=sum(pair)))
 KIND = st.sampled_from(("normal", *KINDS))
@@ -12,6 +14,19 @@ KIND = st.sampled_from(("normal", *KINDS))
 
 def _drawn(sizes: tuple[int, ...], *, seeds: int = 2) -> list[torch.Tensor]:
     return [torch.rand(sizes, generator=torch.Generator().manual_seed(seed)) for seed in range(seeds)]
+
+
+def seen_of(samples: list[torch.Tensor]) -> Seen:
+    """What a survey notes of draws that reach no further ends."""
+    seen = Seen()
+    for one in samples:
+        seen.take(one, most_sampled=2**20)
+    return seen
+
+
+def family_of(samples: list[torch.Tensor]) -> Family:
+    """The family that a survey of these draws gives."""
+    return family_of_seen(seen_of(samples))
 
 
 def test_uniform_values_are_recognised_with_their_ends() -> None:
@@ -80,3 +95,56 @@ def test_the_same_seed_gives_the_same_values(kind: str, seed: int) -> None:
         for _ in range(2)
     )
     assert torch.equal(one, other)
+
+
+def _numbers(*sizes: int, seeds: int = 100, low: int = 0, high: int = 100) -> list[torch.Tensor]:
+    return [torch.randint(low, high, sizes, generator=torch.Generator().manual_seed(seed)) for seed in range(seeds)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "why"),
+    [
+        ([one.cumsum(0) for one in _numbers(9)], "in order"),
+        ([one.sort(-1).values for one in _numbers(4, 9)], "rows are in order"),
+        ([torch.arange(40) < length for length in _numbers(5, 1)], "rows are in order"),
+        ([one.argsort() for one in _drawn((64,), seeds=100)], "one sum"),
+        ([one.argsort()[:60] for one in _drawn((64,), seeds=100)], "distinct numbers"),
+        ([one.topk(8).indices for one in _drawn((16, 12), seeds=100)], "rows have distinct numbers"),
+        ([one + one.T for one in _numbers(12, 12)], "symmetric"),
+        ([one.tril() for one in _numbers(12, 12)], "other values at each position"),
+        ([torch.cat([one[:, :1] * 0, one[:, 1:]], -1) for one in _numbers(8, 12)], "rows have other values"),
+    ],
+)
+def test_numbers_and_masks_with_a_structure_are_left_to_the_files_own_generator(
+    samples: list[torch.Tensor], why: str
+) -> None:
+    found = family_of(samples)
+    assert isinstance(found, Generated), found
+    assert why in found.structure
+
+
+@pytest.mark.parametrize("sizes", [(1,), (16,), (4, 32), (2, 3, 5)])
+def test_independent_numbers_and_masks_have_no_structure(sizes: tuple[int, ...]) -> None:
+    assert family_of(_numbers(*sizes, seeds=256)) == Integers(low=0, high=99)
+    assert family_of([one < 30 for one in _numbers(*sizes, seeds=256)]) == Among(values=(0.0, 1.0))
+
+
+def test_a_relation_between_two_arguments_is_seen_and_chance_is_not() -> None:
+    start, length, other = (seen_of(_numbers(16, low=low, high=low + 50)) for low in (0, 1, 2))
+    one, two = _numbers(16), _numbers(16, low=1)
+    end = seen_of([a + b for a, b in zip(one, two, strict=True)])
+    assert related(seen_of(one), end)
+    assert related(end, seen_of(one))
+    assert not related(seen_of(one), seen_of(list(reversed(one))))
+    mask = [torch.arange(50) < row[:, None] for row in start.whole]
+    assert related(start, seen_of(mask))
+    assert not related(seen_of(list(reversed(length.whole))), seen_of(mask))
+    assert not related(other, seen_of(list(reversed(one))))
+
+
+@given(st.sampled_from(("ends", "end_rows", "lowest", "highest")), st.integers(0, 2**31))
+def test_declared_numbers_reach_their_ends_and_never_leave_them(kind: str, seed: int) -> None:
+    drawn = draw_family(Integers(low=-3, high=900), (6, 5), kind, torch.Generator().manual_seed(seed))  # type: ignore[arg-type]
+    reached = {int(drawn.min()), int(drawn.max())}
+    assert reached <= set(range(-3, 901))
+    assert reached >= {"lowest": {-3}, "highest": {900}}.get(kind, {-3, 900})

@@ -147,7 +147,9 @@ def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Walls)
     contract = frozen().contract
     assert (contract.form, contract.entry, contract.init) == ("model", "Model", "[16, 0.25]")
     x, scale = contract.arguments
-    assert x == Operand(name="x", element=None, sizes=(6, 16), batched=True, drawn=Uniform(low=0.0, high=1.0))
+    assert x == Operand(
+        name="x", element=None, sizes=(6, 16), batched=True, drawn=Uniform(low=0.0, high=1.0), source="file"
+    )
     assert scale == Constant(name="scale", literal="1.5")
     names = [name for weight in contract.weights for name in weight.names]
     assert names[:2] == ["norm.weight", "norm.bias"]

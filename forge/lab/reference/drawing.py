@@ -1,0 +1,159 @@
+"""Draws a reference file's operands: by the file's own get_inputs, by a declared family, or at the ends of ranges.
+
+Values that aren't continuous come from one draw of get_inputs, so that those that fit to each other still do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.own_operation import Contract, Family, Generated, Integers, Operand, Weight, sizes_at
+from forge.lab.inputs.draw import torch_dtype
+from forge.lab.reference.answers import Answers, Pattern
+from forge.lab.reference.families import draw_family, planted
+
+if TYPE_CHECKING:
+    import torch
+
+STATES = 3
+"""Number of initialisations around which the weights of a judgement are drawn."""
+Tensors = tuple["torch.Tensor", ...]
+
+
+class Drawing:
+    """Draws operands, and weights near the reference's initial ones."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._states: dict[int, Tensors] = {}
+
+    def __call__(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
+        """Draw all operands of one call; the same seed gives the same values."""
+        return (*self.operands(shape, kind, seed), *self.weights(seed))
+
+    def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
+        """Draw the arguments' tensors."""
+        import torch
+
+        contract = self._answers.contract
+        end_kind = next((one for one in END_KINDS if one == kind), None)
+        pattern: Pattern = end_kind or "plain"
+        drawn = [self._from_file(one, kind, shape) for one in contract.tensors]
+        plain = self._generated(seed, "plain") if any(one in ("plain", "planted") for one in drawn) else ()
+        reached = plain if pattern == "plain" else ()
+        if "reached" in drawn and not reached:
+            reached = self._generated(seed, pattern)
+        fitting = _Fitting(contract, shape, torch.Generator().manual_seed(seed + 2))
+        generator = torch.Generator().manual_seed(seed)
+        values: list[torch.Tensor] = []
+        for place, (one, how) in enumerate(zip(contract.tensors, drawn, strict=True)):
+            match how:
+                case "plain":
+                    values.append(fitting(one, plain[place], at_ends=False))
+                case "reached":
+                    values.append(fitting(one, reached[place], at_ends=pattern != "plain"))
+                case "planted":
+                    fits = fitting(one, plain[place], at_ends=False)
+                    values.append(planted(fits, fitting.family(one), kind, generator))
+                case _:
+                    values.append(_of_family(one, contract, fitting, kind, generator))
+        return tuple(values)
+
+    def _generated(self, seed: int, pattern: Pattern) -> Tensors:
+        return self._answers.generated(seed % 2**31, pattern)
+
+    def _from_file(self, one: Operand, kind: InputKind, shape: Mapping[str, int]) -> str:
+        """Return where an operand's values come from: a draw of the file, plain or reaching its ends, or a family."""
+        if isinstance(one.drawn, Generated):
+            return "reached" if kind in END_KINDS else "plain"
+        if one.source == "family":
+            return "family"
+        if one.continuous:
+            usual = kind == "normal" or kind in END_KINDS
+            return "plain" if usual and sizes_at(one.axes, shape) == one.sizes else "family"
+        if kind not in END_KINDS:
+            return "plain"
+        return "planted" if one.source == "planted" else "reached"
+
+    def weights(self, seed: int) -> Tensors:
+        """Draw weights near one of a few initialisations, never exactly at one."""
+        import torch
+
+        weights = self._answers.contract.weights
+        if not weights:
+            return ()
+        generator = torch.Generator().manual_seed(seed + 1)
+        which = seed % STATES
+        if which not in self._states:
+            self._states[which] = self._answers.state(which)
+        return tuple(_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True))
+
+
+class _Fitting:
+    """Fits a draw at the frozen sizes to another shape: the same rows of all batched operands, numbers in range."""
+
+    def __init__(self, contract: Contract, shape: Mapping[str, int], generator: torch.Generator) -> None:
+        import torch
+
+        self._contract = contract
+        self.shape = shape
+        self._chosen: dict[str, torch.Tensor] = {}
+        for name, frozen in contract.shape.items():
+            size = shape[name]
+            if size < frozen:
+                self._chosen[name] = torch.randperm(frozen, generator=generator)[:size]
+            elif size > frozen:
+                self._chosen[name] = torch.randint(frozen, (size,), generator=generator)
+
+    def __call__(self, one: Operand, values: torch.Tensor, *, at_ends: bool) -> torch.Tensor:
+        """Return an operand's values at the shape."""
+        for dim, axis in enumerate(one.axes):
+            if axis in self._chosen:
+                values = values.index_select(dim, self._chosen[axis])
+        family = self.family(one)
+        if isinstance(one.drawn, Integers) and isinstance(family, Integers) and family != one.drawn:
+            low, high = family.low, family.high
+            values = values.clamp(max=high) if at_ends else low + (values - low) % (high - low + 1)
+        return values.contiguous()
+
+    def family(self, one: Operand) -> Family:
+        """Return an operand's family at the shape: indices into a size that varies follow that size."""
+        if not isinstance(one.drawn, Integers):
+            return one.drawn
+        moved = [
+            self.shape[name] - frozen
+            for name, frozen in self._contract.shape.items()
+            if follows(one, frozen) and self.shape[name] != frozen
+        ]
+        if not moved:
+            return one.drawn
+        return one.drawn.model_copy(update={"high": max(one.drawn.high + min(moved), one.drawn.low)})
+
+
+def follows(one: Operand, size: int) -> bool:
+    """Return whether whole numbers look like indices into a size, or like lengths up to it."""
+    return isinstance(one.drawn, Integers) and size > 1 and one.drawn.high in (size - 1, size)
+
+
+def _of_family(
+    one: Operand, contract: Contract, fitting: _Fitting, kind: InputKind, generator: torch.Generator
+) -> torch.Tensor:
+    family = fitting.family(one)
+    assert not isinstance(family, Generated)
+    sizes = sizes_at(one.axes, fitting.shape)
+    return draw_family(family, sizes, kind, generator).to(torch_dtype(one.element or contract.dtype)).contiguous()
+
+
+def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Change a weight by up to a quarter; biases of zero and running means become nonzero."""
+    import torch
+
+    if not value.is_floating_point():
+        return value
+    moved = value.float() * (1 + 0.25 * (2 * torch.rand(value.shape, generator=generator) - 1))
+    is_mean = one.names[0].endswith("running_mean")
+    if (one.parameter or is_mean) and not bool(value.any()):
+        moved = moved + torch.randn(value.shape, generator=generator) / 16
+    return moved.to(value.dtype)

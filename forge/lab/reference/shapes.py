@@ -1,0 +1,263 @@
+"""Finds at which other sizes a reference runs: other batches, and the sizes that the user says vary."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from forge.domain.own_operation import BATCH, Axis, Constant, Contract, Generated, Operand, Result
+from forge.domain.policy import Policy
+from forge.domain.tensors import Shape
+from forge.errors import ReferenceRefused
+from forge.lab.reference.answers import Answers, Function, Tensors
+from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, most_set_bytes, refusal
+from forge.lab.reference.drawing import Drawing
+from forge.sandbox.reply import Refused
+
+OTHER_BATCHES = (3, 2)
+"""Batch sizes at which a reference is tried, to see whether its batch may vary."""
+HELD_OUT = 4
+"""Number of shapes with random sizes that are held out, besides those at the ends of declared ranges."""
+MOST_BATCH = 64
+"""Largest batch size that is held out, unless the user declares a larger one."""
+ROOM_BYTES = 2**27
+"""Size of one call in bytes up to which a shape is asked that is larger than the frozen one: a guest's arena has room
+for several such calls."""
+MOST_MATCHING = 4
+"""Number of a result's sizes that equal a varying size, at most; each may vary with it or not."""
+
+
+class Shapes:
+    """The search for other shapes of one reference; the contract of the open guest grows with what is found."""
+
+    def __init__(
+        self, question: SubmittedReference, answers: Answers, weights: Tensors, seed: int, policy: Policy
+    ) -> None:
+        self._question = question
+        self._answers = answers
+        self._weights = weights
+        self._seed = seed
+        self._policy = policy
+
+    @property
+    def _contract(self) -> Contract:
+        return self._answers.contract
+
+    def vary(self) -> None:
+        """Let the declared sizes vary, and the batch if the reference runs at others; raise ReferenceRefused."""
+        named = {place: axis.name for axis in self._question.axes for place in axis.places}
+        places = {axis.name: axis.places for axis in self._question.axes}
+        self._require_places(named)
+        if BATCH in places:
+            self._declare_batch(places[BATCH])
+        else:
+            self._vary_batch()
+        for one in self._question.ranges:
+            name = named.get(one.place) or self._axis_at(one.place) or f"{one.place[0]}_{one.place[1]}".lower()[:32]
+            self._declare_range(name, places.get(name, (one.place,)), one)
+        still = next((name for name in places if name not in self._contract.shape), None)
+        if still is not None:
+            where = ".".join(map(str, places[still][0]))
+            raise self._refused(f"its axis {still!r} doesn't vary: expected --vary {where}=LOW..HIGH as well")
+
+    def _refused(self, why: str) -> ReferenceRefused:
+        return refusal(self._question.name, why)
+
+    def _require_places(self, named: Mapping[Place, str]) -> None:
+        """Raise ReferenceRefused unless all declared places exist and all places of one axis have one size."""
+        sizes = {(one.name, dim): size for one in self._contract.tensors for dim, size in enumerate(one.sizes)}
+        for place in (*named, *(one.place for one in self._question.ranges)):
+            if place not in sizes:
+                known = ", ".join(f"{name}.{dim}" for name, dim in sizes)
+                raise self._refused(f"it has no size {place[0]}.{place[1]}: expected one of {known}")
+        for axis in self._question.axes:
+            if len({sizes[place] for place in axis.places}) > 1:
+                said = ", ".join(f"{name}.{dim} is {sizes[name, dim]}" for name, dim in axis.places)
+                raise self._refused(f"its axis {axis.name!r} has several sizes: {said}; expected one")
+        for one in self._question.ranges:
+            size = sizes[one.place]
+            if not one.low <= size <= one.high:
+                where = f"{one.place[0]}.{one.place[1]}"
+                raise self._refused(f"{where} is {size}: expected a range around it, not {one.low}..{one.high}")
+
+    def _axis_at(self, place: Place) -> str | None:
+        """Return the axis that a size already has."""
+        one = next(one for one in self._contract.tensors if one.name == place[0])
+        axis = one.axes[place[1]]
+        return None if axis.isdecimal() else axis
+
+    def _vary_batch(self) -> None:
+        """Try other first sizes: of all operands whose first size is the batch's, then of the first operand alone."""
+        batch = self._contract.batch
+        first = self._contract.tensors[0]
+        alike = [one for one in self._contract.tensors if one.sizes[:1] == (batch,)]
+        for chosen in (alike, [first]):
+            places = [(one.name, 0) for one in chosen]
+            if batch > 1 and first.sizes and self._found(BATCH, places, [{BATCH: size} for size in OTHER_BATCHES]):
+                return
+
+    def _declare_batch(self, places: Sequence[Place]) -> None:
+        size = next(one.sizes[places[0][1]] for one in self._contract.tensors if one.name == places[0][0])
+        self._update(batch=size)
+        others = [{BATCH: other} for other in OTHER_BATCHES if other != size]
+        if not self._found(BATCH, places, others):
+            raise self._refused(f"it doesn't run at other sizes of the axis {BATCH!r}: {self._last_failure}")
+
+    def _declare_range(self, name: str, places: Sequence[Place], said: DeclaredRange) -> None:
+        size = next(one.sizes[said.place[1]] for one in self._contract.tensors if one.name == said.place[0])
+        before = self._contract
+        axis = Axis(name=name, size=size, low=said.low, high=said.high)
+        self._update(axes=(*(one for one in before.axes if one.name != name), axis))
+        if name in before.shape:
+            if self._fails_at([{name: other} for other in _tried_sizes(axis)]) is None:
+                return
+        else:
+            shapes = [{name: other} for other in _tried_sizes(axis)]
+            alike = _places_of(before, str(size))
+            for chosen in (places, [*places, *(place for place in alike if place not in places)]):
+                if self._found(name, chosen, shapes):
+                    return
+        where = f"{said.place[0]}.{said.place[1]}"
+        raise self._refused(f"it doesn't run at other sizes of {where}: {self._last_failure}")
+
+    _last_failure = "its values have a structure that other sizes wouldn't have"
+
+    def _found(self, name: str, places: Sequence[Place], shapes: Sequence[Shape]) -> bool:
+        """Let the places vary, and the results' sizes that follow, if the reference runs at the shapes."""
+        frozen = self._contract
+        if any(_is_bound(one, dim) for one in frozen.tensors for dim in _dims(one, places)):
+            return False
+        size = frozen.shape.get(name, 0)
+        self._update(
+            arguments=tuple(
+                one if isinstance(one, Constant) else _with_axis(one, _dims(one, places), name)
+                for one in frozen.arguments
+            ),
+            **({"varies": True} if name == BATCH else {}),
+        )
+        for results in _following(frozen.results, size, name):
+            self._update(results=results)
+            if self._fails_at(shapes) is None:
+                return True
+        self._answers.contract = frozen
+        return False
+
+    def _fails_at(self, shapes: Sequence[Shape]) -> str | None:
+        """Return why the reference doesn't run at one of the shapes; None if it runs at all that have room."""
+        for shape in shapes:
+            fitting = self._fitted({**self._contract.shape, **shape}, tuple(shape))
+            failure = self._failure(fitting) if fitting is not None else None
+            if failure is not None:
+                self._last_failure = failure
+                return failure
+        return None
+
+    def _failure(self, shape: Shape) -> str | None:
+        if shape == self._contract.shape:
+            return None
+        said = ", ".join(f"{name}={size}" for name, size in shape.items())
+        case = (*Drawing(self._answers).operands(shape, "normal", self._seed + 21), *self._weights)
+        functions: tuple[Function, ...] = ("module", "module_fp64") if self._contract.wide else ("module",)
+        for function in functions:
+            answer = self._answers.asked(function, case, shape)
+            if isinstance(answer, Refused):
+                return f"with {said}, {answer.reason.message}"
+            if not all(bool(one.isfinite().all()) for one in answer if one.is_floating_point()):
+                return f"with {said}, it gives NaN or infinity"
+        return None
+
+    def _fitted(self, shape: Shape, kept: Sequence[str]) -> Shape | None:
+        """Return the shape with a batch small enough that a call has room; None if it has none."""
+        contract = self._contract
+        room = min(max(contract.set_bytes, ROOM_BYTES), most_set_bytes(self._policy))
+        found = dict(shape)
+        while contract.bytes_at(found) > room:
+            if BATCH in kept or not contract.varies or found[BATCH] <= 1:
+                return None
+            found[BATCH] //= 2
+        return found
+
+    def held_out(self, rng: random.Random, *, alone: bool) -> tuple[Shape, ...]:
+        """Return shapes that no author is shown: the ends of declared ranges, and random sizes. All were seen to run.
+
+        `alone` says whether one sample alone may be asked: normalising over it leaves only rounding errors.
+        """
+        contract = self._contract
+        declared = {one.name: one for one in contract.axes}
+        found: list[Shape] = [
+            {**contract.shape, name: size} for name, one in declared.items() for size in {one.low: 0, one.high: 0}
+        ]
+        if contract.varies and alone and BATCH not in declared:
+            found.append({**contract.shape, BATCH: 1})
+        count = HELD_OUT if contract.varies or declared else 0
+        random_shapes = [self._random_shape(rng, declared) for _ in range(count)]
+        found += sorted(random_shapes, key=lambda one: tuple(one.values()))
+        fitting = [self._fitted(one, ()) for one in found]
+        asked = {tuple(one.items()): one for one in fitting if one is not None and one != contract.shape}
+        return tuple(one for one in asked.values() if self._failure(one) is None)
+
+    def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis]) -> Shape:
+        contract = self._contract
+        shape = dict(contract.shape)
+        for name, one in declared.items():
+            shape[name] = _between(rng, one.low, one.high)
+        if contract.varies and BATCH not in declared:
+            shape[BATCH] = rng.randint(2, min(MOST_BATCH, max(8, contract.batch)))
+        return shape
+
+    def _update(self, **changes: object) -> None:
+        self._answers.contract = self._contract.model_copy(update=changes)
+
+
+def _tried_sizes(axis: Axis) -> tuple[int, ...]:
+    middle = (axis.low + axis.high) // 2
+    return tuple(dict.fromkeys((axis.low, min(axis.high, axis.size + 1), middle, axis.high)))
+
+
+def _between(rng: random.Random, low: int, high: int) -> int:
+    """Draw a size, small ones as likely as large ones: uniform on a logarithmic scale."""
+    share = rng.random()
+    return min(high, max(low, round(math.exp(math.log(max(1, low)) * (1 - share) + math.log(max(1, high)) * share))))
+
+
+def _places_of(contract: Contract, axis: str) -> list[Place]:
+    """Return the operands' sizes that have an axis, or a fixed size as text."""
+    return [(one.name, dim) for one in contract.tensors for dim, found in enumerate(one.axes) if found == axis]
+
+
+def _dims(one: Operand, places: Sequence[Place]) -> list[int]:
+    return [dim for name, dim in places if name == one.name]
+
+
+def _is_bound(one: Operand, dim: int) -> bool:
+    """Return whether a size can't vary, because the values along it belong where they are."""
+    return isinstance(one.drawn, Generated) and not (dim == 0 and one.drawn.structure.startswith("rows "))
+
+
+def _with_axis(one: Operand, dims: Sequence[int], name: str) -> Operand:
+    batched = one.batched or (name == BATCH and 0 in dims)
+    varied = [(dim, name) for dim in dims if not (name == BATCH and dim == 0)]
+    return one.model_copy(update={"batched": batched, "varied": (*one.varied, *varied)})
+
+
+def _following(results: Sequence[Result], size: int, name: str) -> Iterator[tuple[Result, ...]]:
+    """Yield the results with each choice of the sizes that vary with an axis, most sizes first."""
+    matching = [
+        (place, dim) for place, one in enumerate(results) for dim, axis in enumerate(one.axes) if axis == str(size)
+    ][:MOST_MATCHING]
+    for count in range(len(matching), -1, -1):
+        for chosen in itertools.combinations(matching, count):
+            yield tuple(
+                one.model_copy(
+                    update={
+                        "batched": one.batched or (name == BATCH and (place, 0) in chosen),
+                        "varied": (
+                            *one.varied,
+                            *((dim, name) for at, dim in chosen if at == place and not (name == BATCH and dim == 0)),
+                        ),
+                    }
+                )
+                for place, one in enumerate(results)
+            )

@@ -1,0 +1,95 @@
+"""The user says which sizes vary, and one operand's range; the rest is inferred."""
+
+from pathlib import Path
+
+import pytest
+
+from forge.domain.own_operation import Integers, Normal
+from forge.domain.verdict import Accepted, Rejected
+from forge.errors import ReferenceRefused
+from forge.lab.reference.describe import Declared
+from forge.sandbox.isolation import Walls
+from tests.lab.reference.ends import EXAMPLES, POOL_RIGHT, TORCH
+from tests.lab.reference.references import ask
+from tests.lab.reference.test_ends import verdict_on
+
+POOL = EXAMPLES["lengths of rows"].source
+GATHER = EXAMPLES["an index into a large table"]
+SCALE = (
+    "import torch\ndef scaled(x, weight):\n    return x * weight / x.shape[1]\n"
+    "def get_inputs():\n    return [torch.randn(16, 96), torch.rand(96)]\n"
+)
+
+
+def test_one_operand_is_declared_and_the_others_are_inferred(walls: Walls) -> None:
+    lengths = Declared(name="lengths", dtype="int64", sizes=(16,), low=1, high=100)
+    hidden, found = ask(POOL, operands=(lengths,)).contract.tensors
+    assert (found.drawn, found.source) == (Integers(low=1, high=100), "family")
+    assert (hidden.drawn, hidden.source) == (Normal(mean=0.0, deviation=1.0), "file")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "sizes", "why"),
+    [
+        ("lengths", "int64", (8,), r"get_inputs\(\) gives int64\[16\], and int64\[8\] is declared"),
+        ("lengths", "int32", (16,), r"get_inputs\(\) gives int64\[16\], and int32\[16\] is declared"),
+        ("other", "int64", (16,), "gives no tensor 'other'"),
+    ],
+)
+def test_a_declaration_that_get_inputs_contradicts_is_refused(
+    name: str, dtype: str, sizes: tuple[int, ...], why: str, walls: Walls
+) -> None:
+    declared = Declared(name=name, dtype=dtype, sizes=sizes, low=1, high=8)
+    with pytest.raises(ReferenceRefused, match=why):
+        ask(POOL, operands=(declared,))
+
+
+def test_the_batch_is_the_axis_that_is_named(tmp_path: Path, walls: Walls) -> None:
+    found = ask(GATHER.source, axes=["batch=index.0"])
+    assert [one.batched for one in found.contract.tensors] == [False, True]
+    assert (found.contract.batch, found.contract.results[0].batched) == (16, True)
+    assert {"batch": 1} in found.held_out
+    only_sixteen = TORCH + "def gather(table, index):\n    return 2 * table[index.expand(16)]\n"
+    assert isinstance(verdict_on(found, only_sixteen, tmp_path), Rejected)
+    assert verdict_on(found, GATHER.right_kernel, tmp_path) == Accepted()
+
+
+def test_a_width_that_is_hard_coded_is_refused_where_the_width_varies(tmp_path: Path, walls: Walls) -> None:
+    found = ask(SCALE, ranges=["x.1=1..512"])
+    assert found.contract.shape == {"batch": 16, "x_1": 96}
+    assert [one.axes for one in found.contract.tensors] == [("batch", "x_1"), ("x_1",)]
+    assert found.contract.results[0].axes == ("batch", "x_1")
+    assert {1, 512} <= {shape["x_1"] for shape in found.held_out}
+    right = "def scaled(x, weight):\n    return x * (weight / weight.numel())\n"
+    assert verdict_on(found, TORCH + right, tmp_path) == Accepted()
+    assert isinstance(verdict_on(found, TORCH + right.replace("weight.numel()", "96"), tmp_path), Rejected)
+
+
+def test_lengths_follow_the_size_that_they_count(tmp_path: Path, walls: Walls) -> None:
+    found = ask(POOL, axes=["seq=hidden.1"], ranges=["hidden.1=1..300"])
+    assert found.contract.shape == {"batch": 16, "seq": 128}
+    assert verdict_on(found, TORCH + POOL_RIGHT, tmp_path) == Accepted()
+    hard_coded = POOL_RIGHT.replace("row[:length]", "row[:min(128, length)]")
+    assert isinstance(verdict_on(found, TORCH + hard_coded, tmp_path), Rejected)
+
+
+@pytest.mark.parametrize(
+    ("axes", "ranges", "why"),
+    [
+        (["batch=hidden.3"], [], r"it has no size hidden\.3: expected one of hidden\.0, hidden\.1"),
+        (["batch=hidden.0,hidden.1"], [], r"several sizes: hidden\.0 is 16, hidden\.1 is 128"),
+        (["seq=hidden.1"], [], r"'seq' doesn't vary: expected --vary hidden\.1=LOW\.\.HIGH as well"),
+        ([], ["hidden.1=1..100"], r"hidden\.1 is 128: expected a range around it"),
+    ],
+)
+def test_a_size_that_cannot_vary_as_declared_is_refused(
+    axes: list[str], ranges: list[str], why: str, walls: Walls
+) -> None:
+    with pytest.raises(ReferenceRefused, match=why):
+        ask(POOL, axes=axes, ranges=ranges)
+
+
+def test_the_batch_varies_in_the_range_that_is_declared(walls: Walls) -> None:
+    found = ask(POOL, ranges=["lengths.0=1..100"])
+    assert [(one.name, one.low, one.high) for one in found.contract.axes] == [("batch", 1, 100)]
+    assert {1, 100} <= {shape["batch"] for shape in found.held_out}
