@@ -7,7 +7,6 @@ reply channel are tampering.
 
 import json
 import os
-import select
 import signal
 import time
 from collections.abc import Callable
@@ -18,8 +17,9 @@ from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena, Closed, SlotSet
+from forge.sandbox.channel import CLOSED, Channel
 from forge.sandbox.freeze import waited_ns
-from forge.sandbox.launch import Exit, Guest
+from forge.sandbox.launch import Exit
 from forge.sandbox.limits import GIB, Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
 from forge.sandbox.stage import SERVE, Stage
@@ -79,22 +79,8 @@ class Session:
         """Nanoseconds of the last exchange without those in which the guest or this thread waited for a processor."""
         self._deadline_ns = clock() + int(limits.wall_s * 1e9)
         self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
-        command_read, self._commands = os.pipe()
-        self._replies, reply_write = os.pipe()
-        try:
-            self._guest: Guest = stage.start(
-                SERVE,
-                descriptors=(command_read, reply_write, arena.descriptor),
-                limits=limits,
-                threads=threads,
-            )
-        except BaseException:
-            os.close(self._commands)
-            os.close(self._replies)
-            raise
-        finally:
-            os.close(command_read)
-            os.close(reply_write)
+        self._channel = Channel(stage, SERVE, arena, limits=limits, threads=threads)
+        self._guest = self._channel.guest
 
     def __enter__(self) -> "Session":
         return self
@@ -104,10 +90,7 @@ class Session:
 
     def close(self) -> None:
         """Kill the guest with everything it has started, and close the channel."""
-        self._guest.kill()
-        if self._commands >= 0:
-            os.close(self._commands)
-        os.close(self._replies)
+        self._channel.close()
 
     @property
     def remaining_s(self) -> float:
@@ -216,8 +199,7 @@ class Session:
         Return how it ended, None if it didn't, and its log.
         """
         self._guest.thaw()
-        os.close(self._commands)
-        self._commands = -1
+        self._channel.send_no_more()
         ended = self._guest.wait(patience_s)
         return ended, self._guest.log()
 
@@ -225,7 +207,7 @@ class Session:
         return self._exchange(wire.pack_command(wire.SETUP, json.dumps(body).encode()), call_id=0, calls=None)
 
     def _exchange(self, command: bytes, *, call_id: int, calls: int | None) -> Returned | Refused:
-        if select.select([self._replies], [], [], 0)[0]:
+        if self._channel.is_readable(0):
             return self._early()
         if moved := self._guest.moved():
             reason = Reason(code="TAMPERING", message=f"the guest went on running while it was stopped: {moved}")
@@ -233,15 +215,12 @@ class Session:
         waited_before_ns = waited_ns()
         started_ns = self._clock()
         self._guest.thaw()
-        try:
-            os.write(self._commands, command)
-        except BrokenPipeError:
+        if not self._channel.send(command):
             return self._gone()
         patience_s = min(self._reply_limit_s, max(0.0, (self._deadline_ns - started_ns) / 1e9))
-        readable = select.select([self._replies], [], [], patience_s)[0]
-        if not readable:
+        if not self._channel.is_readable(patience_s):
             return self._late()
-        untrusted = os.read(self._replies, wire.RECORD_BYTES + 1)
+        untrusted = self._channel.untrusted_reply()
         elapsed_ns = self._clock() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
         if not untrusted:
@@ -262,7 +241,7 @@ class Session:
         return stopped and self._stopping_s <= MOST_STOPPING_S
 
     def _early(self) -> Refused:
-        if not os.read(self._replies, 1):
+        if not self._channel.untrusted_reply():
             return self._gone()
         reason = Reason(code="TAMPERING", message="the guest wrote to the reply channel without being asked")
         return Refused(reason, self._guest.log())
@@ -277,7 +256,7 @@ class Session:
         ended = self._guest.wait(2.0)
         if ended is None:
             self._guest.kill()
-            reason = Reason(code="TAMPERING", message="the guest closed the reply channel")
+            reason = CLOSED
         else:
             reason = exit_reason(ended, self._limits)
         return Refused(reason, self._guest.log(), signal=ended.signal if ended else None)
