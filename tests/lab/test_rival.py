@@ -9,7 +9,8 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.calls.artifact import build_artifact
 from forge.lab.job import Incumbent, Job
 from forge.lab.reference.binding import answered
-from forge.lab.timing.cpu_processes import PROMOTED, GuestSet, open_guests
+from forge.lab.timing.cpu_processes import GuestSet, open_guests
+from forge.lab.timing.incumbent import PROMOTED
 from forge.sandbox.build import Built
 from tests.candidates import EXAMPLES, job_for
 from tests.lab.reference.references import AS_SOLVED, POLICY

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 from forge.domain.candidate import Metadata
-from forge.domain.policy import CONTROL_KIND, BaselineKind
+from forge.domain.policy import CONTROL_KIND
 from forge.domain.tensors import TORCH_NAMES
 from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
@@ -19,6 +19,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.own_tests import own_benchmark_claims
 from forge.lab.job import Incumbent, Job
+from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.session import IDLE, GuestFunction
@@ -26,8 +27,6 @@ from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
 """Names of sides: the candidate, the baseline measured a second time, and the empty guest."""
-PROMOTED: BaselineKind = "promoted"
-"""Name of the incumbent's side."""
 HARNESS_SOURCE = """
 import torch
 
@@ -41,14 +40,6 @@ def harness(*operands):
     return tuple(_kept) if len(_kept) > 1 else _kept[0] if _kept else None
 """
 """Source of a function that returns the same tensors every time, so that a device shows only the cost of the path."""
-
-
-class IncumbentFailedError(Exception):
-    """The incumbent failed or answered wrongly while it was timed, so it can't be a baseline."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.reason.message)
-        self.failed = failed
 
 
 class GuestSet:

@@ -22,7 +22,8 @@ from forge.lab.calls.trusted import trusted_program
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
 from forge.lab.parallel import parallel_map
-from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, PROMOTED
+from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
+from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
 from forge.sandbox.plans import Captured
 from forge.sandbox.session import GuestFunction

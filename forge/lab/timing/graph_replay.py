@@ -23,8 +23,9 @@ from forge.lab.job import Job, Progress
 from forge.lab.observed import Case
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.blocks import Blocks
-from forge.lab.timing.cpu_processes import CANDIDATE, PROMOTED, IncumbentFailedError
+from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
+from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.roofline import write_back_ns
 from forge.lab.timing.slope import hard_kinds
 from forge.sandbox.plans import Captured
@@ -99,48 +100,46 @@ def measure_replays(
     If the incumbent answers wrongly, it is left out and measuring begins again. Raise EnvironmentUnfit if another
     baseline fails.
     """
-    try:
-        return _measure(job, captured, incumbent, ceilings=ceilings, rng=rng, progress=progress)
-    except IncumbentFailedError as wrong:
-        progress(f"the promoted kernel is left out, for it failed while it was timed: {wrong}")
-        return _measure(job, captured, None, ceilings=ceilings, rng=rng, progress=progress)
+    timing = _ReplayTiming(job, captured, ceilings, rng, progress)
+    return beside_incumbent(timing.measure, incumbent, progress)
 
 
-def _measure(
-    job: Job,
-    captured: Captured,
-    incumbent: Captured | None,
-    *,
-    ceilings: Ceilings,
-    rng: random.Random,
-    progress: Progress,
-) -> ReplaySamples | Failed:
-    pairs: list[_ReplayPair] = []
-    cases: list[Case] = []
-    with open_device_guests(job, captured, incumbent, progress=progress) as opened:
-        for number, guests in enumerate(opened):
-            progress(f"process pair {number + 1} of {job.policy.process_pairs}")
-            cases = cases or _drawn_cases(guests)
-            cached_write_ns = write_back_ns(len(cases) * job.operation.written_bytes(job.shape, job.dtype), ceilings)
-            pair = _ReplayPair(job, guests, cases, rng, cached_write_ns=cached_write_ns)
-            failed = pair.measure()
-            if failed is not None:
-                return failed
-            pairs.append(pair)
-    dropped = sum(pair.blocks.dropped for pair in pairs)
-    _require_few_dropped(pairs, job.policy.most_dropped)
-    states = [state for pair in pairs for state in pair.blocks.states]
-    return ReplaySamples(
-        calls=dict.fromkeys(guests.sides, len(cases)),
-        pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
-        host_ratio=tuple(pair.host_ratio for pair in pairs),
-        sets=len(cases),
-        set_bytes=guests.set_bytes,
-        states=(states[0], states[-1]) if states else (),
-        blocks=sum(pair.blocks.count for pair in pairs),
-        dropped=dropped,
-        device_ns=sum(pair.device_ns for pair in pairs),
-    )
+@dataclass(frozen=True)
+class _ReplayTiming:
+    """Everything that timing a plan needs, but the incumbent."""
+
+    job: Job
+    captured: Captured
+    ceilings: Ceilings
+    rng: random.Random
+    progress: Progress
+
+    def measure(self, incumbent: Captured | None) -> ReplaySamples | Failed:
+        job, pairs, cases = self.job, list[_ReplayPair](), list[Case]()
+        written_bytes = job.operation.written_bytes(job.shape, job.dtype)
+        with open_device_guests(job, self.captured, incumbent, progress=self.progress) as opened:
+            for number, guests in enumerate(opened):
+                self.progress(f"process pair {number + 1} of {job.policy.process_pairs}")
+                cases = cases or _drawn_cases(guests)
+                cached_write_ns = write_back_ns(len(cases) * written_bytes, self.ceilings)
+                pair = _ReplayPair(job, guests, cases, self.rng, cached_write_ns=cached_write_ns)
+                failed = pair.measure()
+                if failed is not None:
+                    return failed
+                pairs.append(pair)
+        _require_few_dropped(pairs, job.policy.most_dropped)
+        states = [state for pair in pairs for state in pair.blocks.states]
+        return ReplaySamples(
+            calls=dict.fromkeys(guests.sides, len(cases)),
+            pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
+            host_ratio=tuple(pair.host_ratio for pair in pairs),
+            sets=len(cases),
+            set_bytes=guests.set_bytes,
+            states=(states[0], states[-1]) if states else (),
+            blocks=sum(pair.blocks.count for pair in pairs),
+            dropped=sum(pair.blocks.dropped for pair in pairs),
+            device_ns=sum(pair.device_ns for pair in pairs),
+        )
 
 
 def _drawn_cases(guests: DeviceGuests) -> list[Case]:

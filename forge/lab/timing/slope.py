@@ -33,12 +33,11 @@ from forge.lab.timing.cpu_processes import (
     CANDIDATE,
     CONTROL,
     HARNESS,
-    PROMOTED,
     GuestSet,
-    IncumbentFailedError,
     open_guests,
 )
 from forge.lab.timing.gpu_processes import ROTATION_BYTES
+from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.sandbox.reply import ArtifactFile
 
 WORK_NS = 5_000_000
@@ -249,47 +248,45 @@ def measure(
     The policy's limit applies to the candidate's own calls. If the incumbent answers wrongly, it is left out and
     measuring begins again. Raise EnvironmentUnfit if another baseline fails.
     """
-    try:
-        return _measure(job, artifact, incumbent, rng=rng, progress=progress)
-    except IncumbentFailedError as wrong:
-        progress(f"the promoted kernel is left out, for it failed while it was timed: {wrong}")
-        return _measure(job, artifact, None, rng=rng, progress=progress)
+    timing = _SlopeTiming(job, artifact, rng, progress)
+    return beside_incumbent(timing.measure, incumbent, progress)
 
 
-def _measure(
-    job: Job,
-    artifact: tuple[ArtifactFile, ...],
-    incumbent: Incumbent | None,
-    *,
-    rng: random.Random,
-    progress: Progress,
-) -> SlopeSamples | Failed:
-    pairs: list[tuple[Mapping[str, float], ...]] = []
-    planned: Planned | None = None
-    spent_ns = 0.0
-    progress("baselines")
-    with open_guests(job, artifact, incumbent) as factory:
-        factory.compile_baselines()
-        for number in range(job.policy.process_pairs):
-            progress(f"process pair {number + 1} of {job.policy.process_pairs}")
-            guests = factory.fresh()
-            if isinstance(guests, Failed):
-                return guests
-            with guests:
-                if planned is None:
-                    drawn = _plan(guests) if job.device == "cpu" else _plan_cycles(guests)
+@dataclass(frozen=True)
+class _SlopeTiming:
+    """Everything that timing a candidate needs, but the incumbent."""
+
+    job: Job
+    artifact: tuple[ArtifactFile, ...]
+    rng: random.Random
+    progress: Progress
+
+    def measure(self, incumbent: Incumbent | None) -> SlopeSamples | Failed:
+        job, spent_ns = self.job, 0.0
+        planned: Planned | None = None
+        pairs: list[tuple[Mapping[str, float], ...]] = []
+        self.progress("baselines")
+        with open_guests(job, self.artifact, incumbent) as factory:
+            factory.compile_baselines()
+            for number in range(job.policy.process_pairs):
+                self.progress(f"process pair {number + 1} of {job.policy.process_pairs}")
+                guests = factory.fresh()
+                if isinstance(guests, Failed):
+                    return guests
+                with guests:
+                    drawn = planned or _plan(guests, job)
                     if isinstance(drawn, Failed):
                         return drawn
                     planned = drawn
-                rounds = _measure_pair(_SlopePair(guests, planned, rng), job.policy.rounds)
-            if isinstance(rounds, Failed):
-                return rounds
-            pairs.append(rounds)
-            spent_ns += sum(one[CANDIDATE] for one in rounds)
-            if spent_ns > job.policy.benchmark_limit_s * 1e9:
-                return _over_time_limit(job)
-    assert planned is not None, "a policy has at least two process pairs"
-    return SlopeSamples(calls=planned.calls, pairs=tuple(pairs))
+                    rounds = _measure_pair(_SlopePair(guests, planned, self.rng), job.policy.rounds)
+                if isinstance(rounds, Failed):
+                    return rounds
+                pairs.append(rounds)
+                spent_ns += sum(one[CANDIDATE] for one in rounds)
+                if spent_ns > job.policy.benchmark_limit_s * 1e9:
+                    return _over_time_limit(job)
+        assert planned is not None, "a policy has at least two process pairs"
+        return SlopeSamples(calls=planned.calls, pairs=tuple(pairs))
 
 
 def _over_time_limit(job: Job) -> Failed:
@@ -312,7 +309,11 @@ def _measure_pair(pair: _SlopePair, rounds: int) -> tuple[dict[str, float], ...]
     return failed if failed is not None else tuple(pair.rounds)
 
 
-def _plan(guests: GuestSet) -> Planned:
+def _plan(guests: GuestSet, job: Job) -> Planned | Failed:
+    return _plan_chain(guests) if job.device == "cpu" else _plan_cycles(guests)
+
+
+def _plan_chain(guests: GuestSet) -> Planned:
     """Choose how many sets lie in memory and how many are asked: enough work for the clock, within the arena.
 
     Only the baseline's time decides, so that a candidate can't influence how it is timed.
