@@ -14,13 +14,14 @@ from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.calls.answers import Answered
+from forge.lab.calls.judged_outputs import judged_outputs
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
-from forge.lab.judge import JudgedOutput, judge_kind, plainly_within
+from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
@@ -371,10 +372,9 @@ class LoadedKernel:
         looked_at = for_oracle(observed, self.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
-        results = self._judged(expectations, baselines, looked_at)
-        reconsidered = self.operation.reconsidered
-        if reconsidered is not None and not all(one.within for one in results):
-            results = self._judged(reconsidered(expectations, *case.inputs), baselines, looked_at)
+        results = judged_outputs(
+            self.operation, looked_at, expectations, baselines, dtype=self.dtype, policy=self.policy
+        )
         errors = WorkloadErrors(
             shape=dict(case.shape),
             inputs=case.kind,
@@ -387,20 +387,3 @@ class LoadedKernel:
                 return errors, earlier_answer(wrong) if self._answered.holds(observed.outputs) else wrong
         self._answered.keep(observed.outputs)
         return errors, None
-
-    def _judged(
-        self, expectations: tuple[Expected, ...], baselines: tuple[torch.Tensor, ...], observed: Observed
-    ) -> list[JudgedOutput]:
-        given = zip(self.operation.outputs, observed.outputs, expectations, baselines, strict=True)
-        return [
-            judge_kind(
-                got,
-                expected,
-                baseline,
-                kind=observed.case.kind,
-                specials=self.operation.specials,
-                dtype=spec.rounded_to(self.dtype),
-                policy=self.policy,
-            )
-            for spec, got, expected, baseline in given
-        ]

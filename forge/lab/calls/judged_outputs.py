@@ -1,0 +1,48 @@
+"""Judges all outputs of one observed call, by the oracle's rules or by wider ones where rounding is magnified."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge.domain.policy import Policy
+from forge.domain.tensors import DType
+from forge.lab.judge import JudgedOutput, judge_kind
+from forge.lab.observed import Observed
+from forge.operations.operation import Expected, Operation
+
+if TYPE_CHECKING:
+    import torch
+
+Rules = tuple[Expected, ...]
+
+
+def judged_outputs(
+    operation: Operation,
+    observed: Observed,
+    rules: Rules,
+    baselines: tuple[torch.Tensor, ...],
+    *,
+    dtype: DType,
+    policy: Policy,
+) -> list[JudgedOutput]:
+    """Return how each output is judged. Wider rules are asked for only if an output breaks the oracle's."""
+
+    def by(rules: Rules) -> list[JudgedOutput]:
+        given = zip(operation.outputs, observed.outputs, rules, baselines, strict=True)
+        return [
+            judge_kind(
+                got,
+                rule,
+                baseline,
+                kind=observed.case.kind,
+                specials=operation.specials,
+                dtype=spec.rounded_to(dtype),
+                policy=policy,
+            )
+            for spec, got, rule, baseline in given
+        ]
+
+    results = by(rules)
+    if operation.reconsidered is None or all(one.within for one in results):
+        return results
+    return by(operation.reconsidered(rules, *observed.case.inputs))
