@@ -158,16 +158,17 @@ class OneForEachGate:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Take a candidate for each gate: the first by name of those that are built fastest."""
-        from tests.evil.described import BUILD_LIMIT_S, described
+        """Take a candidate for each gate: the first by name of those that cost least to build and ask."""
+        from tests.evil.described import BUILD_LIMIT_S, USUAL_OPERATION, described
 
-        chosen: dict[str, tuple[tuple[bool, bool], pytest.Item]] = {}
+        chosen: dict[str, tuple[tuple[bool, ...], pytest.Item]] = {}
         for item in items:
             path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
             if item.path.parent != EVIL or path is None:
                 continue
             said = described(path)
-            effort = (said.language != "torch", said.build_limit_s != BUILD_LIMIT_S)
+            usual = said.operation == USUAL_OPERATION and said.shape is None
+            effort = (said.language != "torch", said.build_limit_s != BUILD_LIMIT_S, not usual)
             if said.gate not in {None, "any"} and (said.gate not in chosen or chosen[said.gate][0] > effort):
                 chosen[said.gate] = (effort, item)
         items[:] = [item for _, item in chosen.values()]

@@ -22,6 +22,8 @@ CATALOGUE = {
     "J": "escape, resources",
 }
 """The groups of cheats and silent failures, by the letter of their entries."""
+USUAL_OPERATION = "fused_add_rmsnorm"
+"""Name of the operation of a candidate that names no other."""
 LIMIT_S = 600.0
 """Seconds of an examination that ends by itself, a hundred times what it takes: a busy machine refuses nothing."""
 BUILD_LIMIT_S = 240.0
@@ -89,7 +91,7 @@ def described(path: Path) -> Described:
         why_accepted=fields.get("Accepted", ""),
         entries=tuple(fields["Catalogue"].split()),
         language=fields.get("Language", "torch"),
-        operation=fields.get("Operation", "fused_add_rmsnorm"),
+        operation=fields.get("Operation", USUAL_OPERATION),
         dtype=parse_dtype(fields.get("Dtype", "fp32")),
         shape=json.loads(fields["Shape"]) if "Shape" in fields else None,
         layouts=tuple(fields.get("Layouts", "").split()),
