@@ -117,8 +117,7 @@ class LoadedKernel:
 
     def _drawn(self, shape: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
         self.saw_held_out |= shape in self.held_out
-        inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
-        return Case(shape, kind, seed, inputs, scalars)
+        return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
 
     @property
     def remaining_s(self) -> float:
