@@ -1,5 +1,15 @@
 """Says what a benchmark means as an answer: what was measured, how, and what that says of the baselines."""
 
+from typing import assert_never
+
+from forge.domain.contender import (
+    ContenderAbsent,
+    ContenderFailed,
+    ContenderStanding,
+    MeasuredInFull,
+    ScreenedOut,
+    is_contender,
+)
 from forge.domain.evidence import Confirmation, Replay, Speedup, WorkloadTiming
 from forge.domain.verdict import UNDECIDED, Reason
 from forge.events import BenchmarkFailed, BenchmarkRecorded
@@ -22,6 +32,31 @@ def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
         "reason": reason.model_dump(mode="json") if reason else None,
         "baseline_used": event.baseline_used,
         "workloads": [_workload(timing) | {"notes": _notes(timing, reason)} for timing in event.workloads],
+        "contenders": [_contender(one) for one in event.contenders],
+    }
+
+
+def _contender(one: ContenderStanding) -> Data:
+    """Return what became of one contender, with its reason in words if it was not measured in full."""
+    standing = one.standing
+    match standing:
+        case MeasuredInFull():
+            said = "measured beside the candidate"
+        case ScreenedOut(least_ns=least_ns):
+            said = f"right, and slower than others: about {least_ns / 1000:.2f} us"
+        case ContenderFailed(reason=reason):
+            said = f"{reason.code}: {reason.message}"
+        case ContenderAbsent(cause=cause, detail=detail):
+            said = f"{cause}: {detail}"
+        case _:
+            assert_never(standing)
+    return {
+        "contender": one.contender,
+        "package": one.package,
+        "version": one.version,
+        "licence": one.licence,
+        "outcome": standing.outcome,
+        "said": said,
     }
 
 
@@ -78,10 +113,16 @@ def _replay(replay: Replay) -> Data:
 
 
 def _notes(timing: WorkloadTiming, reason: Reason | None) -> list[Data]:
-    """Return what the floor says of the fastest baseline; none for a CPU, whose floor is only a coarse alarm."""
+    """Return what is to be said of the fastest baseline: whether it is a contender that stands, and near its floor.
+
+    A CPU's floor is only a coarse alarm, and says nothing of a baseline.
+    """
+    best = min(timing.speedups, key=lambda one: one.baseline_median_ns)
+    if reason is not None and reason.code == "TOO_SLOW" and is_contender(best.baseline):
+        said = f"{best.baseline} is what a user would pick instead, and the kernel isn't enough faster than it"
+        return [{"code": "contender_stands", "message": said}]
     if timing.candidate.method != "launch_plan":
         return []
-    best = min(timing.speedups, key=lambda one: one.baseline_median_ns)
     reached = timing.floor_ns / best.baseline_median_ns
     if reached < FAR_FROM_THE_FLOOR:
         said = (

@@ -21,7 +21,7 @@ from forge.events import (
     KernelPromoted,
 )
 from forge.executor import Site
-from forge.lab.job import Incumbent
+from forge.lab.job import ContenderFile, Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
@@ -55,6 +55,9 @@ def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int
         retry_of=run.error.seq if run.error else None,
         gpu=site.device,
         process_sha256=process_sha256(),
+        contender_files=tuple(
+            ContenderFile(described=one, source=workspace.blobs.get(one.sha256)) for one in task.contenders
+        ),
     )
 
 

@@ -72,6 +72,15 @@ Baseline = Annotated[
     Literal["best", "eager", "compile"],
     typer.Option(help="The baseline that must be beaten; all baselines are measured."),
 ]
+ContenderFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--contender",
+        help="A Python file with a function `contender` that candidates must beat, besides what is installed; "
+        "may be repeated.",
+        show_default=False,
+    ),
+]
 Constraints = Annotated[
     list[str] | None,
     typer.Option(help="A note for the author as key=value; may be repeated.", show_default=False),
@@ -97,6 +106,7 @@ def create(
     objective: Objective = "latency",
     min_speedup: MinSpeedup = None,
     baseline: Baseline = "best",
+    contender: ContenderFiles = None,
     constraint: Constraints = None,
     model_family: ModelFamily = None,
     home: Home = None,
@@ -107,6 +117,7 @@ def create(
     Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
     --shape batch=16,hidden_size=4096
     """
+    from forge.app.contender_files import read_contenders
     from forge.pipeline.create import TaskRequest
 
     _require_one_form(op, shape, reference, own_options=bool(function or operand or axis or vary or yes))
@@ -121,6 +132,7 @@ def create(
         baseline=baseline,
         constraints=_constraints(constraint or []),
         model_family=model_family,
+        contenders=read_contenders(contender or []),
     )
     if reference is None:
         _create_of_catalogue(request, home=home, as_json=as_json)

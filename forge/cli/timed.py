@@ -6,7 +6,11 @@ from forge.cli.output import emit_table, shape_text
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 COLUMNS = ("side", "median us", "of the floor", "speedup", "95 % interval")
-_TITLES = {"baseline_stands": "baseline stands", "bad_baseline": "bad baseline"}
+_TITLES = {
+    "baseline_stands": "baseline stands",
+    "bad_baseline": "bad baseline",
+    "contender_stands": "contender stands",
+}
 
 
 def show_workloads(answer: Answer) -> None:
@@ -16,6 +20,10 @@ def show_workloads(answer: Answer) -> None:
         facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)
         if facts:
             emit_table("", ("", ""), facts)
+    contenders = answer.get("contenders", [])
+    if contenders:
+        rows = [(one["contender"], one["version"] or "", one["outcome"], one["said"]) for one in contenders]
+        emit_table("Contenders", ("contender", "version", "outcome", "why"), rows)
 
 
 def _rows(workload: Answer) -> list[tuple[str, ...]]:

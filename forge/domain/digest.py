@@ -32,6 +32,11 @@ def is_unset(found: object) -> bool:
     return found is None
 
 
+def is_empty(found: object) -> bool:
+    """Return True for an empty tuple: an added field that lists things is left out if there are none."""
+    return found == ()
+
+
 def canonical(value: Value | Mapping[str, object] | list[object]) -> bytes:
     """Render a validated value as the one JSON text that stands for it: sorted keys, no spaces, UTF-8."""
     document = value.model_dump(mode="json") if isinstance(value, Value) else value

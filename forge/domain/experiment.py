@@ -70,7 +70,7 @@ AXES: dict[Layer, dict[Axis, str]] = {
 """Axes of each layer, with what each means. An experiment changes one: with two, the figure explains neither."""
 Ended = Literal["improved", "no_change", "regressed", "incorrect", "build_failed"]
 ENDS: tuple[Ended, ...] = get_args(Ended)
-Against = Literal[BaselineKind, "parent"]
+Against = Literal["parent"] | BaselineKind
 """Comparison of an experiment: its parent candidate, the kernel promoted at that time, or a baseline."""
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from forge.domain.contender import ContenderName
 from forge.domain.digest import Value
 
 IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
@@ -12,8 +13,11 @@ IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
 MeasuredBaseline = Literal["eager", "compile", "vendor"]
 """Kind of a measured baseline: the reference in eager PyTorch, the reference under torch.compile, or the vendor's own
 fused operator."""
-BaselineKind = Literal[MeasuredBaseline, "promoted"]
-"""Kind of any baseline: a measured one, or the kernel that the registry offers now (the incumbent)."""
+BaselineKind = Literal[MeasuredBaseline, "promoted"] | ContenderName
+"""Kind of any baseline: a measured one, the kernel that the registry offers now (the incumbent), or a contender of a
+library with its version, such as contender:liger.softmax@0.5.2."""
+PolicyBaseline = Literal[MeasuredBaseline, "contenders"]
+"""What a policy may name: a measured baseline, or all contenders that are installed."""
 CONTROL_KIND: MeasuredBaseline = "eager"
 """Baseline that is also measured against itself, as a control. Without a control there is no verdict."""
 TimingAuthority = Literal["launch_plan", "host_slope"]
@@ -35,9 +39,10 @@ class Policy(Value):
     """Wall time of one reply, and of all calls of one candidate, in a benchmark, in seconds."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
-    baselines: tuple[MeasuredBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
-    """Baselines that are measured, through the candidate's own path, if the operation has them. The incumbent is
-    always measured too. The fastest of all is the one to beat."""
+    baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor", "contenders"), min_length=1)
+    """Baselines that are measured, through the candidate's own path, if the operation has them. `contenders` means
+    every contender that is installed and applies. The incumbent is always measured too. The fastest of all is the one
+    to beat."""
     gpu_timing_authority: TimingAuthority = "launch_plan"
     """Source of time that a promotion on a GPU requires."""
     confirmation: bool = True

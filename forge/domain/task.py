@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.contender import OwnContender
+from forge.domain.digest import Digest, Value, digest_of, is_empty
 from forge.domain.policy import MeasuredBaseline
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, shape_slug
@@ -41,6 +42,9 @@ class Task(Value):
     held_out_sha256: Digest
     """Digest of the shapes that the author isn't shown. They were drawn when the task was created."""
     policy_sha256: Digest
+    contenders: tuple[OwnContender, ...] = Field(default=(), max_length=8, exclude_if=is_empty)
+    """Files of the user that candidates are measured against, besides the contenders of libraries. Left out of a task
+    without any, so that tasks from before this field keep their ids."""
 
     @property
     def family(self) -> str:

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from forge.domain.digest import Digest, is_unset
+from forge.domain.contender import ContenderStanding
+from forge.domain.digest import Digest, is_empty, is_unset
 from forge.domain.evidence import Isolation, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import Shape
@@ -48,6 +49,9 @@ class BenchmarkRecorded(Fact):
     policy_sha256: Digest
     process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
     """Digest that names the process tree that measured. None: an event that is older than the field."""
+    contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
+    """What became of every contender: measured in full, slower, failed, or not there. Left out of events without any,
+    such as those from before contenders."""
 
     def stream(self) -> str:
         """The candidate's stream."""
@@ -73,6 +77,9 @@ class BenchmarkFailed(Fact):
     policy_sha256: Digest
     process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
     """Digest that names the process tree that measured. None: an event that is older than the field."""
+    contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
+    """What became of every contender: measured in full, slower, failed, or not there. Left out of events without any,
+    such as those from before contenders."""
 
     def stream(self) -> str:
         """The candidate's stream."""

@@ -5,6 +5,7 @@ application know nothing else of it.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,11 +15,13 @@ from forge.domain.environment import Environment
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
+from forge.lab.contenders.present import PresentContender
 from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.profile.capture import Counters
 from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
 from forge.sandbox.reply import ArtifactFile
 
@@ -59,15 +62,19 @@ class Executor(Protocol):
         job: Job,
         artifact: tuple[ArtifactFile, ...],
         incumbent: Incumbent | None,
+        contenders: Sequence[PresentContender] = (),
         *,
         ceilings: Ceilings | None,
         rng: random.Random,
         progress: Progress,
     ) -> SlopeSamples | ReplaySamples | Failed:
-        """Time a candidate against its baselines and the incumbent, while no other job runs on the device.
+        """Time a candidate against baselines, incumbent and contenders, while no other job runs on the device.
 
         `ceilings` are those of the site's GPU; without a GPU they aren't needed.
         """
+
+    def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
+        """Ask the job's contenders at the site whether they are right, and time those that are."""
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None) -> float:
         """Return the shortest possible time for the job's shape at the site, in nanoseconds."""

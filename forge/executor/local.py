@@ -4,9 +4,11 @@ import importlib.metadata
 import importlib.util
 import random
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from forge import __version__
+from forge.contenders.discovery import ContenderCatalogue, find_contenders
 from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
@@ -14,6 +16,7 @@ from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit
 from forge.executor import ProfilerTool, Site
 from forge.executor.turns import lock_of, turn
+from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
 from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
@@ -28,6 +31,7 @@ from forge.lab.timing.calibrate import calibrate as measure_ceilings
 from forge.lab.timing.cpu_processes import own_claims
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.lab.timing.roofline import cpu_ceilings, floor_ns
+from forge.lab.timing.screening import NO_CONTENDERS, SCREENED, ContenderScreening, screen, screened_for
 from forge.lab.timing.slope import SlopeSamples, measure
 from forge.platforms.capture import capture_environment
 from forge.sandbox.capabilities import probe
@@ -108,14 +112,16 @@ class LocalExecutor:
         job: Job,
         artifact: tuple[ArtifactFile, ...],
         incumbent: Incumbent | None,
+        contenders: Sequence[PresentContender] = (),
         *,
         ceilings: Ceilings | None,
         rng: random.Random,
         progress: Progress,
     ) -> SlopeSamples | ReplaySamples | Failed:
-        """Time a candidate against its baselines and the incumbent, while no other job of Forge runs on the device.
+        """Time a candidate against its baselines, the incumbent and the contenders, while no other job of Forge runs.
 
-        The time is by the launch plan if the candidate has one, else by the host's clock.
+        The time is by the launch plan if the candidate has one, else by the host's clock. Raise ContenderFailedError
+        if a contender fails.
         """
         plan = kept_plan(artifact)
         attempt: SlopeSamples | ReplaySamples | Failed
@@ -123,13 +129,24 @@ class LocalExecutor:
             if plan is not None:
                 incumbent_plan = kept_plan(incumbent.artifact) if incumbent else None
                 attempt = measure_replays(
-                    asked, plan, incumbent_plan, ceilings=_required(ceilings), rng=rng, progress=progress
+                    asked, plan, incumbent_plan, contenders, ceilings=_required(ceilings), rng=rng, progress=progress
                 )
             else:
-                attempt = measure(asked, artifact, incumbent, rng=rng, progress=progress)
+                attempt = measure(asked, artifact, incumbent, contenders, rng=rng, progress=progress)
             if job.gpu is not None and not isinstance(attempt, ReplaySamples):
                 require_health(job.gpu)  # replays already judged their last window, and their launcher has ended
         return attempt
+
+    def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
+        """Screen the job's contenders, while no other job of Forge runs on the device; none if the policy says so."""
+        if "contenders" not in job.policy.baselines and not job.contender_files:
+            return NO_CONTENDERS
+        key = screened_for(job)
+        if key not in SCREENED:
+            catalogue = find_contenders() if "contenders" in job.policy.baselines else ContenderCatalogue((), ())
+            with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
+                SCREENED[key] = screen(asked, catalogue, progress=progress)
+        return SCREENED[key]
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None) -> float:
         """Return the shortest possible time for the job's shape on this machine, in nanoseconds."""

@@ -42,9 +42,9 @@ def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -
         from .module import wrapped
 
         return wrapped(vars(module), function, Path(path).parent, wrap=wrap)
-    if wrap == "compile":
-        import torch
+    if wrap.startswith("compile"):
+        from .module import compiled
 
-        function = torch.compile(function, dynamic=False)
+        function = compiled(function, wrap)
     found: Function = function
     return found

@@ -23,6 +23,8 @@ CONTRACT_FILE = "contract.json"
 MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64", "module_inputs", "module_state"
 """Values of `wrap`: the module unchanged, compiled by torch, in fp64, what get_inputs draws under a seed, and the
 state dict under a seed."""
+TUNED = "_max_autotune"
+"""End of `wrap` if torch.compile tunes as long as it likes; without CUDA graphs, since the host times its own."""
 MOST_DEPTH = 8
 """Number of levels of nested tuples and lists that are opened, at most."""
 
@@ -76,11 +78,18 @@ def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wr
         return lambda seed: _state(called, contract, seed)
     dtype = torch.float64 if wrap == WIDE else contract.dtype
     if not (isinstance(called, type) and issubclass(called, torch.nn.Module)):
-        function: Function = torch.compile(called, dynamic=False) if wrap == COMPILED else called  # type: ignore[assignment]  # load_function saw that it is callable
+        function: Function = compiled(called, wrap) if wrap.startswith(COMPILED) else called  # type: ignore[arg-type, assignment]  # load_function saw that it is callable
         return Bound(function, None, contract, dtype)
     module = made(called, contract.init, contract.seed, dtype)
-    function = torch.compile(module, dynamic=False) if wrap == COMPILED else module
+    function = compiled(module, wrap) if wrap.startswith(COMPILED) else module
     return Bound(function, Places(module, contract), contract, dtype)
+
+
+def compiled(function: Function, wrap: str) -> Function:
+    """Return a function compiled by torch for its exact sizes, in the mode that `wrap` says."""
+    mode = "max-autotune-no-cudagraphs" if wrap.endswith(TUNED) else None
+    found: Function = torch.compile(function, dynamic=False, mode=mode)
+    return found
 
 
 def made(called: object, init: tuple[object, ...], seed: int, dtype: torch.dtype) -> torch.nn.Module:

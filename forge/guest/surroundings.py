@@ -111,6 +111,25 @@ def _products() -> tuple[object, ...]:
         return named
 
 
+def _libraries() -> tuple[object, ...]:
+    """Return which of NVIDIA's libraries torch calls, and how; a switch of theirs changes all later calls."""
+    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
+    preferred = getattr(torch._C, "_get_blas_preferred_backend", None)
+    return (
+        *(cudnn.enabled, cudnn.benchmark, cudnn.deterministic),
+        *(products.allow_fp16_reduced_precision_reduction, products.allow_bf16_reduced_precision_reduction),
+        None if preferred is None else preferred(),
+    )
+
+
+def _attention() -> tuple[object, ...]:
+    """Return which implementations of attention are allowed, and their order."""
+    cuda = torch.backends.cuda
+    order = getattr(torch._C, "_get_sdp_priority_order", None)
+    allowed = (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled())
+    return *allowed, cuda.cudnn_sdp_enabled(), None if order is None else tuple(order())
+
+
 def _numpy_generator() -> tuple[object, ...]:
     """Return the generator's numbers from its memory: numpy's own method takes a hundred microseconds."""
     generator = mtrand.get_bit_generator()
@@ -147,6 +166,8 @@ _SETTINGS: Readings = {
     "the precision of torch's products": _products,
     "whether torch is deterministic": torch.are_deterministic_algorithms_enabled,
     "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
+    "how torch uses cuDNN and cuBLAS": _libraries,
+    "which kinds of attention torch may use": _attention,
     "what numpy does about errors": np.geterr,
     "how the processor rounds": _arithmetic,
     "what the processor stops at": _traps,

@@ -38,7 +38,7 @@ def baseline_function(job: Job, kind: MeasuredBaseline) -> GuestFunction:
 def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None = None) -> Program:
     """Return the program of a baselines' guest; `compiled` is the folder for torch.compile's results."""
     kept = (Bind(compiled, CACHE_FOLDER, writable=True),)
-    files = {**_sources(job), **(extra or {})}
+    files = {**reference_files(job), **(extra or {})}
     if job.device == "cuda" and job.definition.runs_here:
         return trusted_program(job, files, binds=kept)
     return Program(
@@ -51,7 +51,7 @@ def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None
     )
 
 
-def _sources(job: Job) -> dict[str, bytes]:
+def reference_files(job: Job) -> dict[str, bytes]:
     """Return the reference with the files beside it, and the vendor's operator if there is one."""
     files = {"reference.py": reference_source(job.operation).encode(), **job.definition.files}
     vendor = vendor_source(job.operation)
@@ -63,11 +63,12 @@ def compiled_folder(job: Job) -> Path:
 
     A reference file is foreign code: no other baseline may load its results.
     """
-    return _folder("" if job.definition.runs_here else job.operation.name)
+    return cache_folder("" if job.definition.runs_here else job.operation.name)
 
 
 @cache
-def _folder(_whose: str) -> Path:
+def cache_folder(_whose: str) -> Path:
+    """Return the folder for what compilers leave for the code of one origin; it is empty at first."""
     outer = HeldFolder(_FOLDERS)
     atexit.register(outer.remove)
     inside = outer.path / "inductor"
@@ -77,8 +78,8 @@ def _folder(_whose: str) -> Path:
 
 
 @contextmanager
-def compiled_copy(job: Job) -> Iterator[Path]:
-    """Copy what was compiled so far, for one guest alone.
+def compiled_copy(kept: Path) -> Iterator[Path]:
+    """Copy what was compiled so far into the folder `kept`, for one guest alone.
 
     Each process tunes some of it again and writes it down. Guests in PID namespaces of their own that start together
     choose the same file names. A reference file's guest can write there too, so links and special files aren't
@@ -87,7 +88,7 @@ def compiled_copy(job: Job) -> Iterator[Path]:
     outer = HeldFolder(_FOLDERS)
     try:
         inside = outer.path / "inductor"
-        shutil.copytree(compiled_folder(job), inside, ignore=_not_plain)
+        shutil.copytree(kept, inside, ignore=_not_plain)
         for path in (inside, *inside.rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield inside

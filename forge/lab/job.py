@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forge.domain.candidate import Metadata
+from forge.domain.contender import OwnContender
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.domain.policy import MeasuredBaseline, Policy
@@ -36,6 +37,14 @@ class Incumbent:
     artifact: tuple[ArtifactFile, ...]
     """Files built from the sources; empty if they can't be loaded on this machine."""
     entry_point: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContenderFile:
+    """A file of the user that the task's candidates are measured against."""
+
+    described: OwnContender
+    source: bytes
 
 
 def processors() -> int:
@@ -70,6 +79,8 @@ class Job:
     """Whether a construct that the language forbids ends the examination at `sources`. Without it only walls and
     gates are tested, which shows what they stop by themselves. The ledger's verdicts are always made with it."""
 
+    contender_files: tuple[ContenderFile, ...] = ()
+    """Files of the user that are measured beside the candidate, besides the contenders of libraries."""
     seed: int = field(default_factory=new_seed)
     """Seed from which every question of a verification follows; it is recorded once a verdict stands."""
 

@@ -66,7 +66,8 @@ def reference_source(operation: Operation) -> str:
 
 def baselines_of(operation: Operation, policy: Policy) -> tuple[MeasuredBaseline, ...]:
     """Return the policy's baselines that the operation has."""
-    return tuple(kind for kind in policy.baselines if kind != "vendor" or operation.vendor is not None)
+    named = (kind for kind in policy.baselines if kind != "contenders")
+    return tuple(kind for kind in named if kind != "vendor" or operation.vendor is not None)
 
 
 def vendor_source(operation: Operation) -> str | None:

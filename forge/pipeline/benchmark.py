@@ -20,8 +20,10 @@ from forge.executor import Executor
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Progress
 from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
 from forge.lab.timing.statistics import summarise
+from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.job import RecordedCandidate, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.rule import baseline_used, decide
@@ -67,24 +69,46 @@ def measure(
     try:
         progress("the candidate's own bench.py")
         claims = executor.own_claims(job, artifact, progress=progress)
-        attempt = executor.measure(job, artifact, incumbent, ceilings=ceilings, rng=rng, progress=progress)
-        if isinstance(attempt, Failed):
-            return attempt
-        plan = next((file for file in artifact if file.name == PLAN_FILE), None)
-        measured = Measured(
-            samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
-            floor_ns=executor.floor_ns(job, ceilings=ceilings),
-            claims=claims,
-            plan_sha256=sha256(plan.content) if plan else None,
+        take = partial(
+            _measured, evidence, executor, artifact, incumbent, claims, ceilings=ceilings, rng=rng, progress=progress
         )
-        so_far = confirmation_so_far(earlier, measured.samples)
-        if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
-            return replace(measured, confirmation=so_far)
-        told = partial(_told_apart, progress)
-        once_more = partial(executor.measure, job, artifact, incumbent, ceilings=ceilings, rng=rng, progress=told)
-        return confirm(measured, so_far, once_more)
+        return beside_contenders(executor.screen(job, progress=progress), earlier, take, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
+
+
+def _measured(
+    evidence: RecordedCandidate,
+    executor: Executor,
+    artifact: tuple[ArtifactFile, ...],
+    incumbent: Incumbent | None,
+    claims: dict[str, float],
+    screening: ContenderScreening,
+    earlier: Taken | None,
+    *,
+    ceilings: Ceilings | None,
+    rng: random.Random,
+    progress: Progress,
+) -> Measured | Failed:
+    """Measure beside the contenders of a screening; raise ContenderFailedError if one of them fails."""
+    job, beside = job_of(evidence), screening.in_full
+    attempt = executor.measure(job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=progress)
+    if isinstance(attempt, Failed):
+        return attempt
+    plan = next((file for file in artifact if file.name == PLAN_FILE), None)
+    measured = Measured(
+        samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
+        floor_ns=executor.floor_ns(job, ceilings=ceilings),
+        claims=claims,
+        plan_sha256=sha256(plan.content) if plan else None,
+        contenders=screening.standings,
+    )
+    so_far = confirmation_so_far(earlier, measured.samples)
+    if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
+        return replace(measured, confirmation=so_far)
+    told = partial(_told_apart, progress)
+    once_more = partial(executor.measure, job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=told)
+    return confirm(measured, so_far, once_more)
 
 
 def confirmation_so_far(earlier: Taken | None, samples: Samples) -> Samples | None:
@@ -162,6 +186,7 @@ def conclude(
         "report_sha256": sha256(report),
         "policy_sha256": digest_of(evidence.policy),
         "process_sha256": evidence.process_sha256,
+        "contenders": measured.contenders,
     }
     event: Event
     if reason_against is None:

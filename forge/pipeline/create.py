@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from forge.domain.contender import OwnContender
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
@@ -18,6 +19,7 @@ from forge.lab.inputs.random_sizes import near_shape
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.operations.operation import Operation
+from forge.pipeline.contender_files import SubmittedContender, parse_contenders
 from forge.pipeline.outcome import Outcome
 from forge.platforms import PLATFORMS, find_target
 
@@ -51,6 +53,8 @@ class TaskRequest:
     baseline: BaselineChoice = "best"
     constraints: Mapping[str, str] = field(default_factory=dict)
     model_family: str | None = None
+    contenders: tuple[SubmittedContender, ...] = ()
+    """Files to measure candidates against."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +69,14 @@ class RequestedTerms:
     baseline: BaselineChoice
     constraints: dict[str, str]
     model_family: str | None
+    contenders: tuple[OwnContender, ...]
+    contender_sources: tuple[bytes, ...]
+    """Content of the contenders' files, to be stored."""
 
     def fields(self) -> dict[str, object]:
         """As a task's fields."""
-        return {**vars(self), "language": self.language.name}
+        named = {name: value for name, value in vars(self).items() if name != "contender_sources"}
+        return {**named, "language": self.language.name}
 
 
 def parse_terms(untrusted_request: TaskRequest, policy: Policy) -> RequestedTerms:
@@ -85,6 +93,8 @@ def parse_terms(untrusted_request: TaskRequest, policy: Policy) -> RequestedTerm
         baseline=_parse_baseline(untrusted_request.baseline, policy),
         constraints=_parse_constraints(untrusted_request.constraints),
         model_family=_parse_model_family(untrusted_request.model_family),
+        contenders=parse_contenders(untrusted_request.contenders),
+        contender_sources=tuple(one.source for one in untrusted_request.contenders),
     )
 
 
@@ -118,7 +128,7 @@ def create(
         }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=admission)
-    return task, Outcome(events=(created,), blobs=(canonical(held_out),))
+    return task, Outcome(events=(created,), blobs=(canonical(held_out), *terms.contender_sources))
 
 
 def _require_platform(language: Language, target: Target) -> None:

@@ -14,7 +14,7 @@ from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateSubmitted
-from forge.lab.job import Job
+from forge.lab.job import ContenderFile, Job
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS
@@ -37,6 +37,8 @@ class RecordedCandidate:
     """Version of the judge where the job runs."""
     attempt: int
     retry_of: int | None
+    contender_files: tuple[ContenderFile, ...] = ()
+    """Files that the task names to measure candidates against."""
     gpu: Device | None = None
     """GPU of this machine that was chosen. None: the processor."""
     process_sha256: Digest | None = None
@@ -70,6 +72,7 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
         device="cuda" if on_gpu(evidence) else "cpu",
         gpu=evidence.gpu if on_gpu(evidence) else None,
         arch=PROCESSORS[task.target.gpu].arch,
+        contender_files=evidence.contender_files,
     )
 
 

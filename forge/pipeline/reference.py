@@ -36,7 +36,7 @@ def create_own(
         }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=inferred.admission)
-    blobs = (inferred.source, canonical(contract), canonical(held_out))
+    blobs = (inferred.source, canonical(contract), canonical(held_out), *terms.contender_sources)
     return task, Outcome(events=(created,), blobs=blobs)
 
 

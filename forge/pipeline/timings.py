@@ -3,6 +3,7 @@
 import statistics
 from dataclasses import dataclass
 
+from forge.domain.contender import ContenderStanding, is_contender
 from forge.domain.digest import Digest
 from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind
@@ -24,6 +25,8 @@ class Measured:
     claims: dict[str, float]
     plan_sha256: Digest | None = None
     """Digest of the launch plan that was timed. None: timed by the host's clock."""
+    contenders: tuple[ContenderStanding, ...] = ()
+    """What became of every contender in the screening."""
     confirmation: Samples | None = None
     """New samples of a candidate that met the promotion rule. None: not confirmed yet."""
 
@@ -35,7 +38,8 @@ class Measured:
     @property
     def kinds(self) -> tuple[BaselineKind, ...]:
         """The baselines among the sides."""
-        return tuple(kind for kind in _MEASURED if kind in self.samples.sides)
+        sides = self.samples.sides
+        return (*(kind for kind in _MEASURED if kind in sides), *filter(is_contender, sides))
 
 
 def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest) -> WorkloadTiming:

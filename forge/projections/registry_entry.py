@@ -4,6 +4,7 @@ The first twelve fields have the names and meaning that readers of such registri
 doesn't record under such a name (`max_abs_error`, `warmup_iters`) is null, never a guess.
 """
 
+from forge.events.benchmark import BenchmarkRecorded
 from forge.projections.kernel import PromotedKernel
 
 
@@ -71,7 +72,14 @@ def _benchmark(kernel: PromotedKernel) -> dict[str, object]:
         "seq": kernel.benchmark.seq,
         "report_sha256": benchmark.report_sha256,
         "env_sha256": benchmark.env_sha256,
+        **_contenders(benchmark),
     }
+
+
+def _contenders(benchmark: BenchmarkRecorded) -> dict[str, object]:
+    """Return what became of each contender; nothing for a benchmark from before contenders."""
+    listed = [one.model_dump(mode="json") for one in benchmark.contenders]
+    return {"contenders": listed} if listed else {}
 
 
 def _identity(kernel: PromotedKernel) -> dict[str, object]:

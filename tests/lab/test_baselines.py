@@ -33,7 +33,7 @@ def test_only_plain_files_and_folders_are_copied(own: Job, tmp_path: Path) -> No
     os.symlink(tmp_path / "folder", kept / "triton" / "leak")
     os.symlink(tmp_path / "nowhere", kept / "dangling")
     os.mkfifo(kept / "pipe")
-    with compiled_copy(own) as copy:
+    with compiled_copy(compiled_folder(own)) as copy:
         assert sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*")) == [
             "triton",
             "triton/kernel.cubin",

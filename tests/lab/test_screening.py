@@ -1,116 +1,191 @@
-"""Screening: what is refused for its sources, and that no honest kernel ever is."""
+"""Screening contenders: with their package and without it, an old one, and ones that raise, are wrong or meddle."""
 
-import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from forge.domain.task import LanguageName
-from forge.lab.finding import Failed, Passed
-from forge.lab.sources.screen import examine_sources
-from forge.languages import LANGUAGES
-from tests.lab.test_triage import ENTRY, PYTHON, ROOT, kinds, metadata
+from forge.contenders.discovery import ContenderCatalogue, Described, find_contenders
+from forge.domain.contender import ContenderAbsent, ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
+from forge.domain.policy import Policy
+from forge.lab.finding import Failed
+from forge.lab.job import Job
+from forge.lab.timing.screening import ContenderScreening, fastest, screen
+from forge.operations import OPERATIONS
+from tests.candidates import job_for
+from tests.contenders.distributions import call, described, install
 
-TRITON = (
-    "import torch\nimport triton\nimport triton.language as tl\n"
-    "@triton.jit\ndef k(x, y, n):\n    tl.store(y, tl.load(x))\n"
+pytestmark = pytest.mark.usefixtures("walls")
+LIBRARY = """
+import torch
+
+STATE = []
+
+
+def softmax(x):
+    return torch.nn.functional.softmax(x, -1)
+
+
+def raises(x):
+    raise RuntimeError("columns must be at most 64")
+
+
+def wrong_in_bf16(x):
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+
+
+def changes_its_input(x):
+    y = torch.softmax(x, -1)
+    x.zero_()
+    return y
+
+
+def changes_the_process(x):
+    torch.backends.cuda.enable_flash_sdp(not torch.backends.cuda.flash_sdp_enabled())
+    return torch.softmax(x, -1)
+
+
+def draws(x):
+    torch.rand(1)
+    return torch.softmax(x, -1)
+
+
+def sets_back(x):
+    before = torch.backends.cuda.flash_sdp_enabled()
+    torch.backends.cuda.enable_flash_sdp(not before)
+    try:
+        return torch.softmax(x, -1)
+    finally:
+        torch.backends.cuda.enable_flash_sdp(before)
+
+
+def slow(x):
+    for _ in range(200):
+        y = torch.softmax(x, -1)
+    return y
+"""
+NAMES = (
+    "softmax",
+    "raises",
+    "wrong_in_bf16",
+    "changes_its_input",
+    "changes_the_process",
+    "draws",
+    "sets_back",
+    "slow",
 )
-LAUNCHED = {
-    "def f(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 3)\n    return y",
-    "run = k\ndef f(x):\n    y = torch.empty_like(x)\n    run[(1,)](x, y, 3)\n    return y",
-    "table = {'a': k}\ndef f(x):\n    y = torch.empty_like(x)\n    table['a'][(1,)](x, y, 3)\n    return y",
-    "class R:\n    def go(self, x, y):\n        k[(1,)](x, y, 3)\n"
-    "def f(x):\n    y = torch.empty_like(x)\n    R().go(x, y)\n    return y",
-    "def g(x, y):\n    k[(1,)](x, y, 3)\ndef f(x):\n    y = torch.empty_like(x)\n    g(x, y)\n    return y",
-    "def f(x):\n    y = torch.empty_like(x)\n    globals()['k'][(1,)](x, y, 3)\n    return y",
-    "launchers = []\ndef f(x):\n    return launchers[0](x)\nlaunchers.append(lambda x: k[(1,)](x, x, 3))",
-}
-NOT_LAUNCHED = {
-    "def f(x):\n    return torch.relu(x)",
-    "def f(x):\n    return g(x)\ndef g(x):\n    return x + 1\ndef unused(x):\n    k[(1,)](x, x, 3)",
-    "unused = [k]\ndef f(x):\n    return x + 1",
-}
 
 
-def screened(kernel: str, language: LanguageName, *, forbidding: bool = True) -> Passed | Failed:
-    forbids = LANGUAGES[language].forbids if forbidding else frozenset()
-    return examine_sources(
-        kernel, metadata=metadata(language), language=language, entry_point="f", forbids=forbids
-    ).finding
-
-
-@pytest.mark.parametrize("entry", sorted(LAUNCHED))
-def test_a_kernel_that_may_be_launched_is_no_fallback(entry: str) -> None:
-    assert isinstance(screened(TRITON + entry, "triton"), Passed)
-
-
-@pytest.mark.parametrize("entry", sorted(NOT_LAUNCHED))
-def test_a_kernel_that_is_provably_never_launched_is_a_fallback(entry: str) -> None:
-    finding = screened(TRITON + entry, "triton")
-    assert isinstance(finding, Failed)
-    assert finding.reason.code == "FALLBACK"
-    assert "decoy_kernel" in kinds(TRITON + entry, "triton")
-
-
-def test_a_launch_whose_outputs_are_dropped_is_worth_a_look_and_no_more() -> None:
-    entry = "def f(x):\n    y = torch.empty_like(x)\n    k[(1,)](x, y, 3)\n    return torch.relu(x)"
-    assert {"decoy_kernel", "vendor_fallback"} <= kinds(TRITON + entry, "triton")
-    assert isinstance(screened(TRITON + entry, "triton"), Passed)
-
-
-@pytest.mark.parametrize("alias", ["import triton as tr\n@tr.jit", "from triton import jit as compiled\n@compiled"])
-def test_triton_is_recognised_under_another_name(alias: str) -> None:
-    assert isinstance(
-        screened(f"{alias}\ndef k(x):\n    pass\ndef f(x):\n    k[(1,)](x)\n    return x", "triton"), Passed
+def job(dtype: str = "bf16") -> Job:
+    asked = replace(
+        job_for("", language="torch"),
+        operation=OPERATIONS["softmax"],
+        shape={"batch": 16, "hidden_size": 256},
+        policy=Policy(memory_limit_bytes=2**30),
     )
+    return replace(asked, dtype=dtype)  # type: ignore[arg-type]  # a type's name
 
 
-@pytest.mark.parametrize("language", sorted(LANGUAGES))
-@pytest.mark.parametrize("kernel", [text for text, kind in PYTHON.items() if kind in ("network", "processes")])
-def test_what_is_forbidden_is_refused_with_its_place(kernel: str, language: LanguageName) -> None:
-    own = {
-        "triton": "import triton\n@triton.jit\ndef k():\n    pass\n",
-        "cpp": "load_inline()\n",
-        "cuda": "load_inline()\n",
-        "torch": "",
-    }[language]
-    finding = screened(f"{own}{kernel}{ENTRY}", language)
-    assert isinstance(finding, Failed)
-    assert finding.reason.code == "STATIC_POLICY"
-    assert re.match(r"kernel\.py:\d+:\d+: ", finding.reason.message)
-    code = getattr(
-        getattr(screened(f"{own}{kernel}{ENTRY}", language, forbidding=False), "reason", None), "code", None
-    )
-    assert code != "STATIC_POLICY"
+def contenders(*names: str, more: str = "") -> str:
+    calls = (call(name, f"import acme_kernels\nreturn acme_kernels.{name}(x)", more=more) for name in names)
+    return described(*calls)
 
 
-def test_nothing_that_honest_kernels_do_is_forbidden() -> None:
-    assert {kind for one in LANGUAGES.values() for kind in one.forbids} == {"network", "processes", "frames"}
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
 
 
-def honest() -> list[Path]:
-    found = [
-        *sorted((ROOT / "tests/honest/candidates").glob("*.py")),
-        *sorted((ROOT / "examples").glob("honest_*/kernel.py")),
-    ]
-    return [*found, ROOT / "tests/honest/extension/kernel.py"]
+def installed(site: Path, text: str, *, version: str | None = "2.1") -> ContenderCatalogue:
+    """Install a package with descriptions, and the library that they describe unless it has no version."""
+    files = {"acme_forge/__init__.py": "", "acme_forge/acme.toml": text}
+    install(site, "acme-forge", "1.0", files, entry_points={"acme": "acme_forge"})
+    if version is not None:
+        install(site, "acme-kernels", version, {"acme_kernels.py": LIBRARY})
+    found = find_contenders()
+    acme: tuple[Described, ...] = tuple(one for one in found.contenders if one.library.name == "acme")
+    return ContenderCatalogue(acme, found.unreadable)
 
 
-@pytest.mark.parametrize("path", honest(), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_an_honest_kernel_is_never_refused_for_its_sources(path: Path) -> None:
-    text = path.read_text()
-    said = re.search(r"^Language: (\w+)", text, re.MULTILINE)
-    operation = re.search(r"^Operation: (\w+)", text, re.MULTILINE)
-    guessed = (
-        "cpp" if "cpp" in str(path) or "extension" in str(path) else "triton" if "triton" in str(path) else "torch"
-    )
-    name = said[1] if said else guessed
-    language: LanguageName = next(one for one in ("cpp", "triton", "torch") if one == name)
-    finding = examine_sources(
-        text,
-        metadata=metadata(language, cpp="CPP_SOURCE" in text),
-        language=language,
-        entry_point=operation[1] if operation else "fused_add_rmsnorm",
-        forbids=LANGUAGES[language].forbids,
-    ).finding
-    assert isinstance(finding, Passed), finding
+def by_name(screening: ContenderScreening) -> dict[str, ContenderStanding]:
+    return {one.contender.removeprefix("acme."): one for one in screening.standings}
+
+
+@pytest.mark.slow
+def test_only_those_that_are_right_and_leave_no_trace_are_baselines(site: Path) -> None:
+    screening = screen(job(), installed(site, contenders(*NAMES)), progress=lambda _: None)
+    found = by_name(screening)
+    for name in ("softmax", "sets_back"):
+        assert isinstance(found[name].standing, MeasuredInFull | ScreenedOut), found[name]
+        assert found[name].name == f"contender:acme.{name}@2.1"
+        assert found[name].licence == "MIT"
+    assert isinstance(found["slow"].standing, ScreenedOut), found["slow"]
+    expected = {
+        "raises": ("RUNTIME_ERROR", "columns must be at most 64"),
+        "wrong_in_bf16": ("INCORRECT_NUMERICAL", ""),
+        "changes_its_input": ("INPUT_MUTATED", ""),
+        "changes_the_process": ("STATE_CARRIED", "which kinds of attention torch may use"),
+        "draws": ("STATE_CARRIED", "torch's generator"),
+    }
+    for name, (code, said) in expected.items():
+        standing = found[name].standing
+        assert isinstance(standing, ContenderFailed), found[name]
+        assert (
+            standing.reason.code in {code, "NON_FINITE"} if name == "wrong_in_bf16" else standing.reason.code == code
+        )
+        assert said in standing.reason.message
+    chosen = {one.name for one in screening.in_full}
+    assert chosen
+    assert chosen <= {"contender:acme.softmax@2.1", "contender:acme.sets_back@2.1"}
+
+
+def test_a_contender_that_fails_while_it_is_timed_is_left_out_of_the_screening(site: Path) -> None:
+    screening = screen(job(), installed(site, contenders("softmax")), progress=lambda _: None)
+    name = "contender:acme.softmax@2.1"
+    reason = ContenderFailed.model_validate({"reason": {"code": "INCORRECT_NUMERICAL", "message": "wrong"}}).reason
+    after = screening.without(name, Failed(reason=reason, observed="", threshold=""))
+    assert not after.in_full
+    assert isinstance(after.standings[0].standing, ContenderFailed)
+    assert screening.beside(frozenset()) is not None
+    assert after.beside(frozenset({name})) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "cause", "said"),
+    [
+        (None, "not_installed", "no package 'acme-kernels' is installed here"),
+        ("1.9", "version", "version '1.9' of acme-kernels: expected >=2,<3"),
+        ("3.0", "version", "version '3.0' of acme-kernels: expected >=2,<3"),
+    ],
+)
+def test_a_package_that_is_missing_or_of_another_version_is_said_to_be(
+    site: Path, version: str | None, cause: str, said: str
+) -> None:
+    screening = screen(job(), installed(site, contenders("softmax"), version=version), progress=lambda _: None)
+    (one,) = screening.standings
+    assert isinstance(one.standing, ContenderAbsent)
+    assert (one.standing.cause, one.standing.detail, one.version) == (cause, said, version)
+    assert not screening.in_full
+
+
+def test_a_contender_that_does_not_apply_here_is_said_not_to(site: Path) -> None:
+    text = contenders("softmax", more="axes = { hidden_size = { most = 64 } }")
+    (one,) = screen(job(), installed(site, text), progress=lambda _: None).standings
+    assert isinstance(one.standing, ContenderAbsent)
+    assert (one.standing.cause, one.standing.detail) == ("not_applicable", "hidden_size is 256: expected at most 64")
+
+
+def test_descriptions_that_cannot_be_read_are_named_in_the_screening(site: Path) -> None:
+    (one,) = screen(job(), installed(site, "[library"), progress=lambda _: None).standings
+    assert isinstance(one.standing, ContenderAbsent)
+    assert one.standing.cause == "unreadable"
+    assert one.package == "acme"
+
+
+def test_the_fastest_two_are_measured_in_full_and_none_that_is_far_slower() -> None:
+    assert fastest({"a": 100.0, "b": 101.0, "c": 102.0}) == {"a", "b"}
+    assert fastest({"a": 100.0, "b": 126.0}) == {"a"}
+    assert fastest({}) == frozenset()

@@ -20,8 +20,9 @@ COMPILER_ENVIRONMENT = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
 """Environment variables that make torch.compile keep its results in that folder."""
-_MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
-_ENVIRONMENT = {
+COMPILER_MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
+"""Modules that guests on a GPU import which compile with torch, or time by graph replay."""
+GPU_COMPILER_ENVIRONMENT = {
     **COMPILER_ENVIRONMENT,
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise importing torch._inductor makes GPUs unusable in forks
 }
@@ -32,12 +33,12 @@ def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, 
     return Program(
         language=LANGUAGES["torch"],
         files=files,
-        environment=_ENVIRONMENT,
+        environment=GPU_COMPILER_ENVIRONMENT,
         device="cuda",
         gpu=job.gpu,
         trusted=True,
         warm=True,
-        modules=_MODULES,
+        modules=COMPILER_MODULES,
         binds=binds,
     )
 

@@ -5,7 +5,7 @@ torch.compile's results for them between pairs; no candidate ever sees this fold
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
@@ -16,9 +16,12 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import baseline_function, baseline_program, compiled_folder
 from forge.lab.calls.artifact import build_artifact, staged_files
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.contenders.guests import contender_folder, contender_program
+from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.gates.own_tests import own_benchmark_claims
 from forge.lab.job import Incumbent, Job
+from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
 from forge.sandbox.reply import ArtifactFile, Refused
@@ -81,12 +84,18 @@ class GuestFactory:
     """The stages of one measurement, and a way to start fresh guests on them."""
 
     def __init__(
-        self, job: Job, candidate: Stage, baseline: Stage, incumbent: tuple[Stage, str] | None = None
+        self,
+        job: Job,
+        candidate: Stage,
+        baseline: Stage,
+        incumbent: tuple[Stage, str] | None = None,
+        contenders: Sequence[tuple[PresentContender, Stage]] = (),
     ) -> None:
         self._job = job
         self._candidate = candidate
         self._baseline = baseline
         self._incumbent = incumbent
+        self._contenders = contenders
 
     def compile_baselines(self) -> None:
         """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
@@ -114,6 +123,8 @@ class GuestFactory:
                 if isinstance(opened, Failed) and CANDIDATE in names:
                     stack.close()
                     return opened
+                if isinstance(opened, Failed):
+                    raise_for_contender(names[0], opened)
                 kernel = require_opened(opened, f"the side {names[0]!r}")
                 for index, name in enumerate(names):
                     idle = name == HARNESS and self._job.device == "cpu"
@@ -139,6 +150,7 @@ class GuestFactory:
             *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
             ((CONTROL,), self._baseline, control),
         ]
+        wanted += [((one.name,), stage, (one.function,)) for one, stage in self._contenders]
         if self._incumbent is not None:
             stage, entry_point = self._incumbent
             wanted.append(((PROMOTED,), stage, (job.candidate_function(entry_point),)))
@@ -147,7 +159,10 @@ class GuestFactory:
 
 @contextmanager
 def open_guests(
-    job: Job, artifact: tuple[ArtifactFile, ...], incumbent: Incumbent | None = None
+    job: Job,
+    artifact: tuple[ArtifactFile, ...],
+    incumbent: Incumbent | None = None,
+    contenders: Sequence[PresentContender] = (),
 ) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; remove the stages at the end."""
     harness = {"harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
@@ -159,12 +174,19 @@ def open_guests(
         )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
+        beside = [(one, _contender_stage(stack, job, one)) for one in contenders]
         if incumbent is None:
-            yield GuestFactory(job, candidate_stage, baseline_stage)
+            yield GuestFactory(job, candidate_stage, baseline_stage, None, beside)
             return
         incumbent_stage = Stage(dataclasses.replace(own, files=_incumbent_files(job, incumbent)), job.isolation)
         stack.callback(incumbent_stage.remove)
-        yield GuestFactory(job, candidate_stage, baseline_stage, (incumbent_stage, incumbent.entry_point))
+        yield GuestFactory(job, candidate_stage, baseline_stage, (incumbent_stage, incumbent.entry_point), beside)
+
+
+def _contender_stage(stack: ExitStack, job: Job, contender: PresentContender) -> Stage:
+    stage = Stage(contender_program(job, contender, contender_folder(job, contender)), job.isolation)
+    stack.callback(stage.remove)
+    return stage
 
 
 def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:

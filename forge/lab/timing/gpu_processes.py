@@ -4,7 +4,7 @@ All of them are Forge's own code and run behind the wall. The processes of all p
 takes seconds. The pairs are timed one after the other, and only one process computes at a time.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,9 +19,13 @@ from forge.lab.baselines import (
 from forge.lab.calls.load import DEVICE_SETS_AT_ONCE
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import trusted_program
+from forge.lab.contenders.guests import contender_folder, contender_program
+from forge.lab.contenders.present import PresentContender
+from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
 from forge.lab.parallel import parallel_map
+from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
@@ -79,11 +83,16 @@ def rotated_set_count(set_bytes: int) -> int:
 
 @contextmanager
 def open_device_guests(
-    job: Job, captured: Captured, promoted: Captured | None, *, progress: Progress
+    job: Job,
+    captured: Captured,
+    promoted: Captured | None,
+    contenders: Sequence[PresentContender] = (),
+    *,
+    progress: Progress,
 ) -> Iterator[Iterator[DeviceGuests]]:
     """Start all processes and yield an iterator over the process pairs; stop everything at the end."""
     with ExitStack() as stack:
-        factory = _Factory(job, captured, promoted, stack)
+        factory = _Factory(job, captured, promoted, contenders, stack)
         progress("baselines")
         factory.compile_baselines()
         progress("launchers")
@@ -103,8 +112,16 @@ def _pair_by_pair(pairs: list[DeviceGuests]) -> Iterator[DeviceGuests]:
 class _Factory:
     """The stages of one measurement, and a way to start fresh guests on them."""
 
-    def __init__(self, job: Job, captured: Captured, promoted: Captured | None, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        job: Job,
+        captured: Captured,
+        promoted: Captured | None,
+        contenders: Sequence[PresentContender],
+        stack: ExitStack,
+    ) -> None:
         self._job = job
+        self._contenders = contenders
         self._stack = stack
         self._candidate = self._stage(_launcher(job, captured))
         self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
@@ -124,28 +141,40 @@ class _Factory:
         ]
         if self._promoted is not None:
             wanted.append((PROMOTED, self._promoted, (LAUNCH,)))
+        wanted += [(one.name, self._contender(one), (one.function,)) for one in self._contenders]
         stacks = tuple(self._stack.enter_context(ExitStack()) for _ in wanted)
         with ThreadPoolExecutor(len(wanted)) as pool:
             opened = [
                 pool.submit(open_timed, own, job, stage, functions)
                 for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
             ]
-        kernels = [require_opened(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
+        kernels = [_opened(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]
         sides = {CANDIDATE: DeviceSide(kernels[0], 0, candidates=True)}
         sides |= {kind: DeviceSide(kernels[1], place) for place, kind in enumerate(job.baselines)}
         sides[CONTROL] = DeviceSide(kernels[2], 0)
-        if self._promoted is not None:
-            sides[PROMOTED] = DeviceSide(kernels[3], 0)
+        sides |= {who: DeviceSide(kernel, 0) for kernel, (who, _, _) in zip(kernels[3:], wanted[3:], strict=True)}
         return DeviceGuests(sides, stacks)
 
     def _compiled(self) -> Stage:
         """Return a stage with its own copy of torch.compile's results."""
-        return self._stage(baseline_program(self._job, self._stack.enter_context(compiled_copy(self._job))))
+        kept = self._stack.enter_context(compiled_copy(compiled_folder(self._job)))
+        return self._stage(baseline_program(self._job, kept))
+
+    def _contender(self, contender: PresentContender) -> Stage:
+        """Return a stage of a contender, with its own copy of what its compilers left in the screening."""
+        kept = self._stack.enter_context(compiled_copy(contender_folder(self._job, contender)))
+        return self._stage(contender_program(self._job, contender, kept))
 
     def _stage(self, program: Program) -> Stage:
         stage = Stage(program, self._job.isolation)
         self._stack.callback(stage.remove)
         return stage
+
+
+def _opened(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
+    if isinstance(opened, Failed):
+        raise_for_contender(side, opened)
+    return require_opened(opened, side)
 
 
 def _launcher(job: Job, captured: Captured) -> Program:

@@ -13,16 +13,20 @@ own time over two numbers of replays.
 
 import random
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forge.domain.contender import is_contender
 from forge.domain.device import Ceilings, DeviceState
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
+from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.observed import Case
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.blocks import Blocks
+from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
@@ -90,6 +94,7 @@ def measure_replays(
     job: Job,
     captured: Captured,
     incumbent: Captured | None,
+    contenders: Sequence[PresentContender] = (),
     *,
     ceilings: Ceilings,
     rng: random.Random,
@@ -97,10 +102,10 @@ def measure_replays(
 ) -> ReplaySamples | Failed:
     """Time a plan and its baselines over fresh pairs of processes.
 
-    If the incumbent answers wrongly, it is left out and measuring begins again. Raise EnvironmentUnfit if another
-    baseline fails.
+    If the incumbent answers wrongly, it is left out and measuring begins again. Raise ContenderFailedError if a
+    contender fails, and EnvironmentUnfit if another baseline does.
     """
-    timing = _ReplayTiming(job, captured, ceilings, rng, progress)
+    timing = _ReplayTiming(job, captured, contenders, ceilings, rng, progress)
     return beside_incumbent(timing.measure, incumbent, progress)
 
 
@@ -110,18 +115,21 @@ class _ReplayTiming:
 
     job: Job
     captured: Captured
+    contenders: Sequence[PresentContender]
     ceilings: Ceilings
     rng: random.Random
     progress: Progress
 
     def measure(self, incumbent: Captured | None) -> ReplaySamples | Failed:
         job, pairs, cases = self.job, list[_ReplayPair](), list[Case]()
-        written_bytes = job.operation.written_bytes(job.shape, job.dtype)
-        with open_device_guests(job, self.captured, incumbent, progress=self.progress) as opened:
+        opening = open_device_guests(job, self.captured, incumbent, self.contenders, progress=self.progress)
+        with opening as opened:
             for number, guests in enumerate(opened):
                 self.progress(f"process pair {number + 1} of {job.policy.process_pairs}")
                 cases = cases or _drawn_cases(guests)
-                cached_write_ns = write_back_ns(len(cases) * written_bytes, self.ceilings)
+                cached_write_ns = write_back_ns(
+                    len(cases) * job.operation.written_bytes(job.shape, job.dtype), self.ceilings
+                )
                 pair = _ReplayPair(job, guests, cases, self.rng, cached_write_ns=cached_write_ns)
                 failed = pair.measure()
                 if failed is not None:
@@ -204,7 +212,7 @@ class _ReplayPair:
             order, rotation_offset = list(self._guests.sides), self._rng.randrange(1, 2**31)
             self._rng.shuffle(order)
             for side in order:
-                judged = side in self._judged_sides and self._rng.random() < JUDGED_SHARE
+                judged = (side in self._judged_sides or is_contender(side)) and self._rng.random() < JUDGED_SHARE
                 timed = self._window(side, rotation_offset=rotation_offset, judged=judged)
                 if isinstance(timed, Failed):
                     return timed
@@ -229,6 +237,7 @@ class _ReplayPair:
         if failed is not None and side == PROMOTED:
             raise IncumbentFailedError(failed)
         if failed is not None and not one.candidates:
+            raise_for_contender(side, failed)
             raise EnvironmentUnfit(
                 f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}"
             )

@@ -20,15 +20,18 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from forge.domain.contender import is_contender
 from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.policy import CONTROL_KIND
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.gates import scales, specials
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.observed import Case, rotated
+from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import (
     CANDIDATE,
     CONTROL,
@@ -190,11 +193,12 @@ class _SlopePair:
             observed = kernel.call(cases, function=function, cycles=self.planned.cycles)
         else:
             observed = kernel.chain(cases, first=first, count=self.planned.asked, function=function)
-        judged = side in (CANDIDATE, PROMOTED)
+        judged = side in (CANDIDATE, PROMOTED) or is_contender(side)
         failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed) if judged else None
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
             raise IncumbentFailedError(failed)
         if failed is not None and side != CANDIDATE:
+            raise_for_contender(side, failed)
             raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {failed.reason.message}")
         if failed is not None:
             return failed
@@ -239,6 +243,7 @@ def measure(
     job: Job,
     artifact: tuple[ArtifactFile, ...],
     incumbent: Incumbent | None = None,
+    contenders: Sequence[PresentContender] = (),
     *,
     rng: random.Random,
     progress: Progress,
@@ -246,9 +251,10 @@ def measure(
     """Time the candidate and its baselines over fresh process pairs.
 
     The policy's limit applies to the candidate's own calls. If the incumbent answers wrongly, it is left out and
-    measuring begins again. Raise EnvironmentUnfit if another baseline fails.
+    measuring begins again. Raise ContenderFailedError if a contender fails, and EnvironmentUnfit if another baseline
+    does.
     """
-    timing = _SlopeTiming(job, artifact, rng, progress)
+    timing = _SlopeTiming(job, artifact, contenders, rng, progress)
     return beside_incumbent(timing.measure, incumbent, progress)
 
 
@@ -258,6 +264,7 @@ class _SlopeTiming:
 
     job: Job
     artifact: tuple[ArtifactFile, ...]
+    contenders: Sequence[PresentContender]
     rng: random.Random
     progress: Progress
 
@@ -266,7 +273,7 @@ class _SlopeTiming:
         planned: Planned | None = None
         pairs: list[tuple[Mapping[str, float], ...]] = []
         self.progress("baselines")
-        with open_guests(job, self.artifact, incumbent) as factory:
+        with open_guests(job, self.artifact, incumbent, self.contenders) as factory:
             factory.compile_baselines()
             for number in range(job.policy.process_pairs):
                 self.progress(f"process pair {number + 1} of {job.policy.process_pairs}")
@@ -365,6 +372,7 @@ def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
         rough_ns = _rough_ns(guest, guests.function(side), sets)
         if isinstance(rough_ns, Failed):
             if side != CANDIDATE:
+                raise_for_contender(side, rough_ns)
                 raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {rough_ns.reason.message}")
             return rough_ns
         times.append(rough_ns)

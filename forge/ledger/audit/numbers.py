@@ -21,7 +21,7 @@ from forge.ledger.audit.rule import (
     speedup_over,
     unmet_rules,
 )
-from forge.ledger.audit.samples import Document, first_and_confirmation, summary, workload
+from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
 _REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified")
@@ -187,7 +187,10 @@ class Numbers:
             yield from differences(expected, report, "report")
 
     def _of_attempts(self, event: Document, samples: Document, digest: str) -> Iterator[Difference]:
-        """Check that the samples of earlier attempts were kept, if machine, protocol and incumbent are the same."""
+        """Check that the samples of earlier attempts were kept.
+
+        Machine, protocol, incumbent and contenders must be the same for that.
+        """
         run_id, attempts = event["run_id"], samples["attempts"]
         before = self._failed.pop(run_id, None)
         moved = run_id in self._moved
@@ -202,9 +205,10 @@ class Numbers:
         earlier, kept = before
         machines = {self._machines.get(one["env_sha256"], one["env_sha256"]) for one in (event, earlier)}
         alike = len(machines) == 1 and kept["protocol"] == samples["protocol"]
+        alike = alike and contenders_of(kept) == contenders_of(samples)
         wanted = kept["attempts"] if alike else []
         if attempts[:-1] != wanted and not (moved and len(attempts) == 1):
-            why = "those of the attempts before" if alike else "none of another machine or protocol"
+            why = "those of the attempts before" if alike else "none of another machine, protocol or contender"
             yield "samples.attempts", f"{len(wanted)} earlier: {why}", f"{len(attempts) - 1} earlier"
 
     def _of_promotion(self, event: Document) -> Iterator[Difference]:

@@ -138,7 +138,8 @@ class Published:
         """Return what a registry entry must say of its benchmark."""
         event = self._benchmarks[promotion["benchmark_seq"]]
         fields = ("attempt", "baseline_seqs", "env_sha256", "isolation", "report_sha256", "workloads")
-        return {name: event[name] for name in fields} | {
+        screened = ("contenders",) if "contenders" in event else ()  # older events have none
+        return {name: event[name] for name in (*fields, *screened)} | {
             "seq": promotion["benchmark_seq"],
             "speedup": promotion["speedup"]["ratio"],
             "candidate_latency_us": promotion["candidate_median_ns"] / 1000,

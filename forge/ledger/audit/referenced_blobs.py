@@ -32,6 +32,8 @@ OWN_FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(
 )
 """Type -> the fields that name stored bytes only for operations of the user: reference and contract. Those of the
 catalogue are part of Forge."""
+LEFT_OUT: dict[str, tuple[str, ...]] = dict.fromkeys(("TaskCreated", "KernelPromoted"), ("task.contenders[].sha256",))
+"""Type -> the fields that name stored bytes, and that are left out of a payload without any."""
 _OWN = "own_"
 _SINCE_VERSION = {
     ("CandidateRejected", "report_sha256"): 2,
@@ -61,6 +63,8 @@ def required_blobs(type_name: str, version: int, payload: Mapping[str, object]) 
         for digest in values_at(payload, field):
             if digest is not None:
                 yield field, str(digest)
+    for field in LEFT_OUT.get(type_name, ()):
+        yield from ((field, str(digest)) for digest in values_at(payload, field) if digest != _NO_FIELD)
     for field in PIECE_FIELDS.get(type_name, ()):
         for piece in values_at(payload, field):
             if str(piece).startswith(_PIECE):

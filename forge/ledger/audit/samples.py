@@ -23,7 +23,9 @@ EMPTY_GUEST_PROTOCOL = "host_slope.v3"
 REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3")
 """Protocols that replay a launch plan as a CUDA graph."""
 BASELINES = ("eager", "compile", "vendor", "promoted")
-"""Kinds of baselines that can be sides of a measurement."""
+"""Kinds of baselines that can be sides of a measurement, besides contenders."""
+CONTENDER = "contender:"
+"""Beginning of the names of sides that are contenders; they follow the other baselines in order of their names."""
 CONTROL_OF = "eager"
 """Baseline that the side `control` measures a second time."""
 
@@ -96,6 +98,12 @@ def first_and_confirmation(document: Document) -> tuple[SampledTimes, SampledTim
     return SampledTimes(protocol, document["attempts"]), None if again is None else SampledTimes(protocol, again)
 
 
+def contenders_of(document: Document) -> set[str]:
+    """Return the contenders that the newest attempt of a stored document timed."""
+    sides = _sides(document["attempts"][-1], document["protocol"])
+    return {side for side in sides if side.startswith(CONTENDER)}
+
+
 def summary(taken: SampledTimes, side: str) -> Document:
     """Return count, median, deciles and spread over every round of every pair."""
     flat = sorted(time for pair in taken.times(side) for time in pair)
@@ -130,8 +138,13 @@ def _measured(taken: SampledTimes, sides: set[str]) -> Document:
         "candidate": summary(taken, "candidate"),
         "control": taken.ratio(CONTROL_OF, "control"),
         "process_pairs": len(taken.times("candidate")),
-        "speedups": [_speedup(taken, baseline) for baseline in BASELINES if baseline in sides],
+        "speedups": [_speedup(taken, baseline) for baseline in _baselines(sides)],
     }
+
+
+def _baselines(sides: set[str]) -> list[str]:
+    contenders = sorted(side for side in sides if side.startswith(CONTENDER))
+    return [*(baseline for baseline in BASELINES if baseline in sides), *contenders]
 
 
 def _speedup(taken: SampledTimes, baseline: str) -> Document:
