@@ -34,9 +34,10 @@ class Policy(Value):
     build_limit_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
     """Processor time that one build may take, in seconds."""
     verify_limit_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
-    """Wall time that one guest may take in verification, in seconds."""
+    """Processor time that one thread of a guest may take in verification, in seconds."""
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
-    """Wall time of one reply, and of all calls of one candidate, in a benchmark, in seconds."""
+    """Processor time that one thread may take for one reply, and time of all calls of one candidate, in a benchmark,
+    in seconds."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
     baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor", "contenders"), min_length=1)

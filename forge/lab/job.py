@@ -25,8 +25,15 @@ Progress = Callable[[str], None]
 THREADS_BESIDE_GPU = 8
 """Number of threads of a guest whose work a GPU does; more threads would only slow each other down."""
 GUEST_CPU_S = 7200
-"""Processor seconds of every guest. A guest can read this limit, so it is the same for verifying and timing. In
-practice the wall time ends guests."""
+"""Processor seconds of every process (RLIMIT_CPU). A guest can read this limit, so it is the same for verifying and
+timing. The host's own count ends guests earlier."""
+WALL_PER_CPU_S = 16
+"""Wall seconds that the host waits for a guest, for each processor second of one thread. A thread that gets less of a
+processor counts as one that stands still."""
+STILL_S = 30.0
+"""Seconds after which a guest that takes no processor time stands still. Imports from a cold disk pause for less."""
+MOST_COUNTED_THREADS = 8
+"""Number of threads that may each use their processor seconds in full, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +110,18 @@ class Job:
         """Number of threads of a guest: one for each of its processors, or few if a GPU does the work."""
         return processors() if self.device == "cpu" else min(THREADS_BESIDE_GPU, processors())
 
-    def limits(self, wall_s: float, *, shadow: bool = False) -> Limits:
-        """Return what one guest of this job may use in `wall_s` seconds."""
-        return Limits(wall_s=wall_s, cpu_s=GUEST_CPU_S, memory_bytes=self.policy.memory_limit_bytes, shadow=shadow)
+    def limits(self, cpu_s: float, *, shadow: bool = False) -> Limits:
+        """Return what one guest of this job may use if one thread may work for `cpu_s` seconds."""
+        return Limits(
+            wall_s=WALL_PER_CPU_S * cpu_s,
+            cpu_s=GUEST_CPU_S,
+            thread_cpu_s=cpu_s,
+            total_cpu_s=cpu_s * min(self.threads, MOST_COUNTED_THREADS),
+            still_s=min(STILL_S, cpu_s),
+            waits_for_device=self.device == "cuda",
+            memory_bytes=self.policy.memory_limit_bytes,
+            shadow=shadow,
+        )
 
     @property
     def environment(self) -> dict[str, str]:

@@ -101,6 +101,14 @@ class Group:
         killed = any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in facts.splitlines())
         return "total" if killed else None
 
+    def cpu_s(self) -> float | None:
+        """Return the processor seconds of all that ran in the group; None if this kernel doesn't count them."""
+        for directory in self._directories:
+            with contextlib.suppress(OSError, ValueError):
+                fields = (directory / "cpu.stat").read_text().split()
+                return int(fields[fields.index("usage_usec") + 1]) / 1e6
+        return None
+
     def remove(self) -> None:
         """Remove the group once its last process is gone."""
         deadline_s = time.monotonic() + _REMOVAL_S

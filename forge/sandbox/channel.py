@@ -6,16 +6,22 @@ What a reply says is untrusted; `session` and `one_shot` decide how long to wait
 import contextlib
 import os
 import select
+import time
 
 from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena
-from forge.sandbox.launch import Guest
+from forge.sandbox.launch import Exit, Guest
 from forge.sandbox.limits import Limits
 from forge.sandbox.stage import Stage
 
 CLOSED = Reason(code="TAMPERING", message="the guest closed the reply channel")
 """Reason for a guest that still runs and can't reply any more."""
+
+_LOOK_S = 1.0
+"""Seconds between two looks at whether a guest that doesn't answer still exists."""
+_CLOSED_S = 2.0
+"""Seconds between the end of a guest's replies and a look at whether it still runs."""
 
 
 class Channel:
@@ -57,6 +63,28 @@ class Channel:
         if self._commands >= 0:
             os.close(self._commands)
             self._commands = -1
+
+    def await_reply(self, patience_s: float | None = None) -> bytes | None:
+        """Wait for a reply, and return its untrusted bytes; none if the guest has ended or closed the channel.
+
+        Return None if there is no reply after `patience_s` seconds. Without patience, only the guest's limits end it.
+        """
+        until_s = None if patience_s is None else time.monotonic() + patience_s
+        while True:
+            left_s = _LOOK_S if until_s is None else min(_LOOK_S, max(0.0, until_s - time.monotonic()))
+            if self.is_readable(left_s):
+                return self.untrusted_reply()
+            if until_s is not None and time.monotonic() >= until_s:
+                return None
+            if self.guest.poll() is not None:  # where there are no namespaces, a child may keep the channel open
+                return self.untrusted_reply() if self.is_readable(0) else b""
+
+    def end(self) -> Exit | None:
+        """Wait for the end of a guest whose replies have ended; return None if it runs on without them."""
+        ended = self.guest.wait(_CLOSED_S)
+        while ended is None and self.guest.ending:  # a busy machine takes its time to end processes
+            ended = self.guest.wait(_CLOSED_S)
+        return ended
 
     def is_readable(self, patience_s: float) -> bool:
         """Return whether the guest writes, closes its end or ends within `patience_s` seconds."""

@@ -5,6 +5,7 @@ import signal
 from dataclasses import dataclass
 
 from forge.sandbox.memory import Excess
+from forge.sandbox.processor import WorkExcess
 from forge.sandbox.reports import ProgramEnded
 
 
@@ -15,20 +16,23 @@ class Exit:
     returncode: int | None
     signal: int | None
     timed_out: bool
+    """Whether it was killed at the end of `wall_s`."""
     flooded: bool
     cpu_s: float | None
     """Processor seconds of the guest and the children it waited for; None if the tree was killed first."""
     max_rss_bytes: int | None
-    excess: Excess | None = None
-    """Resource whose lack ended it: the tree's memory, the machine's, or the tree's processor seconds."""
+    excess: Excess | WorkExcess | None = None
+    """Limit that ended it: of the tree's memory, of the machine's, or of the tree's work."""
 
     @property
     def by_the_clock(self) -> bool:
-        """Whether wall time alone ended it."""
-        return self.timed_out and not self.flooded and self.excess is None
+        """Whether wall time alone ended it, which a busy machine may also cause."""
+        return not self.flooded and (self.excess == "still" or (self.timed_out and self.excess is None))
 
 
-def exit_of(ended: ProgramEnded | None, *, timed_out: bool, flooded: bool, excess: Excess | None) -> Exit:
+def exit_of(
+    ended: ProgramEnded | None, *, timed_out: bool, flooded: bool, excess: Excess | WorkExcess | None
+) -> Exit:
     """Return the end that Forge's PID 1 reported; if PID 1 was killed first, so was the guest."""
     if ended is None:
         return Exit(

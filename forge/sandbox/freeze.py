@@ -20,6 +20,8 @@ from itertools import pairwise
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X", b"x"))
 """States of threads that never return to their program, though the kernel may still have to clean up after them."""
+_EXITING = 0x4
+"""Flag of a process that has begun to end (PF_EXITING in the kernel's sched.h)."""
 _PATIENCE_S = 5.0
 """Seconds after which stopping a guest fails."""
 _QUEUE_INFO_S = 0.25
@@ -129,6 +131,16 @@ def descendants(root: int) -> set[int]:
             found |= fresh
             waiting += fresh
     return found
+
+
+def any_alive(root: int) -> bool:
+    """Return whether a process below `root` still runs its program: it has neither ended nor begun to end."""
+    for pid in descendants(root):
+        with contextlib.suppress(OSError):
+            fields = _stat(pid)
+            if fields[0] != "Z" and not int(fields[6]) & _EXITING:
+                return True
+    return False
 
 
 def children(pid: int) -> Iterator[set[int]]:

@@ -23,13 +23,13 @@ from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
 from forge.sandbox.ending import Exit, exit_of
 from forge.sandbox.folders import HeldFolder
-from forge.sandbox.freeze import FrozenGuest
+from forge.sandbox.freeze import FrozenGuest, any_alive
 from forge.sandbox.guest_entry.plan import Level
 from forge.sandbox.isolation import Walls, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
 from forge.sandbox.memory import LOOK_S, Excess, held_bytes, watch
-from forge.sandbox.processor import Budget
+from forge.sandbox.processor import Work, WorkExcess
 from forge.sandbox.reports import Reports, Started, WallFailed
 from forge.sandbox.runtime import masked_paths, runtime_binds
 from forge.sandbox.zygote import Forked, Zygote
@@ -66,9 +66,11 @@ class Guest:
         self._log_end = log_end
         self._log = Log(limits.log_bytes)
         self._scratch = scratch
-        self._deadline_s = time.monotonic() + limits.wall_s
+        self._left_s = limits.wall_s
+        self._looked_s = time.monotonic()
+        self._asked = True
         self._timed_out = self._flooded = False
-        self._excess: Excess | None = None
+        self._excess: Excess | WorkExcess | None = None
         self._group = group
         self._exit: Exit | None = None
         self._gone = threading.Event()
@@ -78,7 +80,7 @@ class Guest:
             group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
         self.isolation: Walls = judge((*reports.started.parts, *group.parts, *self._memory.parts))
-        self._budget = Budget(self._init_pid or process.pid, limits.total_cpu_s)
+        self._work = Work(self._init_pid or process.pid, limits, group.cpu_s)
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
     @property
@@ -90,10 +92,31 @@ class Guest:
         """Return how the guest ended, or None while any of its processes is left."""
         return self._exit if self._gone.is_set() else None
 
-    def wait(self, timeout_s: float) -> Exit | None:
+    def wait(self, timeout_s: float | None) -> Exit | None:
         """Wait until the whole tree has ended; return None if it hasn't in time."""
         self._gone.wait(timeout_s)
         return self.poll()
+
+    def begin(self) -> None:
+        """Count the guest's time from now on: the host waits for its answer."""
+        self._work.begin()
+        self._asked = True
+
+    def rest(self) -> None:
+        """Count no time until the next `begin`: the host wants nothing of the guest."""
+        self._asked = False
+
+    def allow(self, more_s: float) -> None:
+        """Raise the limits of the guest's work by this many processor seconds."""
+        self._work.allow(more_s)
+
+    @property
+    def ending(self) -> bool:
+        """Whether the host has found a reason to end the guest, or no process of it still runs a program."""
+        return self._timed_out or self._flooded or self._excess is not None or not self._lives()
+
+    def _lives(self) -> bool:
+        return self._init_pid is None or any_alive(self._init_pid)
 
     def kill(self) -> None:
         """Kill the whole tree; return when it is gone and reaped."""
@@ -155,8 +178,7 @@ class Guest:
                 selector.register(self._log_end, selectors.EVENT_READ)
                 selector.register(self._reports, selectors.EVENT_READ)
                 while self._reports.open:
-                    patience_s = max(0.0, self._deadline_s - time.monotonic())
-                    ready = selector.select(min(patience_s, LOOK_S))
+                    ready = selector.select(max(0.0, min(self._left_s, LOOK_S)))
                     self._attend(selector, {key.fileobj for key, _ in ready})
                     self._limit_time()
                     self._limit_shares()
@@ -179,18 +201,22 @@ class Guest:
         return bool(data)
 
     def _limit_time(self) -> None:
-        if time.monotonic() < self._deadline_s:
+        """End a tree for which the host has waited too long by the wall clock."""
+        before_s, self._looked_s = self._looked_s, time.monotonic()
+        if self._asked or self._timed_out:
+            self._left_s -= self._looked_s - before_s
+        if self._left_s > 0:
             return
         if self._timed_out:  # the tree should have ended by now
             self._process.kill()
         self._timed_out = True
-        self._deadline_s = time.monotonic() + _GRACE_S
+        self._left_s = _GRACE_S
         self._end_tree()
 
     def _limit_shares(self) -> None:
         """End a tree that takes too much memory or processor time; a stopped one takes nothing more."""
         if self._excess is None and not (self._frozen is not None and self._frozen.standing):
-            self._excess = self._memory.look() or ("processor" if self._budget.spent() else None)
+            self._excess = self._memory.look() or (self._work.look() if self._asked else None)
             if self._excess is not None:
                 self._end_tree()
 

@@ -11,11 +11,21 @@ class Limits:
     """Limits of one guest; reaching one is the guest's failure, never the host's."""
 
     wall_s: float = 300.0
-    """Seconds from the start until the whole tree is killed."""
+    """Seconds by the wall clock, while the host waits for it, until the whole tree is killed. A busy machine may be
+    the reason, so this end is no verdict."""
     cpu_s: int = 600
-    """Processor seconds of one process (RLIMIT_CPU), in case `wall_s` doesn't end it."""
+    """Processor seconds of one process (RLIMIT_CPU), in case nothing else ends it."""
+    thread_cpu_s: float | None = None
+    """Processor seconds of one thread; None if only `cpu_s` limits them."""
+    reply_cpu_s: float | None = None
+    """Processor seconds of one thread until it answers one command; None if only the others limit them."""
     total_cpu_s: float | None = None
     """Processor seconds of the whole tree, with the processes that have ended; None if only `cpu_s` limits them."""
+    still_s: float | None = None
+    """Seconds after which a tree that takes next to no processor time stands still, while the host waits for it; None
+    if only `wall_s` ends it."""
+    waits_for_device: bool = False
+    """Whether a guest without work for a processor may wait for a GPU that others use."""
     memory_bytes: int = 8 * GIB
     """Private writable memory of one process in bytes (RLIMIT_DATA; not RLIMIT_AS, since CUDA reserves address
     space)."""

@@ -16,8 +16,8 @@ from forge.platforms.nvml import device_bytes
 from forge.sandbox.cgroups import Group
 from forge.sandbox.freeze import descendants
 
-Excess = Literal["total", "machine", "processor"]
-"""Exceeded limit: the tree's memory, the machine's available memory, or the tree's processor seconds."""
+Excess = Literal["total", "machine"]
+"""Exceeded limit: the tree's memory, or the machine's available memory."""
 
 LOOK_S = 0.05
 """Seconds between two looks, at least."""

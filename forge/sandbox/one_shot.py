@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from forge.domain.verdict import Reason
 from forge.guest import wire
 from forge.sandbox.arena import Arena
 from forge.sandbox.channel import CLOSED, Channel
@@ -33,7 +32,7 @@ def run_one_shot(
     try:
         body_with_sizes = {**body, "arena_bytes": arena.size_bytes, "threads": threads}
         with closing(Channel(stage, script, arena, limits=limits, threads=threads)) as channel:
-            answer = _answer(channel, body_with_sizes, what=what, limits=limits)
+            answer = _answer(channel, body_with_sizes, limits=limits)
         if isinstance(answer, Refused):
             return answer
         if answer.completed > arena.size_bytes:
@@ -43,20 +42,13 @@ def run_one_shot(
         arena.close()
 
 
-def _answer(channel: Channel, body: Mapping[str, object], *, what: str, limits: Limits) -> Returned | Refused:
+def _answer(channel: Channel, body: Mapping[str, object], *, limits: Limits) -> Returned | Refused:
     channel.send(wire.pack_command(wire.SETUP, json.dumps(body).encode()))
-    readable = channel.is_readable(limits.wall_s)
-    untrusted = channel.untrusted_reply() if readable else b""
+    untrusted = channel.await_reply()
     if not untrusted:
-        return _silent(channel, what, limits, closed=readable)
+        ended, log = channel.end(), channel.guest.log()
+        if ended is None:
+            return Refused(CLOSED, log)
+        return Refused(exit_reason(ended, limits), log, by_the_clock=ended.by_the_clock)
     answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
     return replace(answer, log=channel.guest.log()) if isinstance(answer, Refused) else answer
-
-
-def _silent(channel: Channel, what: str, limits: Limits, *, closed: bool) -> Refused:
-    """Return why there is no reply: the guest has ended, has closed its pipe, or takes too long."""
-    ended, log = channel.guest.wait(1.0), channel.guest.log()
-    if ended:
-        return Refused(exit_reason(ended, limits), log, by_the_clock=ended.by_the_clock)
-    late = Reason(code="TIMEOUT", message=f"{what} took longer than {limits.wall_s:g} s")
-    return Refused(CLOSED if closed else late, log, by_the_clock=not closed)

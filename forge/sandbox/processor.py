@@ -1,41 +1,149 @@
-"""Counts the processor seconds of a guest's whole tree, if they are limited; RLIMIT_CPU limits only one process.
+"""Counts what a guest's tree consumes while the host waits for it, and tells sleeping from waiting for a processor.
 
-The kernel gives the numbers. A process that ignores the end of its children hides theirs; the wall time limits those.
+The kernel gives the numbers. A limit on a candidate's work is on these, never on the clock of a busy host. The host
+looks only while it waits for a guest's answer: a stopped guest consumes nothing.
 """
 
 import contextlib
 import os
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from forge.sandbox.freeze import children
+from forge.sandbox.freeze import children, descendants
+from forge.sandbox.limits import Limits
 
+WorkExcess = Literal["thread", "reply", "processor", "asleep", "still"]
+"""End of a guest's work. `thread`: one thread used up its processor seconds. `reply`: one thread did so within one
+command. `processor`: all processes together used up theirs. `asleep`: no thread wanted a processor. `still`: the
+guest stood still, and the machine may be the reason."""
 _LOOK_S = 0.25
-"""Seconds between two looks, since each reads a file of every process."""
+"""Seconds between two looks, since each reads a file of every thread."""
 _TICKS = os.sysconf("SC_CLK_TCK")
+STILL_SHARE = 1 / 16
+"""Share of a processor below which a guest stands still, and share of looks that count as seldom. On a machine with
+four times its load, a thread that wants a processor gets a fifth of one."""
+FEWEST_LOOKS = 16
+"""Number of looks by which a guest is called asleep, at least; a host that seldom gets a processor waits longer."""
+_READY, _ON_DISK = b"R", b"D"
+"""States of a thread that runs or wants a processor, and of one that waits for a disk or for a page of memory."""
 
 
-class Budget:
-    """The processor seconds that one tree may still use; `root` is its PID 1."""
+@dataclass(frozen=True)
+class Consumption:
+    """What a tree has consumed so far, and what its threads want now, by the kernel's counts."""
 
-    def __init__(self, root: int, limit_s: float | None) -> None:
-        self._root, self._limit_s = root, limit_s
+    total_s: float
+    """Processor seconds of all processes, with those that have ended."""
+    ran_s: Mapping[str, float]
+    """Processor seconds of each thread that is there."""
+    states: frozenset[bytes]
+    """States of the threads."""
+
+
+@dataclass
+class _Window:
+    """Looks at a guest since it last ran for more than a small share of the time."""
+
+    began_s: float
+    before: Consumption
+    looks: int = 0
+    ready: int = 0
+    """Number of looks that saw a thread that runs or wants a processor."""
+    on_disk: int = 0
+    """Number of looks that saw a thread wait for a disk or for memory."""
+
+    def add(self, reading: Consumption) -> None:
+        self.looks += 1
+        self.ready += _READY in reading.states
+        self.on_disk += _ON_DISK in reading.states
+
+    def ran_s(self, now: Consumption) -> float:
+        """Return the processor seconds since the window began."""
+        of_threads = (ran_s - self.before.ran_s.get(thread, 0.0) for thread, ran_s in now.ran_s.items())
+        return max(now.total_s - self.before.total_s, sum(of_threads))
+
+
+class Work:
+    """What one tree may still consume; `root` is its PID 1, `group_s` reads its group's processor seconds."""
+
+    def __init__(self, root: int, limits: Limits, group_s: Callable[[], float | None] = lambda: None) -> None:
+        self._root, self._limits, self._group_s = root, limits, group_s
         self._next_look_s = 0.0
+        self._allowance_s = 0.0
+        self._asked: Consumption | None = None
+        self._window: _Window | None = None
 
-    def spent(self) -> bool:
-        """Return whether the tree has used up its processor seconds; this is cheap, and may be called at any rate."""
+    def begin(self) -> None:
+        """Begin to wait for an answer."""
+        self._asked = self._window = None
+
+    def allow(self, more_s: float) -> None:
+        """Raise the limits of each thread and of the tree by this many processor seconds."""
+        self._allowance_s += more_s
+
+    def look(self) -> WorkExcess | None:
+        """Return the limit that is exceeded, if there is one; this is cheap, and may be called at any rate."""
         now_s = time.monotonic()
-        if self._limit_s is None or now_s < self._next_look_s:
-            return False
+        if now_s < self._next_look_s:
+            return None
         self._next_look_s = now_s + _LOOK_S
-        return tree_cpu_s(self._root) > self._limit_s
+        reading = read(self._root, self._group_s())
+        if not reading.ran_s:
+            return None  # this system shows no threads: only the wall clock ends the guest
+        return self._spent(reading) or self._standing(reading, now_s)
+
+    def _spent(self, now: Consumption) -> WorkExcess | None:
+        limits, more_s = self._limits, self._allowance_s
+        before = self._asked = self._asked or now
+        in_reply_s = max((ran_s - before.ran_s.get(thread, 0.0) for thread, ran_s in now.ran_s.items()), default=0.0)
+        busiest_s = max(now.ran_s.values(), default=0.0)
+        if limits.thread_cpu_s is not None and busiest_s > limits.thread_cpu_s + more_s:
+            return "thread"
+        if limits.reply_cpu_s is not None and in_reply_s > limits.reply_cpu_s + more_s:
+            return "reply"
+        if limits.total_cpu_s is not None and now.total_s > limits.total_cpu_s + more_s:
+            return "processor"
+        return None
+
+    def _standing(self, now: Consumption, now_s: float) -> WorkExcess | None:
+        """Return whether the tree consumed next to nothing in the seconds after which it stands still, and why."""
+        if self._limits.still_s is None:
+            return None
+        window = self._window = self._window or _Window(now_s, now)
+        window.add(now)
+        elapsed_s = now_s - window.began_s
+        if elapsed_s < self._limits.still_s or window.looks < FEWEST_LOOKS:
+            return None
+        self._window = None
+        seldom = STILL_SHARE * window.looks
+        if window.ran_s(now) >= STILL_SHARE * elapsed_s or window.ready >= seldom:
+            return None  # it works, or it wants a processor and gets none, which is the machine's doing
+        own = window.on_disk < seldom and not self._limits.waits_for_device
+        return "asleep" if own else "still"
+
+
+def read(root: int, group_s: float | None) -> Consumption:
+    """Read what the descendants of `root` have consumed; a process that is gone has nothing."""
+    ran_s: dict[str, float] = {}
+    states: set[bytes] = set()
+    for pid in descendants(root):
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()  # proc(5): from the third on
+                    states.add(fields[0])
+                    ran_s[f"{pid}/{thread}"] = (int(fields[11]) + int(fields[12])) / _TICKS
+    return Consumption(tree_cpu_s(root) if group_s is None else group_s, ran_s, frozenset(states))
 
 
 def tree_cpu_s(root: int) -> float:
     """Return the processor seconds of a process, its descendants, and all that they waited for.
 
     The result never exceeds what was used. Each process is read before its children. A child that ends in between is
-    missed once, and never counted twice.
+    missed once, and never counted twice. A process that ignores the end of its children hides theirs.
     """
     total_s, seen, waiting = 0.0, {root}, [root]
     while waiting:

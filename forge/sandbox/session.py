@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -30,6 +30,14 @@ IDLE = wire.IDLE
 LONG_STOP_S = 1.0
 """Seconds that a guest may take to stop without being counted. On a machine at four times its load, a stop takes less
 than a tenth of that."""
+_WORK_EXCESS: Mapping[str | None, str] = {
+    "reply": "one thread of the guest used up {reply_cpu_s:g} s of processor time and gave no answer",
+    "thread": "one thread of the guest used up its {thread_cpu_s:g} s of processor time",
+    "processor": "the guest's processes used up their {total_cpu_s:g} s of processor time",
+    "asleep": "the guest slept for {still_s:g} s: none of its threads wanted a processor",
+    "still": "the guest did next to nothing for {still_s:g} s, and the machine may be the reason",
+}
+"""Message of a refusal by each limit of a guest's work."""
 MOST_STOPPING_S = 8.0
 """Seconds that all longer stops of a guest may take together. A child can delay its parent for seconds at a time."""
 
@@ -66,7 +74,6 @@ class Session:
         *,
         limits: Limits,
         threads: int,
-        reply_limit_s: float | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._stage = stage
@@ -77,8 +84,7 @@ class Session:
         self._stopping_s = 0.0
         self.undelayed_ns = 0
         """Nanoseconds of the last exchange without those in which the guest or this thread waited for a processor."""
-        self._deadline_ns = clock() + int(limits.wall_s * 1e9)
-        self._reply_limit_s = reply_limit_s if reply_limit_s is not None else limits.wall_s
+        self._patience_s: float | None = None
         self._channel = Channel(stage, SERVE, arena, limits=limits, threads=threads)
         self._guest = self._channel.guest
 
@@ -93,18 +99,17 @@ class Session:
         self._channel.close()
 
     @property
-    def remaining_s(self) -> float:
-        """Seconds left of the session's time."""
-        return max(0.0, (self._deadline_ns - self._clock()) / 1e9)
-
-    @property
     def held_bytes(self) -> int:
         """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
         return self._guest.held_bytes
 
-    def hurry(self, reply_limit_s: float) -> None:
-        """Wait at most `reply_limit_s` seconds for each reply from now on."""
-        self._reply_limit_s = min(self._reply_limit_s, reply_limit_s)
+    def hurry(self, patience_s: float) -> None:
+        """Wait at most `patience_s` seconds by the wall clock for each reply from now on."""
+        self._patience_s = patience_s
+
+    def allow(self, more_s: float) -> None:
+        """Raise the limits of the guest's work by this many processor seconds."""
+        self._guest.allow(more_s)
 
     def load(self, functions: tuple[GuestFunction, ...]) -> Returned | Refused:
         """Let the guest import the functions in this order, and wrap them if asked."""
@@ -193,14 +198,13 @@ class Session:
         body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 
-    def finish(self, patience_s: float) -> tuple[Exit | None, str]:
-        """Send no more commands, and let the guest end by itself.
-
-        Return how it ended, None if it didn't, and its log.
-        """
+    def finish(self) -> tuple[Exit, str]:
+        """Send no more commands, and let the guest end within its limits; return how it ended, and its log."""
+        self._guest.begin()
         self._guest.thaw()
         self._channel.send_no_more()
-        ended = self._guest.wait(patience_s)
+        ended = self._guest.wait(None)
+        assert ended is not None, "a wait without an end returns when the guest has ended"
         return ended, self._guest.log()
 
     def _set_up(self, body: dict[str, object]) -> Returned | Refused:
@@ -213,16 +217,17 @@ class Session:
             reason = Reason(code="TAMPERING", message=f"the guest went on running while it was stopped: {moved}")
             return Refused(reason, self._guest.log())
         waited_before_ns = waited_ns()
+        self._guest.begin()
         started_ns = self._clock()
         self._guest.thaw()
         if not self._channel.send(command):
             return self._gone()
-        patience_s = min(self._reply_limit_s, max(0.0, (self._deadline_ns - started_ns) / 1e9))
-        if not self._channel.is_readable(patience_s):
-            return self._late()
-        untrusted = self._channel.untrusted_reply()
+        untrusted = self._channel.await_reply(self._patience_s)
         elapsed_ns = self._clock() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
+        self._guest.rest()
+        if untrusted is None:
+            return self._late()
         if not untrusted:
             return self._gone()
         if self._stage.stands_still and not self._stopped():
@@ -248,26 +253,27 @@ class Session:
 
     def _late(self) -> Refused:
         self._guest.kill()
-        took_all = self._clock() >= self._deadline_ns
-        limit = f"{self._limits.wall_s:g} s for all calls" if took_all else f"{self._reply_limit_s:g} s"
-        return Refused(Reason(code="TIMEOUT", message=f"no reply within {limit}"), self._guest.log())
+        reason = Reason(code="TIMEOUT", message=f"no reply within {self._patience_s:g} s")
+        return Refused(reason, self._guest.log(), by_the_clock=True)
 
     def _gone(self) -> Refused:
-        ended = self._guest.wait(2.0)
+        ended = self._channel.end()
         if ended is None:
             self._guest.kill()
-            reason = CLOSED
-        else:
-            reason = exit_reason(ended, self._limits)
-        return Refused(reason, self._guest.log(), signal=ended.signal if ended else None)
+            return Refused(CLOSED, self._guest.log())
+        reason, by_the_clock = exit_reason(ended, self._limits), ended.by_the_clock
+        return Refused(reason, self._guest.log(), signal=ended.signal, by_the_clock=by_the_clock)
 
 
 def exit_reason(ended: Exit, limits: Limits) -> Reason:
     """Return why a guest has ended that should still run."""
     if ended.flooded:
         return Reason(code="RESOURCE_ABUSE", message="the candidate wrote more output than the log may have")
+    if ended.excess in _WORK_EXCESS:
+        return Reason(code="TIMEOUT", message=_WORK_EXCESS[ended.excess].format(**vars(limits)))
     if ended.timed_out:
-        return Reason(code="TIMEOUT", message=f"the guest ran longer than {limits.wall_s:g} s")
+        message = f"no answer after {limits.wall_s:g} s by the clock, within all other limits"
+        return Reason(code="TIMEOUT", message=message)
     if ended.excess == "total":
         return Reason(
             code="OUT_OF_MEMORY",
@@ -276,10 +282,6 @@ def exit_reason(ended: Exit, limits: Limits) -> Reason:
         )
     if ended.excess == "machine":
         return Reason(code="OUT_OF_MEMORY", message="the machine ran out of memory while the candidate ran")
-    if ended.excess == "processor":
-        return Reason(
-            code="TIMEOUT", message=f"the guest's processes used up their {limits.total_cpu_s:g} s of processor time"
-        )
     number = ended.signal
     if number == signal.SIGSYS:
         return Reason(code="SANDBOX_VIOLATION", message="the candidate made a system call that isn't allowed")

@@ -16,7 +16,6 @@ from tests.candidates import EXAMPLES, NO_TESTS, SHAPE, job_for, left_over_child
 from tests.evil.alone import refusal_by
 from tests.evil.described import CANDIDATES, CATALOGUE, described
 
-GRACE_S = 5.0
 BURIAL_S = 1.0
 """A process that has been killed is a zombie until its parent has been scheduled."""
 
@@ -58,9 +57,7 @@ def test_a_hostile_candidate_ends_as_it_says(path: Path, request: pytest.Fixture
         assert refusal_by(expected.gate, job).code in expected.codes
         return
     children = left_over_children()
-    began_s = time.monotonic()
     examined = examine(job, progress=lambda _: None)
-    took_s = time.monotonic() - began_s
     if expected.gate is None:
         assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
     else:
@@ -70,7 +67,6 @@ def test_a_hostile_candidate_ends_as_it_says(path: Path, request: pytest.Fixture
         assert examined.verdict.reason.code in expected.codes, examined
         assert last.verdict == "failed"
         assert all(gate.verdict != "failed" for gate in examined.gates[:-1])
-    assert took_s < expected.limit_s + GRACE_S
     assert left_behind(children) == set()
 
 

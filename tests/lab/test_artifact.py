@@ -8,8 +8,10 @@ import pytest
 
 from forge.domain.candidate import Metadata
 from forge.errors import EnvironmentUnfit
+from forge.lab import job
 from forge.lab.calls.artifact import TEXT_SHARE, build_artifact, staged_files
 from forge.lab.device import toolkit
+from forge.sandbox import processor
 from forge.sandbox.build import Built
 from forge.sandbox.cubin import Cubin, read_cubin
 from forge.sandbox.reply import Refused
@@ -173,7 +175,17 @@ def test_text_that_is_compiled_alone_has_a_share_of_that_time() -> None:
 
 
 @pytest.mark.usefixtures("walls")
-def test_a_build_that_only_waits_is_not_held_against_it() -> None:
-    """As on a busy machine: wall time passes, and the build isn't let run."""
-    with pytest.raises(EnvironmentUnfit, match="the machine is busy, or the build waits"):
-        built_within(BUILDS.format(does="time.sleep(600)"), cpp_source=False, limit_s=2.0)
+def test_a_build_that_sleeps_is_seen_to_want_no_processor() -> None:
+    built = built_within(BUILDS.format(does="time.sleep(3600)"), cpp_source=False, limit_s=60.0)
+    assert isinstance(built, Refused)
+    assert built.reason.code == "TIMEOUT"
+    assert "none of its threads wanted a processor" in built.reason.message
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_build_that_only_the_clock_ends_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a machine doesn't show what a guest's threads want."""
+    monkeypatch.setattr(processor, "descendants", lambda _: set())
+    monkeypatch.setattr(job, "WALL_PER_CPU_S", 0.5)
+    with pytest.raises(EnvironmentUnfit, match="no verdict on the build"):
+        built_within(BUILDS.format(does="time.sleep(3600)"), cpp_source=False, limit_s=6.0)

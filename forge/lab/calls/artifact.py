@@ -18,9 +18,6 @@ from forge.sandbox.stage import Program, Stage
 TEXT_SHARE = 0.2
 """Share of the policy's `build_limit_s` for text that is compiled alone: 48 of 240 processor seconds. The longest
 measured build of text took 11 (cub and thrust, by nvcc); a kernel.py that builds with torch's headers took 126."""
-WALL_PER_CPU_S = 4
-"""Wall seconds that a build may take for each processor second of its limit, since other programs use the machine
-too."""
 THRESHOLD = "at least one shared object"
 _NOTHING_BUILT = (
     "the build made no shared object: importing kernel.py is all that a build does, "
@@ -52,8 +49,7 @@ def build_artifact(
         stage.remove()
     if isinstance(built, Refused) and built.by_the_clock:
         raise EnvironmentUnfit(
-            f"the build hadn't ended after {limits.wall_s:g} s, of its {limits.total_cpu_s:g} s of processor time: "
-            "the machine is busy, or the build waits for something",
+            f"no verdict on the build, which had {limits.total_cpu_s:g} s of processor time: {built.reason.message}",
             hint="verify again when less runs here, or raise build_limit_s in policy.toml",
         )
     return _with_device_code(built, recipe.code) if on_gpu and isinstance(built, Built) else built
@@ -62,10 +58,10 @@ def build_artifact(
 def _limits(job: Job, *, shadow: bool) -> Limits:
     """Return the build's limits.
 
-    Too many processor seconds are the candidate's failure; too much wall time ends the build without a verdict.
+    All its processes together have the seconds that elsewhere one thread has.
     """
     cpu_s = job.policy.build_limit_s * (TEXT_SHARE if job.metadata.build else 1)
-    return dataclasses.replace(job.limits(WALL_PER_CPU_S * cpu_s, shadow=shadow), total_cpu_s=cpu_s)
+    return dataclasses.replace(job.limits(cpu_s, shadow=shadow), total_cpu_s=cpu_s)
 
 
 def _with_device_code(built: Built, code: str) -> Built | Refused:

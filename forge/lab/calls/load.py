@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox.arena import Arena
@@ -92,6 +93,7 @@ def loaded(
 
 
 def _not_loaded(job: Job, refused: Refused) -> Failed:
+    require_verdict(refused)
     reason, names = refused.reason, ", ".join(job.definition.state_names)
     if reason.code == "BAD_SUBMISSION" and names:
         reason = Reason(code=reason.code, message=f"{reason.message}; the reference's names: {names[:NAMES_LIMIT]}")

@@ -120,11 +120,6 @@ class LoadedKernel:
         return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
 
     @property
-    def remaining_s(self) -> float:
-        """Seconds left of the whole verification's time."""
-        return self._session.remaining_s
-
-    @property
     def held_bytes(self) -> int:
         """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
         return self._session.held_bytes
@@ -134,16 +129,13 @@ class LoadedKernel:
         """Nanoseconds of the last release, without those in which the guest or the host waited for a processor."""
         return self._session.undelayed_ns
 
-    def hurry(self, reply_limit_s: float) -> None:
-        """Wait at most `reply_limit_s` seconds for each answer from now on."""
-        self._session.hurry(reply_limit_s)
+    def hurry(self, patience_s: float) -> None:
+        """Wait at most `patience_s` seconds by the wall clock for each answer from now on."""
+        self._session.hurry(patience_s)
 
-    def finish(self, patience_s: float) -> tuple[Exit | None, str]:
-        """Ask no more, and let the guest end by itself.
-
-        Return how it ended, None if it didn't, and its log.
-        """
-        return self._session.finish(patience_s)
+    def finish(self) -> tuple[Exit, str]:
+        """Ask no more, and let the guest end by itself within its limits; return how it ended and its log."""
+        return self._session.finish()
 
     def forms(
         self, shape: Mapping[str, int], placement: Placement = PLAIN, *, answers: int = 0

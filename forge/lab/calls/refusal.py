@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from forge.domain.evidence import Counterexample
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason, ReasonCode
+from forge.errors import EnvironmentUnfit
 from forge.lab.calls.placement import Pages, Placement
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
@@ -97,13 +98,21 @@ def earlier_answer(wrong: Failed) -> Failed:
 def no_answer(refused: Refused, placement: Placement, case: Case) -> Failed:
     """Return the refusal of a call without an answer.
 
-    If the guest died of a memory fault while pages were closed, the closed pages give the reason.
+    If the guest died of a memory fault while pages were closed, the closed pages give the reason. Raise
+    EnvironmentUnfit if only the wall clock ended the guest.
     """
+    require_verdict(refused)
     reason = refused.reason
     if refused.signal in _FAULT_SIGNALS and placement.pages != "open":
         code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
     return Failed(reason=reason, observed=reason.message, threshold="every call returns", log=refused.log)
+
+
+def require_verdict(refused: Refused) -> None:
+    """Raise EnvironmentUnfit if a guest was ended by the wall clock alone, which a busy machine may cause."""
+    if refused.by_the_clock:
+        raise EnvironmentUnfit(f"no verdict: {refused.reason.message}", hint="verify again when less runs here")
 
 
 def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from forge.domain.evidence import Counterexample
 from forge.domain.verdict import ReasonCode
+from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.counterexample.program import written_out
 from forge.lab.finding import Failed
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 BUDGET_S = 5.0
 """Seconds that a search may take, at most."""
-RESERVE_S = 1.0
-"""Seconds of the verification's time that a search leaves."""
 REPLY_S = 2.0
 """Seconds to wait for the answer to a smaller question; one that takes longer isn't a better counterexample."""
 EXAMPLES = 300
@@ -67,10 +66,7 @@ def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) 
     case, first = failed.case, failed.counterexample
     if case is None or first is None or failed.reason.code not in SHRINKABLE:
         return failed
-    available_s = min(budget_s, kernel.remaining_s - RESERVE_S)
-    if available_s <= 0:
-        return failed
-    search = _Search(kernel, case, stop_s=time.monotonic() + available_s)
+    search = _Search(kernel, case, stop_s=time.monotonic() + budget_s)
     found = search.run()
     if found is None:
         return failed
@@ -122,7 +118,11 @@ class _Search:
         return found is not None
 
     def _ask(self, shape: Mapping[str, int], style: Style) -> _Smaller | None:
-        observed = self._kernel.call([_made(self._kernel, self._case, shape, style)])
+        try:
+            observed = self._kernel.call([_made(self._kernel, self._case, shape, style)])
+        except EnvironmentUnfit:  # too late an answer: the counterexample at hand stands
+            self._gone = True
+            return None
         if isinstance(observed, Failed):
             self._gone = observed.counterexample is None
             return None

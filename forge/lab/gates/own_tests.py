@@ -8,9 +8,11 @@ import math
 import os
 
 from forge.domain.verdict import Reason
+from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed, Finding, Passed
 from forge.sandbox.launch import Exit
 from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused
 from forge.sandbox.session import exit_reason
 from forge.sandbox.stage import OWN_BENCHMARK, OWN_TESTS, Stage
 
@@ -22,11 +24,9 @@ def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
     """Run the author's tests with pytest. A failure refuses the candidate; a pass proves nothing."""
     ended, log = _run(stage, OWN_TESTS, limits, threads)
     threshold = "test_correctness.py passes"
-    if ended is None:
-        reason = Reason(code="TIMEOUT", message=f"test_correctness.py took longer than {limits.wall_s:g} s")
-        return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
     if ended.signal is not None or ended.timed_out or ended.flooded:
         reason = exit_reason(ended, limits)
+        require_verdict(Refused(reason, log, by_the_clock=ended.by_the_clock))
         return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
     if ended.returncode != 0:
         message = f"the candidate's own test_correctness.py failed (pytest's status {ended.returncode})"
@@ -68,11 +68,12 @@ def _is_claim(untrusted: object) -> bool:
         return False
 
 
-def _run(stage: Stage, script: str, limits: Limits, threads: int) -> tuple[Exit | None, str]:
+def _run(stage: Stage, script: str, limits: Limits, threads: int) -> tuple[Exit, str]:
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         with stage.start(script, descriptors=(nothing,), limits=limits, threads=threads) as guest:
-            ended = guest.wait(limits.wall_s)
+            ended = guest.wait(None)
+            assert ended is not None, "a wait without an end returns when the guest has ended"
             return ended, guest.log()
     finally:
         os.close(nothing)

@@ -6,6 +6,7 @@ from forge.domain.plan import NoPlan
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox.plans import Bounds, Captured, PlanError, parse_plan
@@ -18,6 +19,7 @@ def capture(job: Job, kernel: LoadedKernel) -> Captured | NoPlan | Failed:
     """List one call at the public shape, on the operands of the kernel's last call."""
     answer = kernel.capture()
     if isinstance(answer, Refused):
+        require_verdict(answer)
         return Failed(reason=answer.reason, observed=answer.reason.message, threshold=THRESHOLD, log=answer.log)
     try:
         return parse_plan(answer, bounds(job))

@@ -18,8 +18,6 @@ from forge.sandbox.stage import Stage
 
 LOG_BYTES = 4 * 2**20
 """Size of a profiled guest's log in bytes, which holds the tool's table."""
-_END_S = 60.0
-"""Seconds that the guest has to end after its last call, so that the tool can report."""
 
 
 class Counters(Value):
@@ -64,7 +62,7 @@ def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
             called = kernel.call([kernel.case(job.shape)])
             if isinstance(called, Failed):
                 raise EnvironmentUnfit(f"the plan can't be launched under ncu: {called.reason.message}")
-            _, log = kernel.finish(_END_S)
+            _, log = kernel.finish()
             return log
     finally:
         stage.remove()

@@ -18,6 +18,7 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, UNIT_ROUNDOFF, DType, ElementType
 from forge.errors import EnvironmentUnfit
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.job import STILL_S
 from forge.languages import LANGUAGES
 from forge.sandbox.arena import Arena, Form, Slot
 from forge.sandbox.limits import Limits
@@ -34,7 +35,7 @@ Pattern = Literal["plain", EndKind]
 PATTERNS: tuple[Pattern, ...] = ("plain", *END_KINDS)
 """Patterns of random numbers in the order of the guest's, which goes by the place."""
 SESSION_LIMIT_S = 7200.0
-"""Seconds of a session, at most. The reference mostly waits for questions."""
+"""Seconds for which the host waits for answers in one session, at most."""
 KEPT_ANSWERS = 4
 """Number of remembered answers, since one judgement asks for the same one several times."""
 SAME_ANSWER = 1e-5
@@ -65,11 +66,15 @@ class Answers:
         self._lock = threading.RLock()
         """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
         self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT_ANSWERS)
-        limits = Limits(wall_s=SESSION_LIMIT_S, cpu_s=int(SESSION_LIMIT_S), memory_bytes=policy.memory_limit_bytes)
+        limits = Limits(
+            wall_s=SESSION_LIMIT_S,
+            cpu_s=int(SESSION_LIMIT_S),
+            reply_cpu_s=policy.verify_limit_s,
+            still_s=STILL_S,
+            memory_bytes=policy.memory_limit_bytes,
+        )
         try:
-            self._session = Session(
-                self._stage, self._arena, limits=limits, threads=threads, reply_limit_s=policy.verify_limit_s
-            )
+            self._session = Session(self._stage, self._arena, limits=limits, threads=threads)
             wanted = FUNCTIONS if contract.wide else FUNCTIONS[:-1]
             answer = self._session.load(
                 tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in wanted)

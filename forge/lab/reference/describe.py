@@ -16,6 +16,8 @@ from forge.domain.own_operation import Literally, Sizes, StateName, Word
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, DType
 from forge.errors import ReferenceRefused
+from forge.lab.calls.refusal import require_verdict
+from forge.lab.job import STILL_S, WALL_PER_CPU_S
 from forge.languages import LANGUAGES
 from forge.sandbox.limits import Limits
 from forge.sandbox.log import harmless
@@ -26,7 +28,8 @@ from forge.sandbox.stage import DESCRIBE, Program, Stage
 DESCRIPTION_LIMIT_BYTES = 4 * 2**20
 """Size of a description in bytes, at most."""
 LIMIT_S = 60.0
-"""Seconds for one run of a reference with its initialisation; a slower one can't be used to judge."""
+"""Processor seconds of a thread for one run of a reference with its initialisation; a slower one can't be used to
+judge."""
 TEXT_LIMIT = 400
 """Number of characters of a problem's description, at most."""
 SETS_PER_GUEST = 8
@@ -158,7 +161,6 @@ def describe(
     question: SubmittedReference, *, seed: int, policy: Policy, isolation: Isolation, threads: int
 ) -> Description:
     """Run the file once in a sandbox; raise ReferenceRefused with the matching reason, or EnvironmentUnfit."""
-    limits = Limits(wall_s=LIMIT_S, cpu_s=int(LIMIT_S * 16), memory_bytes=policy.memory_limit_bytes)
     stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
     body = {
         "path": f"{stage.candidate_directory}/reference.py",
@@ -178,7 +180,7 @@ def describe(
             body,
             what="a run of it",
             most_bytes=DESCRIPTION_LIMIT_BYTES,
-            limits=limits,
+            limits=_limits(policy),
             threads=threads,
         )
     except ValueError as error:
@@ -186,8 +188,19 @@ def describe(
     finally:
         stage.remove()
     if isinstance(handed_over, Refused):
+        require_verdict(handed_over)
         raise refusal(question.name, _ending_text(handed_over))
     return parse_description(question, handed_over, policy)
+
+
+def _limits(policy: Policy) -> Limits:
+    return Limits(
+        wall_s=WALL_PER_CPU_S * LIMIT_S,
+        cpu_s=int(LIMIT_S * 16),
+        thread_cpu_s=LIMIT_S,
+        still_s=STILL_S,
+        memory_bytes=policy.memory_limit_bytes,
+    )
 
 
 def parse_description(question: SubmittedReference, untrusted: bytes, policy: Policy) -> Description:

@@ -1,11 +1,13 @@
 """Opens one guest to be timed: started, loaded, and called once."""
 
+import dataclasses
 from contextlib import ExitStack
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import COMPILED, baseline_function, compiled_for
 from forge.lab.calls.load import arena_bytes
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox.arena import Arena
@@ -14,8 +16,7 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Stage
 
 WHOLE_LIMIT_S = 7200.0
-"""Time limit of a guest in seconds. Guests mostly wait for their turn; the policy limits the candidate's own
-calls."""
+"""Processor seconds of one thread of a guest that is asked many times; the policy limits each reply."""
 
 
 def open_timed(
@@ -24,12 +25,11 @@ def open_timed(
     """Start a guest that ends with `stack`, load the functions, and call each of them once."""
     arena = Arena(arena_bytes(job))
     stack.callback(arena.close)
-    limits = job.limits(WHOLE_LIMIT_S)
-    session = stack.enter_context(
-        Session(stage, arena, limits=limits, threads=job.threads, reply_limit_s=job.policy.benchmark_limit_s)
-    )
+    limits = dataclasses.replace(job.limits(WHOLE_LIMIT_S), reply_cpu_s=job.policy.benchmark_limit_s)
+    session = stack.enter_context(Session(stage, arena, limits=limits, threads=job.threads))
     loaded = session.load(functions)
     if isinstance(loaded, Refused):
+        require_verdict(loaded)
         reason = loaded.reason
         return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
     kernel = LoadedKernel(

@@ -1,12 +1,11 @@
-"""Never returns.
+"""Works and never returns.
 
 Refused by: signature TIMEOUT
 Catalogue: J1
-Limit: 5 s
+Limit: 10 s
 """
-
-import time
 
 
 def fused_add_rmsnorm(x, residual, weight, eps):
-    time.sleep(3600)
+    while True:
+        pass
