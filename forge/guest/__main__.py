@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import json
 import sys
 import traceback
 
@@ -67,6 +68,8 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
         elif "count_operators" in command.body:
             if served is not None:
                 _count_operators(functions, served, command.body)
+        elif "choose" in command.body:
+            _choose(arena, command.body)
         else:
             served = None  # frees the device's memory first
             served = _Served(arena, run.lay_out(arena, command.body, device))
@@ -106,6 +109,18 @@ def _capture(functions: list[load.Function], served: _Served, body: dict[str, ob
         channel.reply(0, wire.RAISED)
 
 
+def _choose(arena: object, body: dict[str, object]) -> None:
+    """Say which configuration autotuned kernels use from now on; hand over those of the calls so far, if asked."""
+    language = importlib.import_module(".language", __package__)
+    said = {
+        "most": language.choose(int(str(body["choose"])), str(body["way"])),
+        "configurations": language.described(),
+    }
+    text = json.dumps(said).encode() if body["described"] else b""
+    arena[: len(text)] = text  # type: ignore[index]  # imported late, see _serve
+    channel.reply(0, wire.DONE, completed=len(text))
+
+
 def _count_operators(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:
     from . import operators, run
 
@@ -137,7 +152,15 @@ def _call(
         exhausted = memory.ran_out(error)
         if not exhausted:  # a traceback takes memory too
             traceback.print_exc()
-        channel.reply(command.call_id, wire.OUT_OF_MEMORY if exhausted else wire.RAISED)
+        channel.reply(command.call_id, wire.OUT_OF_MEMORY if exhausted else _status(error))
+
+
+def _status(error: BaseException) -> int:
+    """Return the status of an exception: of a language's own kind, or of any other."""
+    language = importlib.import_module(".language", __package__)
+    kinds = {"NoConfigurationError": wire.NO_CONFIGURATION, "PrunedByDataError": wire.PRUNED_BY_DATA}
+    own = ((getattr(language, name, None), status) for name, status in kinds.items())
+    return next((status for kind, status in own if kind is not None and isinstance(error, kind)), wire.RAISED)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,10 @@ CHANGED_AN_OUTPUT = 16
 """Status of a retained output of an earlier release that was written to."""
 IN_A_DESTINATION = 17
 """Status of an output that lies where the harness copies outputs to: the copy would cost nothing."""
+NO_CONFIGURATION = 18
+"""Status of an autotuned kernel without a configuration that can be launched."""
+PRUNED_BY_DATA = 19
+"""Status of an autotuned kernel whose pruning reads the content of tensors."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -153,7 +157,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > IN_A_DESTINATION:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > PRUNED_BY_DATA:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

@@ -16,6 +16,7 @@ from forge.lab.calls.load import loaded, staged
 from forge.lab.counterexample.shrink import shrink
 from forge.lab.finding import Failed, Finding, NotAsked, Passed, result
 from forge.lab.gates import gates_for, threads
+from forge.lab.gates.configurations import with_configuration
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.examine import examine_plan
@@ -173,6 +174,8 @@ def _through_gates(
             progress(gate.name)
             kernel.begin(gate.name)
             finding = gate.examine(kernel)
+            if isinstance(finding, Failed):
+                finding = with_configuration(kernel, finding)
             record.seeds = (job.seed, *kernel.seeds)
             record.log_withheld = kernel.saw_held_out
             failed = record.take(gate.name, finding)

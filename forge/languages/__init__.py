@@ -29,6 +29,8 @@ class Language:
     stands_in_on: tuple[PlatformName, ...] = ()
     """Platforms on which an interpreter checks correctness. Results there count as simulated."""
 
+    tunes: bool = False
+    """Whether a kernel may choose among configurations by timing them. The host then chooses instead."""
     forbids: frozenset[FindingKind] = frozenset({"network", "processes", "frames"})
     """Kinds of findings that are refused: one such place in the sources is enough. Kinds that an honest kernel may
     need are only listed in the report."""
@@ -66,6 +68,7 @@ LANGUAGES: dict[str, Language] = {
             modules=("torch", "triton", "triton.language"),
             times_on=("cuda",),
             stands_in_on=("cpu",),
+            tunes=True,
         ),
         Language(name="torch", summary="PyTorch operators in Python", builds=False, times_on=("cpu", "cuda")),
     )

@@ -20,6 +20,7 @@ from forge.errors import BlobCorrupt, EnvironmentUnfit, LoadRefused
 from forge.lookup.answer import KERNEL_FILE, Kernel
 from forge.lookup.generation import DAMAGE, Generation
 from forge.lookup.published import is_digest, is_plain, read_published
+from forge.lookup.tuned import CONFIGURATION_FILE, keep_to
 
 LISTING_FILE = "artifact.json"
 PLAIN_LIBRARY = "libkernel.so"
@@ -37,7 +38,7 @@ def load(kernel: Kernel, current: Generation, *, abi_key: str | None) -> Callabl
     if kernel.artifact_sha256 is not None:
         name += f"_{kernel.artifact_sha256}"
     listed = _listed(kernel)
-    _require_loadable(kernel, listed, abi_key)
+    _require_loadable(kernel, {name: listed[name] for name in listed if name != CONFIGURATION_FILE}, abi_key)
     with _lock:
         module = _loaded.get(name)
         if module is None:
@@ -62,7 +63,7 @@ def _require_offered(kernel: Kernel, current: Generation) -> None:
 
 
 def _listed(kernel: Kernel) -> dict[str, str]:
-    """The shared objects that were built from it, name -> digest."""
+    """The shared objects that were built from it, and its configurations if it is autotuned, name -> digest."""
     import json
 
     if kernel.artifact_sha256 is None:
@@ -76,7 +77,7 @@ def _listed(kernel: Kernel) -> dict[str, str]:
     for name, digest in files.items():
         if not is_plain(name) or not is_digest(digest) or name == KERNEL_FILE:
             raise BlobCorrupt(f"{kernel.kernel_id!r} lists {name!r} of digest {digest!r}: expected plain names")
-    return {name: digest for name, digest in files.items() if name.endswith(".so")}
+    return {name: digest for name, digest in files.items() if name.endswith(".so") or name == CONFIGURATION_FILE}
 
 
 def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | None) -> None:
@@ -114,6 +115,8 @@ def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType
     imported = False
     try:
         spec.loader.exec_module(module)
+        if CONFIGURATION_FILE in files:
+            keep_to(_configurations(files[CONFIGURATION_FILE], kernel), module)
         imported = True
     except (ImportError, OSError) as error:
         raise EnvironmentUnfit(f"{kernel.kernel_id!r} can't be imported here: {error}") from error
@@ -122,6 +125,16 @@ def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType
             sys.modules.pop(name, None)
             _remove(folder, os.getpid())
     return module
+
+
+def _configurations(content: bytes, kernel: Kernel) -> list[dict[str, object]]:
+    import json
+
+    try:
+        found: list[dict[str, object]] = json.loads(content)
+    except ValueError as error:
+        raise BlobCorrupt(f"{kernel.kernel_id!r} has configurations that can't be read: {error}") from error
+    return found
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -77,6 +77,16 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "TAMPERING",
         "an output lies in the memory that the harness copies outputs to: return a tensor of the call's own",
     ),
+    wire.NO_CONFIGURATION: (
+        "BAD_SUBMISSION",
+        "an autotuned kernel has no configuration, or none that can be launched here (the log names it): give "
+        "`triton.autotune` at least one that always can",
+    ),
+    wire.PRUNED_BY_DATA: (
+        "BAD_SUBMISSION",
+        "the pruning of an autotuned kernel reads the content of tensors (the log names it): let sizes, strides and "
+        "types alone decide, since a tuning holds for every content",
+    ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 """Reason code and message by the status of a reply."""

@@ -184,6 +184,11 @@ class Session:
         answer = self._set_up({"capture": True, "scalars": list(scalars), "candidate_directory": directory})
         return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
 
+    def choose(self, number: int, way: str, *, described: bool) -> bytes | Refused:
+        """Say which configuration autotuned kernels use from now on; return untrusted what they used, if asked."""
+        answer = self._set_up({"choose": number, "way": way, "described": described})
+        return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
+
     def count_operators(self, scalars: tuple[float, ...], calls: int) -> bytes | Refused:
         """Let torch's profiler count in the guest over calls on the first set; the table is untrusted."""
         answer = self._set_up({"count_operators": calls, "scalars": list(scalars)})

@@ -25,7 +25,7 @@ CATALOGUE = {
 USUAL_OPERATION = "fused_add_rmsnorm"
 """Name of the operation of a candidate that names no other."""
 LIMIT_S = 600.0
-"""Processor seconds of an examination that ends by itself, a hundred times what it takes: a busy machine refuses nothing."""
+"""Processor seconds of a candidate that ends by itself, far more than it takes: a busy machine refuses nothing."""
 BUILD_LIMIT_S = 240.0
 """Processor seconds of a build whose candidate names no other limit."""
 _FIELDS = (

@@ -85,7 +85,7 @@ def loaded(
             if isinstance(answer, Refused):
                 yield _not_loaded(job, answer)
             else:
-                kernel = _kernel(job, session, arena, fills_memory=fills_memory)
+                kernel = _kernel(job, session, arena, fills_memory=fills_memory, own=function is None)
                 kernel.begin(label)
                 yield kernel
     finally:
@@ -100,7 +100,7 @@ def _not_loaded(job: Job, refused: Refused) -> Failed:
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
-def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> LoadedKernel:
+def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool, own: bool) -> LoadedKernel:
     return LoadedKernel(
         session,
         arena,
@@ -115,4 +115,5 @@ def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool) -> 
         interpreted=job.interpreted,
         fills_memory=fills_memory,
         seed=job.seed,
+        tunes=own and job.language.tunes,
     )

@@ -14,9 +14,12 @@ from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.calls.answers import Answered
+from forge.lab.calls.chains import followed
+from forge.lab.calls.configurations import Configurations
 from forge.lab.calls.judged_outputs import judged_outputs
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
+from forge.lab.calls.tuner import Tuner
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
@@ -29,7 +32,7 @@ from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
-from forge.sandbox.session import IDLE, Session, Window, next_in_chain
+from forge.sandbox.session import IDLE, Session, Window
 
 if TYPE_CHECKING:
     import torch
@@ -60,16 +63,15 @@ class LoadedKernel:
         interpreted: bool = False,
         fills_memory: bool = False,
         seed: int | None = None,
+        tunes: bool = False,
     ) -> None:
         self.operation = operation
         self.definition = definition_of(operation)
-        self.shape = shape
-        self.held_out = held_out
+        self.shape, self.held_out = shape, held_out
         self.dtype: DType = dtype
         self.policy = policy
         self.entry = entry
-        self.device = device
-        self.claimed = claimed
+        self.device, self.claimed = device, claimed
         self.interpreted = interpreted
         self._fills_memory = fills_memory
         self.unfilled_share = UNFILLED_SHARE
@@ -78,9 +80,9 @@ class LoadedKernel:
         """Seeds of all cases so far."""
         self.saw_held_out = False  # once a case at a held-out shape was drawn, the guest's words may name the shape
         self._seed = new_seed() if seed is None else seed
+        self.tuner = Tuner(session, tunes=tunes)
         self.begin("")
-        self._session = session
-        self._arena = arena
+        self._session, self._arena = session, arena
         self._answered = Answered()
         self._sets: tuple[SlotSet, ...] = ()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
@@ -90,6 +92,12 @@ class LoadedKernel:
         self.rng = Seeded(self._seed, f"{label}: shapes")
         self._contents = Seeded(self._seed, f"{label}: contents")
         self._fillings = Seeded(self._seed, f"{label}: fillings")
+        self.tuner.choose(Seeded(self._seed, f"{label}: configuration").getrandbits(16))
+
+    def configurations(self) -> Configurations | Failed:
+        """Return what the guest says of its autotuned kernels; nothing if the language has none."""
+        self._laid_out = None if self.tuner.tunes else self._laid_out  # a guest that tunes overwrites the arena
+        return self.tuner.configurations()
 
     def shapes(self, *wanted: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
         """Return the wanted shapes; the public one alone if the operation isn't defined at others."""
@@ -158,6 +166,9 @@ class LoadedKernel:
         self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0
     ) -> Refused | None:
         """Give `count` sets their places; a repeated request keeps tensors and addresses."""
+        refused = self.tuner.settle()
+        if refused is not None:
+            return refused
         wanted = (tuple(sorted(shape.items())), count, placement, answers)
         if wanted == self._laid_out:
             return None
@@ -242,17 +253,8 @@ class LoadedKernel:
         if function == IDLE:
             return (Observed(cases[first], (), answer.elapsed_ns),)
         self.calls += count
-        order = self._followed(first, count)
+        order = followed(self._arena, self._sets, first, count)
         return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
-
-    def _followed(self, first: int, count: int) -> list[int]:
-        """Return the sets of a chain in order, computed from the outputs in the arena."""
-        order, waiting = [first], [index for index in range(len(self._sets)) if index != first]
-        while len(order) < count:
-            slots = self._sets[order[-1]]
-            total = sum(self._arena.word_sum(slot) for slot in slots.outputs or slots.inputs)
-            order.append(next_in_chain(total, waiting))
-        return order
 
     def capture(self) -> bytes | Refused:
         """Let the guest list one call on the content of the layout's first set; the list is untrusted."""

@@ -95,7 +95,7 @@ def earlier_answer(wrong: Failed) -> Failed:
     )
 
 
-def no_answer(refused: Refused, placement: Placement, case: Case) -> Failed:
+def no_answer(refused: Refused, placement: Placement, case: Case | None = None) -> Failed:
     """Return the refusal of a call without an answer.
 
     If the guest died of a memory fault while pages were closed, the closed pages give the reason. Raise
@@ -103,7 +103,7 @@ def no_answer(refused: Refused, placement: Placement, case: Case) -> Failed:
     """
     require_verdict(refused)
     reason = refused.reason
-    if refused.signal in _FAULT_SIGNALS and placement.pages != "open":
+    if case is not None and refused.signal in _FAULT_SIGNALS and placement.pages != "open":
         code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
     return Failed(reason=reason, observed=reason.message, threshold="every call returns", log=refused.log)
@@ -113,6 +113,11 @@ def require_verdict(refused: Refused) -> None:
     """Raise EnvironmentUnfit if a guest was ended by the wall clock alone, which a busy machine may cause."""
     if refused.by_the_clock:
         raise EnvironmentUnfit(f"no verdict: {refused.reason.message}", hint="verify again when less runs here")
+
+
+def tampered(message: str) -> Failed:
+    """Return the refusal of an answer that no honest guest gives."""
+    return Failed(reason=Reason(code="TAMPERING", message=message), observed=message, threshold="an honest answer")
 
 
 def forbidden(code: ReasonCode, message: str, case: Case) -> Failed:

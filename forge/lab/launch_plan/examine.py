@@ -20,6 +20,7 @@ from forge.lab.gates.specials import KINDS as SPECIALS
 from forge.lab.job import Job
 from forge.lab.launch_plan.capture import capture
 from forge.lab.launch_plan.launcher import artifact_files, launched
+from forge.lab.launch_plan.tuning import measured_configurations
 from forge.lab.observed import Observed
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import ArtifactFile
@@ -44,19 +45,22 @@ def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[Arti
         first = kernel.check([kernel.case(job.shape)])
         if isinstance(first, Failed):
             return first, ()
+        tuned = measured_configurations(kernel)
+        if isinstance(tuned, Failed):
+            return tuned, ()
         captured = capture(job, kernel)
         match captured:
             case Failed():
                 return captured, ()
             case NoPlan(kind=kind, detail=detail):
-                return NotAsked(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), ()
+                return NotAsked(observed=f"no launch plan ({kind}): {detail[:200]}", threshold=THRESHOLD), tuned
             case Captured():
                 unfit = _reference_unfit(job)
                 if unfit is not None:
-                    return NotAsked(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), ()
+                    return NotAsked(observed=f"no launch plan (reference): {unfit[:200]}", threshold=THRESHOLD), tuned
                 with launched(job, captured, limits) as launcher:
                     finding = launcher if isinstance(launcher, Failed) else _compare(kernel, launcher, captured.plan)
-                return finding, artifact_files(captured) if isinstance(finding, Passed) else ()
+                return finding, (*tuned, *artifact_files(captured)) if isinstance(finding, Passed) else ()
 
 
 def _reference_unfit(job: Job) -> str | None:

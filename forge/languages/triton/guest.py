@@ -1,14 +1,25 @@
 """Runs beside hostile code. Triton compiles when it is called; on a CPU its interpreter replaces the compiler.
 
 The host sets `TRITON_INTERPRET` in the environment if there is no GPU.
+
+An autotuned kernel isn't tuned by a clock: the host says which configuration it is launched with. So every one of
+them is asked, and no time is lost with timing at each new shape.
 """
 
+import functools
+import json
 import os
 from collections.abc import Callable
+from typing import Any
+
+CONFIGURATION_FILE = "configuration.json"
+"""Name of the file beside kernel.py that holds the configurations that were measured."""
 
 
-def prepare(_: dict[str, object]) -> None:
-    """Make the interpreter round and compute as a GPU does."""
+def prepare(body: dict[str, object]) -> None:
+    """Take the clock away from tuners, and make the interpreter round and compute as a GPU does."""
+    _replace_the_clock()
+    _keep(str(body["candidate_directory"]))
     if os.environ.get("TRITON_INTERPRET") == "1":
         _round_to_nearest()
         _compute_with_bf16()
@@ -62,3 +73,228 @@ def _compute_with_bf16() -> None:
 
     InterpreterBuilder.binary_op = binary
     InterpreterBuilder.create_fma = fma
+
+
+REHEARSALS = 2
+"""Number of times that a rehearsed tuning runs each configuration. Triton's own runs each hundreds of times."""
+
+
+class NoConfigurationError(Exception):
+    """An autotuned kernel has no configuration, or its pruning left none, or none of them can be launched here."""
+
+
+class PrunedByDataError(Exception):
+    """A pruning function reads the content of tensors, so that no tuning at one call says what holds at another."""
+
+
+class _Tuning:
+    """Says which configuration an autotuned kernel is launched with, in the place of the tuner's clock."""
+
+    def __init__(self) -> None:
+        self.choice = 0
+        """Number of the configuration, counted around as often as needed."""
+        self.way = "choose"
+        """Way to a configuration. `choose`: by its number. `rehearse`: by its number, after a tuning without a clock.
+        `measure`: the fastest by the tuner's own clock, which is then kept."""
+        self.kept: list[dict[str, object]] = []
+        """Configurations by kernel: where one of them is offered, it alone is."""
+        self.offered: dict[tuple[int, str], list[Any]] = {}
+        """Configurations of each tuner for each of its keys, after its own pruning."""
+        self.tuners: list[Any] = []
+        """Tuners in the order of their first calls."""
+        self.unfit: dict[tuple[int, str], list[Any]] = {}
+        """Configurations that a tuner would skip, since they can't be built or launched on this machine."""
+        self.done: set[tuple[int, str]] = set()
+        """Keys that were tuned since the host's last command."""
+
+
+_tuning = _Tuning()
+
+
+def choose(choice: int, way: str) -> int:
+    """Use this choice from now on; return how many configurations the calls so far could choose from, at most."""
+    _tuning.choice, _tuning.way = choice, way
+    _tuning.done.clear()
+    return max((len(configurations) for configurations in _tuning.offered.values()), default=0)
+
+
+def described() -> list[dict[str, object]]:
+    """Return the configurations that were measured and kept, or the one each tuner was last launched with."""
+    return _tuning.kept or [_described(tuner, tuner.best_config) for tuner in _tuning.tuners]
+
+
+def _keep(directory: str) -> None:
+    """Keep to the configurations that were recorded beside kernel.py, if there are any."""
+    try:
+        with open(os.path.join(directory, CONFIGURATION_FILE), encoding="utf-8") as file:
+            _tuning.kept = json.load(file)
+    except OSError:
+        return
+
+
+def _replace_the_clock() -> None:
+    """Let every autotuned kernel be launched with the host's choice, from before the candidate is imported."""
+    from triton.runtime.autotuner import Autotuner
+
+    made = Autotuner.__init__
+
+    @functools.wraps(made)
+    def make(
+        tuner: Any, fn: object, arg_names: object, configs: list[object], *rest: object, **named: object
+    ) -> None:
+        made(tuner, fn, arg_names, configs, *rest, **named)
+        tuner.without_configurations = not configs
+
+    @functools.wraps(Autotuner.run)
+    def run(tuner: Any, *arguments: object, **named: object) -> object:
+        tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
+        try:
+            return _run(tuner, arguments, named)
+        finally:
+            tuner.nargs = None
+
+    Autotuner.__init__ = make
+    Autotuner.run = run
+
+
+def _run(tuner: Any, arguments: tuple[object, ...], named: dict[str, object]) -> object:
+    """Launch a kernel with the configuration that is due, or with the next one that this machine can launch."""
+    key = (id(tuner), _key(tuner, named))
+    if key not in _tuning.offered:
+        _tuning.offered[key] = _offered(tuner, named)
+        if all(one is not tuner for one in _tuning.tuners):
+            _tuning.tuners.append(tuner)
+    offered, unfit = _tuning.offered[key], _tuning.unfit.setdefault(key, [])
+    kept = [one for one in offered if _tuning.kept and _described(tuner, one) in _tuning.kept]
+    order = kept[:1] or [offered[(_tuning.choice + place) % len(offered)] for place in range(len(offered))]
+    if _tuning.way != "choose" and key not in _tuning.done and len(offered) > 1:
+        _tuning.done.add(key)
+        fastest = _tuned(tuner, offered, arguments, named, measure=_tuning.way == "measure")
+        if _tuning.way == "measure":
+            _tuning.kept = [*_tuning.kept, _described(tuner, fastest)]
+            order = [fastest]
+    reason: Exception | None = None
+    for one in order:
+        if any(one is other for other in unfit):
+            continue
+        try:
+            return _launched(tuner, one, arguments, named)
+        except _skipped() as error:
+            unfit.append(one)
+            reason = error
+    raise NoConfigurationError(f"{_name(tuner)}: none of {len(offered)} can be launched here") from reason
+
+
+def _launched(tuner: Any, configuration: Any, arguments: tuple[object, ...], named: dict[str, object]) -> object:
+    """Launch as the tuner does once it has chosen."""
+    tuner.best_config = configuration
+    values = configuration.all_kwargs()
+    if configuration.pre_hook is not None:
+        configuration.pre_hook({**tuner.nargs, **named, **values})
+    return tuner.fn.run(*arguments, **named, **values)
+
+
+def _tuned(
+    tuner: Any, offered: list[Any], arguments: tuple[object, ...], named: dict[str, object], *, measure: bool
+) -> Any:
+    """Do what the tuner does at the first call of a key, with its hooks; return the configuration that it chooses.
+
+    It runs every configuration on the caller's tensors. Without a clock each of them runs only a few times.
+    """
+    own = {name: value for name, value in vars(tuner).items() if name == "do_bench"}
+    vars(tuner)["do_bench"] = tuner.do_bench if measure else _without_a_clock
+    try:
+        took = [tuner._bench(*arguments, config=one, **named) for one in offered]
+    finally:
+        del vars(tuner)["do_bench"]
+        vars(tuner).update(own)
+    fastest = offered[min(range(len(offered)), key=lambda place: took[place])]
+    tuner.pre_hook({**tuner.nargs, **named, **fastest.all_kwargs()}, reset_only=True)
+    return fastest
+
+
+def _without_a_clock(call: Callable[[], object], quantiles: tuple[float, ...]) -> list[float]:
+    for _ in range(REHEARSALS):
+        call()
+    return [1.0] * len(quantiles)
+
+
+def _key(tuner: Any, named: dict[str, object]) -> str:
+    """Return what decides whether Triton tunes anew: the values of its key, and the types of all tensors."""
+    given = {name: value for name, value in {**tuner.nargs, **named}.items() if name in tuner.arg_names}
+    types = [str(one.dtype) for one in given.values() if hasattr(one, "dtype")]
+    return repr(([given[name] for name in tuner.keys if name in given], types))
+
+
+def _offered(tuner: Any, named: dict[str, object]) -> list[Any]:
+    """Return the configurations that the tuner could choose at these arguments, each once.
+
+    Its pruning sees the forms of tensors, and not their content.
+    """
+    if getattr(tuner, "without_configurations", False):
+        raise NoConfigurationError(f"{_name(tuner)}: triton.autotune was given no configuration")
+    offered = list(tuner.configs)
+    if len(offered) > 1 and (tuner.early_config_prune or tuner.perf_model):
+        offered = _pruned(tuner, named)
+    if not offered:
+        raise NoConfigurationError(f"{_name(tuner)}: its pruning left no configuration")
+    if os.environ.get("TRITON_INTERPRET") == "1":  # which knows no warps and no stages
+        values = [(one.kwargs, one.pre_hook) for one in offered]
+        offered = [one for place, one in enumerate(offered) if values.index(values[place]) == place]
+    return offered
+
+
+def _pruned(tuner: Any, named: dict[str, object]) -> list[Any]:
+    """Let the tuner prune with tensors without content; if it can't, with two contents that aren't the call's."""
+    import torch
+    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        return _pruned_with(tuner, named, mode.from_tensor)
+    except DataDependentOutputException as error:
+        raise PrunedByDataError(f"{_name(tuner)}: its pruning reads the content of a tensor") from error
+    except (RuntimeError, TypeError, ValueError, AttributeError):  # it may want what only memory has, as an address
+        found = [_pruned_with(tuner, named, made) for made in (torch.zeros_like, torch.ones_like)]
+    if found[0] != found[1]:
+        raise PrunedByDataError(f"{_name(tuner)}: its pruning depends on the content of a tensor")
+    return found[0]
+
+
+def _pruned_with(tuner: Any, named: dict[str, object], replaced: Callable[[Any], object]) -> list[Any]:
+    """Return what the tuner's pruning leaves, with every tensor replaced."""
+    import torch
+
+    given = tuner.nargs
+    tuner.nargs, others = (
+        {name: replaced(value) if isinstance(value, torch.Tensor) else value for name, value in values.items()}
+        for values in (given, named)
+    )
+    try:
+        return list(tuner.prune_configs(others))
+    finally:
+        tuner.nargs = given
+
+
+def _skipped() -> tuple[type[Exception], ...]:
+    """Return the errors at which Triton's own tuner leaves a configuration out."""
+    from triton.compiler.errors import CompileTimeAssertionFailure
+    from triton.runtime import errors
+
+    return (errors.OutOfResources, CompileTimeAssertionFailure, getattr(errors, "PTXASError", errors.OutOfResources))
+
+
+def _name(tuner: Any) -> str:
+    return str(getattr(tuner.base_fn, "__name__", "a kernel"))
+
+
+def _described(tuner: Any, configuration: Any) -> dict[str, object]:
+    """Return a configuration as data: the kernel's name, its own values, and what Triton calls its options."""
+    options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+    plain = (int, float, str, type(None))
+    values = {str(name): one if isinstance(one, plain) else str(one) for name, one in configuration.kwargs.items()}
+    return {
+        "kernel": _name(tuner),
+        "values": values,
+        **{name: getattr(configuration, name, None) for name in options},
+    }

@@ -1,0 +1,54 @@
+"""Reads what a guest says of its autotuned kernels: how many configurations there are, and which are in use.
+
+Distrusts it. A guest that names too few is asked too few, and gains nothing by it: the launch plan that is timed is
+judged by itself, and a reader keeps to a configuration only if the kernel offers it.
+"""
+
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+
+from forge.domain.configuration import Configuration
+from forge.domain.digest import Value
+from forge.sandbox.log import harmless
+from forge.sandbox.reply import ArtifactFile
+
+CONFIGURATION_FILE = "configuration.json"
+"""Name of the file that holds the measured configurations beside a candidate's other built files."""
+MOST_BYTES = 2**16
+"""Size of what a guest says, in bytes, at most."""
+
+
+class Configurations(Value):
+    """The configurations of a guest's calls so far."""
+
+    most: Annotated[int, Field(ge=0, le=2**31)]
+    """Number of configurations from which the calls could choose, at most."""
+    configurations: Annotated[tuple[Configuration, ...], Field(max_length=64)]
+    """Configurations that were measured, or with which each kernel was last launched."""
+
+    def __str__(self) -> str:
+        return harmless("; ".join(map(str, self.configurations)).encode())[:400]
+
+
+NONE = Configurations(most=0, configurations=())
+
+
+def parse_configurations(untrusted: bytes) -> Configurations:
+    """Read a guest's answer; raise ValueError for anything that no honest guest says."""
+    if len(untrusted) > MOST_BYTES:
+        raise ValueError(f"{len(untrusted)} bytes about configurations, expected at most {MOST_BYTES}")
+    return Configurations.model_validate(orjson.loads(untrusted))
+
+
+def configuration_file(configurations: tuple[Configuration, ...]) -> ArtifactFile:
+    """Return the measured configurations as the file that is kept with the candidate."""
+    listed = [one.model_dump(mode="json") for one in configurations]
+    return ArtifactFile(CONFIGURATION_FILE, orjson.dumps(listed, option=orjson.OPT_SORT_KEYS))
+
+
+def kept_configurations(files: tuple[ArtifactFile, ...]) -> tuple[Configuration, ...]:
+    """Return the configurations among a candidate's built files; none if there are none."""
+    content = next((file.content for file in files if file.name == CONFIGURATION_FILE), b"[]")
+    return tuple(map(Configuration.model_validate, orjson.loads(content)))

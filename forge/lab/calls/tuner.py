@@ -1,0 +1,51 @@
+"""Chooses the configuration of a guest's autotuned kernels, from the host's side."""
+
+from typing import Literal
+
+from forge.lab.calls.configurations import NONE, Configurations, parse_configurations
+from forge.lab.calls.placement import PLAIN
+from forge.lab.calls.refusal import no_answer, tampered
+from forge.lab.finding import Failed
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import Session
+
+Way = Literal["choose", "rehearse", "measure"]
+"""Way in which an autotuned kernel gets its configuration; forge/languages/triton/guest.py explains them."""
+EACH_CPU_S = 5.0
+"""Processor seconds that a candidate has more, for each of its configurations, since each is compiled."""
+
+
+class Tuner:
+    """The host's choice for one guest, of which it is told before its next call."""
+
+    def __init__(self, session: Session, *, tunes: bool) -> None:
+        self._session = session
+        self.tunes = tunes
+        """Whether the candidate may have autotuned kernels."""
+        self.choose(0)
+
+    def choose(self, number: int, *, way: Way = "choose") -> None:
+        """Have autotuned kernels use the configuration of this number, counted around, from the next call on."""
+        self._number, self._way, self._told = number, way, False
+
+    def settle(self) -> Refused | None:
+        """Tell the guest which configuration is due, once."""
+        if not self.tunes or self._told:
+            return None
+        answer = self._session.choose(self._number, self._way, described=False)
+        self._told = not isinstance(answer, Refused)
+        return answer if isinstance(answer, Refused) else None
+
+    def configurations(self) -> Configurations | Failed:
+        """Return what the guest says of its autotuned kernels; nothing if the language has none."""
+        if not self.tunes:
+            return NONE
+        answer = self._session.choose(self._number, self._way, described=True)
+        try:
+            return no_answer(answer, PLAIN) if isinstance(answer, Refused) else parse_configurations(answer)
+        except ValueError as error:
+            return tampered(f"the guest's configurations make no sense: {str(error)[:300]}")
+
+    def allow_for(self, configurations: int) -> None:
+        """Let the candidate use the processor seconds that so many configurations take."""
+        self._session.allow(EACH_CPU_S * configurations)
