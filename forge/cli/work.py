@@ -12,7 +12,7 @@ from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Work on request: workers run the phases of runs.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 Reason = Annotated[str, typer.Option(help="Reason; it is recorded.")]
 Devices = Annotated[

@@ -8,10 +8,15 @@ from forge.ledger.audit.rule import baseline_used, counted_measurement, reason_a
 from forge.ledger.audit.samples import Document, workload
 
 UNDECIDED = frozenset(
-    [
-        *("NOISE_TOO_HIGH", "CLOCK_DISAGREES", "INFRASTRUCTURE", "TIMEOUT", "OUT_OF_MEMORY"),
-        *("CLOCKS_" + "UNSTABLE", "GPU_" + "SHARED"),
-    ]
+    {
+        "NOISE_TOO_HIGH",
+        "CLOCKS_UNSTABLE",
+        "GPU_SHARED",
+        "CLOCK_DISAGREES",
+        "INFRASTRUCTURE",
+        "TIMEOUT",
+        "OUT_OF_MEMORY",
+    }
 )
 """Reasons that say nothing about the kernel."""
 
