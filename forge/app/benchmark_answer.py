@@ -10,7 +10,7 @@ from forge.domain.contender import (
     ScreenedOut,
     is_contender,
 )
-from forge.domain.evidence import Confirmation, Replay, Speedup, WorkloadTiming
+from forge.domain.evidence import Confirmation, Replay, Residency, Speedup, WorkloadTiming
 from forge.domain.verdict import UNDECIDED, Reason
 from forge.events import BenchmarkFailed, BenchmarkRecorded
 
@@ -74,6 +74,24 @@ def _workload(timing: WorkloadTiming) -> Data:
         "baselines": _baselines(timing.speedups, timing.floor_ns),
         "confirmation": _confirmation(timing.confirmation, timing.floor_ns) if timing.confirmation else None,
         "replay": _replay(timing.replay) if timing.replay else None,
+        "residency": _residency(timing.residency) if timing.residency else None,
+    }
+
+
+def _residency(found: Residency) -> Data:
+    """Return the resident regime's figures, or why it wasn't measured."""
+    timing = found.timing
+    told: Data = {"cache_bytes": found.cache_bytes, "operand_bytes": found.operand_bytes, "why_not": found.why_not}
+    if timing is None:
+        return told | {"timing": None}
+    return told | {
+        "timing": {
+            "candidate_ns": timing.candidate.median_ns,
+            "floor_fraction": timing.floor_ns / timing.candidate.median_ns,
+            "control": [timing.control.low, timing.control.high],
+            "baselines": _baselines(timing.speedups, timing.floor_ns),
+            "confirmation": _confirmation(timing.confirmation, timing.floor_ns) if timing.confirmation else None,
+        }
     }
 
 

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+import orjson
 from pydantic import ValidationError
 
 from forge.app.user_paths import read_regular
@@ -38,6 +39,11 @@ def load_policy(home: Path) -> Policy:
             f"{str(path)!r}: baselines: got {list(policy.baselines)}, expected {CONTROL_KIND!r} among them: what is "
             "measured against itself, without which there is no verdict; docs/reference/policy.md says of each"
         )
+    if "cold" not in policy.regimes:
+        raise UsageError(
+            f"{str(path)!r}: regimes: got {list(policy.regimes)}, expected 'cold' among them, by which a registry "
+            "ranks; docs/reference/policy.md says of each"
+        )
     return policy
 
 
@@ -47,5 +53,5 @@ def _as_fields(document: dict[str, object]) -> dict[str, object]:
 
 
 def recorded_policy(content: bytes) -> Policy:
-    """Return a policy that an event names, by its stored bytes."""
-    return Policy.model_validate_json(content)
+    """Return a policy that an event names, by its stored bytes; one older than regimes asks for the cold one."""
+    return Policy.model_validate({"regimes": ("cold",), **orjson.loads(content)})

@@ -161,6 +161,7 @@ def _measured(
     measured = Measured(
         samples=Samples.of(attempt),
         floor_ns=executor.floor_ns(job, ceilings=ceilings),
+        resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
         claims={},
         plan_sha256=None if plan is None else sha256(plan.content),
     )

@@ -28,6 +28,9 @@ Since = Annotated[
 Replicated = Annotated[
     bool, typer.Option("--replicated", help="Only kernels whose measurement held on a second occasion.")
 ]
+Resident = Annotated[
+    bool, typer.Option("--resident", help="Answer for operands in the last-level cache, as in a decode step.")
+]
 VouchingKey = Annotated[
     str | None,
     typer.Option(help="The verifier key that must vouch for the answer, or a file with the key.", show_default=False),
@@ -50,6 +53,7 @@ def lookup(
     max_octaves: MaxOctaves = None,
     since: Since = None,
     replicated: Replicated = False,
+    resident: Resident = False,
     language: Annotated[str | None, typer.Option(help="Only kernels in this language.")] = None,
     key: VouchingKey = None,
     home: Home = None,
@@ -69,6 +73,7 @@ def lookup(
         max_octaves=max_octaves,
         measured_since=since,
         evidence="replicated" if replicated else "provisional",
+        regime="resident" if resident else "cold",
     )
     answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy, key=key)
     if as_json:
@@ -98,10 +103,15 @@ def _show(answer: dict[str, object]) -> None:
             "speedup, 95 % interval",
             "over",
             "timed by",
+            "regime",
             "evidence",
             "benchmark event",
         )
         told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
-        emit_table("", header, [(*told, evidence["method"], evidence["state"], evidence["benchmark_seq"])])
+        emit_table(
+            "",
+            header,
+            [(*told, evidence["method"], evidence["regime"], evidence["state"], evidence["benchmark_seq"])],
+        )
     if rejected:
         emit_table("", ("passed over", "why"), rejected)

@@ -39,7 +39,23 @@ def _rows(workload: Answer) -> list[tuple[str, ...]]:
         rows.append(("confirmation: eager against itself", "", "", "", _interval(again["control"])))
     if workload["harness_ns"]:
         rows.append(("the path itself", _us(workload["harness_ns"]), "", "", ""))
+    rows += _resident_rows(workload["residency"])
     rows.append(("floor", _us(workload["floor_ns"]), "", "", ""))
+    return rows
+
+
+def _resident_rows(residency: Answer | None) -> list[tuple[str, ...]]:
+    """Return the rows of the resident regime, if it was measured."""
+    timing = residency["timing"] if residency else None
+    if not timing:
+        return []
+    rows: list[tuple[str, ...]] = []
+    rows.append(("resident: candidate", _us(timing["candidate_ns"]), f"{timing['floor_fraction']:.0%}", "", ""))
+    rows += [(f"resident: {kind}", *_against(one)) for kind, one in timing["baselines"].items()]
+    again = timing["confirmation"]
+    if again:
+        rows += [(f"resident, confirmation: {kind}", *_against(one)) for kind, one in again["baselines"].items()]
+    rows.append(("resident: eager against itself", "", "", "", _interval(timing["control"])))
     return rows
 
 
@@ -48,11 +64,13 @@ def _against(one: Answer) -> tuple[str, str, str, str]:
 
 
 def _facts(workload: Answer) -> list[tuple[str, str]]:
-    replay = workload["replay"]
+    replay, residency = workload["replay"], workload["residency"]
+    told = [("resident regime", residency["why_not"])] if residency and residency["why_not"] else []
     if not replay:
-        return []
+        return told
     host = replay["host_ratio"]
     return [
+        *told,
         ("operand sets", f"{replay['sets']} of {replay['set_bytes'] / 2**20:.2f} MiB, used in turn"),
         ("host's clock / device's", f"{min(host):.3f} to {max(host):.3f}"),
         ("blocks", f"{replay['blocks']}, of which {replay['dropped']} were disturbed from outside and left out"),

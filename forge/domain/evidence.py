@@ -10,8 +10,6 @@ from forge.domain.policy import BaselineKind, IsolationLevel, TimingAuthority
 from forge.domain.tensors import Shape
 
 Positive = Annotated[float, Field(gt=0)]
-Regime = Literal["cold", "resident"]
-"""State of the last-level cache at a call: `cold` holds no operand, `resident` holds all, written just before."""
 
 
 class Isolation(Value):
@@ -154,6 +152,31 @@ class Replay(Value):
     """Device time of this measurement, in seconds, all sides together."""
 
 
+class ResidentTiming(Value):
+    """A measurement with all operands in the last-level cache, in the same processes as the cold one."""
+
+    candidate: Timing
+    speedups: tuple[Speedup, ...]
+    control: Interval
+    floor_ns: Positive
+    """Shortest possible time if every byte comes from the cache."""
+    process_pairs: Annotated[int, Field(ge=1)]
+    rounds: Annotated[int, Field(ge=1)]
+    confirmation: Confirmation | None = None
+
+
+class Residency(Value):
+    """Whether the operands of a call fit into half of the last-level cache, and the times if they do."""
+
+    cache_bytes: int | None
+    """Size of the last-level cache. None: it isn't known."""
+    operand_bytes: Annotated[int, Field(ge=0)]
+    """Size of the inputs and outputs of one call."""
+    timing: ResidentTiming | None
+    why_not: str | None
+    """Why there are no times. None: there are."""
+
+
 class WorkloadTiming(Value):
     """All measurements at one shape."""
 
@@ -178,6 +201,8 @@ class WorkloadTiming(Value):
     replay: Replay | None = None
     protocol: str | None = Field(default=None, exclude_if=is_unset)
     """Measurement protocol of the samples. None: an event that is older than the field."""
+    residency: Residency | None = Field(default=None, exclude_if=is_unset)
+    """The resident regime; the other figures are of the cold one. None: an event that is older than the field."""
 
 
 class Coverage(Value):

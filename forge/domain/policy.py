@@ -24,6 +24,10 @@ TimingAuthority = Literal["launch_plan", "host_slope"]
 """Source of a time: a launcher that runs none of the author's host code, or the host's clock around calls."""
 
 
+Regime = Literal["cold", "resident"]
+"""State of the last-level cache at a call: `cold` holds no operand, `resident` holds all, written just before."""
+
+
 class Policy(Value):
     """The thresholds of a workspace: these defaults, replaced by the values in its `policy.toml`."""
 
@@ -46,6 +50,9 @@ class Policy(Value):
     to beat."""
     gpu_timing_authority: TimingAuthority = "launch_plan"
     """Source of time that a promotion on a GPU requires."""
+    regimes: tuple[Regime, ...] = Field(default=("cold", "resident"), min_length=1)
+    """Regimes that must be won. The resident one applies where all operands of a call fit into half of the last-level
+    cache. The cold one is always among them, since a registry ranks by it."""
     confirmation: bool = True
     """True if a kernel that met the rule is measured again on new data. That second number is the one reported."""
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5

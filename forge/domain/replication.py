@@ -12,8 +12,8 @@ from pydantic import Field
 
 from forge.domain.digest import Digest, Value
 from forge.domain.environment import Environment
-from forge.domain.evidence import Interval, Regime
-from forge.domain.policy import BaselineKind
+from forge.domain.evidence import Interval
+from forge.domain.policy import BaselineKind, Regime
 
 Outcome = Literal["held", "contradicted", "inconclusive"]
 """Result of a replication: it holds, it contradicts the first measurement, or it allows no verdict."""

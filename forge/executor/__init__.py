@@ -76,8 +76,11 @@ class Executor(Protocol):
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Ask the job's contenders at the site whether they are right, and time those that are."""
 
-    def floor_ns(self, job: Job, *, ceilings: Ceilings | None) -> float:
-        """Return the shortest possible time for the job's shape at the site, in nanoseconds."""
+    def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
+        """Return the shortest possible time for the job's shape at the site, in nanoseconds.
+
+        With `resident`, every operand may come from the last-level cache.
+        """
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
         """Return the numbers that the candidate's bench.py prints."""

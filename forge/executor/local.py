@@ -148,16 +148,18 @@ class LocalExecutor:
                 SCREENED[key] = screen(asked, catalogue, progress=progress)
         return SCREENED[key]
 
-    def floor_ns(self, job: Job, *, ceilings: Ceilings | None) -> float:
-        """Return the shortest possible time for the job's shape on this machine, in nanoseconds."""
+    def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
+        """Return the shortest possible time for the job's shape on this machine, in nanoseconds.
+
+        With `resident`, every operand may come from the last-level cache.
+        """
         operation = job.operation
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)
         if job.device == "cpu":
             return floor_ns(moved, cpu_ceilings(job.threads))
         written = operation.written_bytes(job.shape, job.dtype)
-        set_bytes = (
-            moved if operation.updates else None
-        )  # an update in place touches little of its operands, so a cache may hold it
+        # an update in place touches little of its operands, so a cache may hold it
+        set_bytes = moved if operation.updates or resident else None
         return floor_ns(
             moved, _required(ceilings), written_bytes=written, flops=flops, dtype=job.dtype, set_bytes=set_bytes
         )

@@ -56,6 +56,8 @@ class Time:
     """Index of the set whose operands are copied out afterwards, or `wire.NO_SET`."""
     again: bool
     """Whether the last window's graph is replayed without a change."""
+    resident: bool
+    """Whether the operands stay in the last-level cache after they are written."""
     scalars: tuple[float, ...]
 
 
@@ -76,8 +78,9 @@ def read_command() -> Setup | Go | Chain | Time | None:
         call_id, function, first, count, *scalars = wire.CHAIN_BODY.unpack(body)
         return Chain(call_id, function, first, count, tuple(scalars))
     if kind == wire.TIME:
-        call_id, function, repeats, rotation_offset, copied, again, *scalars = wire.TIME_BODY.unpack(body)
-        return Time(call_id, function, repeats, rotation_offset, copied, bool(again), tuple(scalars))
+        call_id, function, repeats, rotation_offset, copied, again, resident, *scalars = wire.TIME_BODY.unpack(body)
+        flags = bool(again), bool(resident)
+        return Time(call_id, function, repeats, rotation_offset, copied, *flags, tuple(scalars))
     return Setup(json.loads(body))
 
 

@@ -80,6 +80,8 @@ class Evidence(Frozen):
     verified_seq: int
     benchmark_seq: int
     promoted_seq: int
+    regime: str
+    """`cold`: no operand is in the last-level cache. `resident`: all were written just before the call."""
     state: str
     """`provisional`: measured on one occasion. `replicated`: a second measurement held."""
     replicated_seq: int | None
@@ -111,7 +113,7 @@ class Evidence(Frozen):
 
 MEASURED = (
     "abi_key", "baseline", "baseline_median_ns", "benchmark_seq", "env_sha256", "high", "low", "measured_at",
-    "median_ns", "method", "perf_key", "promoted_seq", "replicated_seq", "samples_sha256", "shape", "speedup",
-    "state", "verified_seq",
+    "median_ns", "method", "perf_key", "promoted_seq", "regime", "replicated_seq", "samples_sha256", "shape",
+    "speedup", "state", "verified_seq",
 )  # fmt: skip
 """The fields of evidence that don't depend on what was asked."""

@@ -41,11 +41,11 @@ class Tier:
         self.measured: dict[Sizes, list[Row]] = {}
         """Every kernel that was measured at a shape, the fastest first."""
 
-    def add(self, offer: "Offer", domain: "Domain") -> None:
+    def add(self, offer: "Offer", domain: "Domain", regime: str) -> None:
         """Add a kernel that was verified in `domain`."""
         for sizes in domain.verified:
             self.covering.setdefault(sizes, set()).add(offer)
-        for point in offer.points[self.axes]:
+        for point in offer.points(regime)[self.axes]:
             row = (point.median_ns, offer.kernel.kernel_id, offer, point)
             rows = self.measured.setdefault(point.sizes, [])
             rows.append(row)
@@ -99,8 +99,8 @@ class Choice:
             if question.barred(offer) is None:
                 last = (offer.kernel.status != "active", offer.kernel.gpu != question.gpu)
                 for axes, domain in offer.domains.items():
-                    if axes in offer.points:
-                        tiers.setdefault((axes, *last), Tier(axes)).add(offer, domain)
+                    if axes in offer.points(question.policy.regime):
+                        tiers.setdefault((axes, *last), Tier(axes)).add(offer, domain, question.policy.regime)
         self._tiers: dict[Axes, list[tuple[bool, Tier]]] = {}
         for axes, deprecated, foreign in sorted(tiers):
             self._tiers.setdefault(axes, []).append((foreign, tiers[axes, deprecated, foreign]))

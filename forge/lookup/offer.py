@@ -4,6 +4,7 @@ A snapshot's digest says that its bytes are those that were published, not that 
 """
 
 from forge.lookup.answer import MEASURED, Evidence, Kernel
+from forge.lookup.policy import REGIMES
 from forge.lookup.published import KERNEL_NAME, is_digest, is_plain, is_text
 from forge.lookup.sizes import LARGEST_SIZE, is_size, octaves
 
@@ -51,7 +52,7 @@ class Point:
 class Offer:
     """One kernel, and what decides whether it answers."""
 
-    __slots__ = ("domains", "kernel", "measured_at", "points", "state", "status_reason")
+    __slots__ = ("_points", "domains", "kernel", "measured_at", "state", "status_reason")
 
     def __init__(self, untrusted: "Document", slot: "Slot", registry_root: str) -> None:
         """Raise ValueError, KeyError, TypeError or AttributeError unless it is a kernel of `slot`."""
@@ -60,16 +61,20 @@ class Offer:
         self.status_reason: str | None = untrusted["status_reason"]
         self.measured_at: str = untrusted["measured_at"]
         self.state = state_of(untrusted)
-        self.points: dict[tuple[str, ...], list[Point]] = {}
+        self._points: dict[str, dict[tuple[str, ...], list[Point]]] = {regime: {} for regime in REGIMES}
         for measured in untrusted["points"]:
             axes, point = _point(measured, untrusted)
-            self.points.setdefault(axes, []).append(point)
+            self._points[point.evidence.regime].setdefault(axes, []).append(point)
         self.domains: dict[tuple[str, ...], Domain] = {}
         for columns in untrusted["verified"]:
             axes, sizes = tuple(sorted(columns)), [columns[axis] for axis in sorted(columns)]
             if not axes or not all(column and all(map(is_size, column)) for column in sizes):
                 raise ValueError(f"kernel {untrusted['kernel_id']!r} has a bad shape among those verified")
             self.domains[axes] = Domain(sizes)
+
+    def points(self, regime: str) -> "dict[tuple[str, ...], list[Point]]":
+        """What was measured in a regime, by the axes of the shapes."""
+        return self._points[regime]
 
 
 def parse_offers(untrusted: bytes, slot: "Slot", registry_root: str) -> tuple[Offer, ...]:
@@ -130,6 +135,7 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
     fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}
     fields["replicated_seq"] = entry.get("replicated_seq")
     fields["state"] = state_of(entry)
+    fields["regime"] = untrusted.get("regime", "cold")
     measured = MappingProxyType({name: fields[name] for name in MEASURED})
     return axes, Point(sizes, Evidence(measured, 0.0))
 

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forge.errors import UsageError
 
+REGIMES = ("cold", "resident")
 FITS = ("exact", "covered", "nearest")
 MOST_OCTAVES = 1_000_000
 
@@ -19,11 +20,12 @@ class Policy(Frozen):
     the caller's; kernels built for another are passed over. `measured_since`: a day in UTC or a moment, as in
     2026-01-31 or 2026-01-31T12:00:00Z; kernels whose benchmark is older are passed over. `evidence`: provisional
     accepts a kernel that was measured on one occasion, replicated asks for a second measurement that held.
+    `regime`: how fast it is with operands that are cold, or resident in the last-level cache as in a decode step.
     """
 
     __slots__ = (
         "abi_key", "deprecated", "evidence", "gpu", "gpu_arch", "key", "loosest", "max_octaves", "measured_since",
-        "shape",
+        "regime", "shape",
     )  # fmt: skip
 
     shape: str
@@ -35,6 +37,7 @@ class Policy(Frozen):
     measured_since: str | None
     """In UTC, to the microsecond."""
     evidence: str
+    regime: str
     loosest: int
     """The place of `shape` among exact, covered, nearest."""
     key: str
@@ -51,6 +54,7 @@ class Policy(Frozen):
         abi_key: str | None = None,
         measured_since: str | None = None,
         evidence: str = "provisional",
+        regime: str = "cold",
     ) -> None:
         if shape not in FITS:
             raise _unknown("shape policy", shape, list(FITS))
@@ -58,6 +62,8 @@ class Policy(Frozen):
             raise _unknown("gpu policy", gpu, ["exact", "family"])
         if evidence not in {"provisional", "replicated"}:
             raise _unknown("evidence policy", evidence, ["provisional", "replicated"])
+        if regime not in REGIMES:
+            raise _unknown("regime", regime, list(REGIMES))
         if type(deprecated) is not bool:
             raise _bad(f"deprecated policy {deprecated!r}: expected True or False")
         if max_octaves is not None and not (type(max_octaves) in {int, float} and 0 <= max_octaves <= MOST_OCTAVES):
@@ -68,10 +74,10 @@ class Policy(Frozen):
             if text is not None and type(text) is not str:
                 raise _bad(f"{name} {text!r}: expected text")
         measured_since = None if measured_since is None else _parse_moment(measured_since)
-        key = repr((shape, gpu, gpu_arch, deprecated, max_octaves, abi_key, measured_since, evidence))
+        key = repr((shape, gpu, gpu_arch, deprecated, max_octaves, abi_key, measured_since, evidence, regime))
         self._fill(shape=shape, gpu=gpu, gpu_arch=gpu_arch, deprecated=deprecated, max_octaves=max_octaves)
         self._fill(abi_key=abi_key, measured_since=measured_since, loosest=FITS.index(shape), key=key)
-        self._fill(evidence=evidence)
+        self._fill(evidence=evidence, regime=regime)
 
     def of_architecture(self, gpu_arch: str) -> "Policy":
         """The same for a GPU of which the asker knows the architecture."""
@@ -84,6 +90,7 @@ class Policy(Frozen):
             abi_key=self.abi_key,
             measured_since=self.measured_since,
             evidence=self.evidence,
+            regime=self.regime,
         )
 
     def __repr__(self) -> str:

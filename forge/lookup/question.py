@@ -53,7 +53,7 @@ class Question:
         rank = self._rank(offer)
         if isinstance(rank, str):
             return rank
-        points = offer.points.get(self.axes, ())
+        points = offer.points(self.policy.regime).get(self.axes, ())
         if not points:
             return f"never measured at a shape with axes {list(self.axes)}"
         point = min(points, key=self._nearness)
@@ -79,7 +79,9 @@ class Question:
             return f"measured at {offer.measured_at}, asked since {policy.measured_since}"
         if policy.evidence == "replicated" and offer.state != "replicated":
             return "provisional: measured on one occasion, asked for replicated evidence"
-        return self._gpu_barred(kernel.gpu) if offer.points else "never measured"
+        if offer.points(policy.regime):
+            return self._gpu_barred(kernel.gpu)
+        return "never measured" if policy.regime == "cold" else f"never measured with {policy.regime} operands"
 
     def _gpu_barred(self, gpu: str) -> str | None:
         if gpu == self.gpu:
@@ -97,7 +99,7 @@ class Question:
         if domain is None:
             return f"shape has axes {list(self.axes)}, none verified"
         if self.sizes in domain.verified:
-            measured = offer.points.get(self.axes, ())
+            measured = offer.points(self.policy.regime).get(self.axes, ())
             rank = 0 if any(point.sizes == self.sizes for point in measured) else 1
         else:
             for axis, size, least, most in zip(self.axes, self.sizes, domain.least, domain.most, strict=True):

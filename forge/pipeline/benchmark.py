@@ -99,6 +99,7 @@ def _measured(
     measured = Measured(
         samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
         floor_ns=executor.floor_ns(job, ceilings=ceilings),
+        resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
         claims=claims,
         plan_sha256=sha256(plan.content) if plan else None,
         contenders=screening.standings,

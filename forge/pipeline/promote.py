@@ -21,7 +21,14 @@ from forge.events import (
     PromotionDenied,
     Recorded,
 )
-from forge.pipeline.rule import PromotionTerms, check_confirmation, check_timing, speedup_over
+from forge.pipeline.rule import (
+    PromotionTerms,
+    check_confirmation,
+    check_resident,
+    check_timing,
+    fastest,
+    speedup_over,
+)
 from forge.sandbox.isolation import at_least
 
 
@@ -220,6 +227,20 @@ def _confirmed(case: PromotionEvidence) -> tuple[str, str, bool]:
     return f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met
 
 
+def _resident(case: PromotionEvidence) -> tuple[str, str, bool]:
+    timing, terms = case.benchmark.event.workloads[0], _terms(case)
+    threshold = f"lower end at least {terms.minimum_speedup:.2f}x with resident operands"
+    if "resident" not in case.policy.regimes:
+        return "not asked for", threshold, True
+    met = all(check.met for check in check_resident(timing, terms))
+    if timing.residency is None or timing.residency.timing is None:
+        return (timing.residency and timing.residency.why_not) or "not measured", threshold, met
+    first = timing.residency.timing
+    found = speedup_over(first.confirmation or first, fastest(case.task, first.speedups))
+    ends = f"{found.interval.low:.3f} to {found.interval.high:.3f}x"
+    return f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met
+
+
 RULES: tuple[_Rule, ...] = (
     _Rule("same bytes", "TAMPERING", _same_bytes),
     _Rule("same task", "TAMPERING", _same_task),
@@ -236,4 +257,5 @@ RULES: tuple[_Rule, ...] = (
     _Rule("floor", "BELOW_FLOOR", _measurement("floor")),
     _Rule("speedup", "TOO_SLOW", _measurement("speedup")),
     _Rule("confirmation", "TOO_SLOW", _confirmed),
+    _Rule("resident", "TOO_SLOW", _resident),
 )

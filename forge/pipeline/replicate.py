@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import WorkloadTiming
-from forge.domain.policy import BaselineKind, Policy
+from forge.domain.policy import BaselineKind, Policy, Regime
 from forge.domain.replication import Outcome, ReplicatedSpeedup
 from forge.domain.verdict import UNDECIDED, Reason
 from forge.events import BenchmarkRecorded, KernelPromoted, Recorded, ReplicationRecorded
@@ -17,7 +17,8 @@ from forge.lab.timing.session_spread import agree, session_spread
 from forge.lab.timing.slope import OUT_OF_ROOM
 from forge.pipeline import outcome as phase
 from forge.pipeline.job import RecordedCandidate
-from forge.pipeline.rule import baseline_used, control_band, decide, speedup_over
+from forge.pipeline.rule import Measured as Timed
+from forge.pipeline.rule import baseline_used, control_band, decide, fastest, speedup_over
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
 
@@ -66,32 +67,42 @@ def outcome_of(reason: Reason | None) -> Outcome:
 
 def compared(case: ReplicatedKernel, timing: WorkloadTiming) -> tuple[ReplicatedSpeedup, ...]:
     """Return the two measurements over the promotion's baseline, with the difference that sessions may make."""
-    kind = case.promoted.baseline
     first = case.first.event.workloads[0]
-    counted = first.confirmation or first
-    spread, known = allowed_spread(case.earlier, case.evidence.policy, timing)
-    return (
-        ReplicatedSpeedup(
-            regime="cold",
-            baseline=kind,
-            first=speedup_over(counted, kind).interval,
-            first_pairs=counted.process_pairs,
-            second=speedup_over(timing, kind).interval,
-            second_pairs=timing.process_pairs,
-            session_spread=spread,
-            replications=known,
-        ),
+    cold = _compared(case, "cold", case.promoted.baseline, first.confirmation or first, timing)
+    then, now = first.residency, timing.residency
+    if then is None or now is None or then.timing is None or now.timing is None:
+        return (cold,)
+    resident, kind = then.timing, fastest(case.evidence.task, then.timing.speedups)
+    if not any(one.baseline == kind for one in now.timing.speedups):
+        return (cold,)
+    return (cold, _compared(case, "resident", kind, resident.confirmation or resident, now.timing))
+
+
+def _compared(
+    case: ReplicatedKernel, regime: Regime, kind: BaselineKind, first: Timed, second: Timed
+) -> ReplicatedSpeedup:
+    earlier = [one for one in case.earlier if one.regime == regime]
+    spread, known = allowed_spread(earlier, case.evidence.policy, second)
+    return ReplicatedSpeedup(
+        regime=regime,
+        baseline=kind,
+        first=speedup_over(first, kind).interval,
+        first_pairs=first.process_pairs,
+        second=speedup_over(second, kind).interval,
+        second_pairs=second.process_pairs,
+        session_spread=spread,
+        replications=known,
     )
 
 
-def allowed_spread(earlier: Sequence[ReplicatedSpeedup], policy: Policy, timing: WorkloadTiming) -> tuple[float, int]:
+def allowed_spread(earlier: Sequence[ReplicatedSpeedup], policy: Policy, timing: Timed) -> tuple[float, int]:
     """Return the relative difference that sessions may make, and the number of replications behind it.
 
     It is never more than the control's band: knowledge makes the comparison stricter, and contradictions among the
     earlier replications don't excuse the next one. The band alone stands in while the spread is unknown.
     """
     band = control_band(policy, timing.candidate.method)
-    known = session_spread([one for one in earlier if one.regime == "cold"])
+    known = session_spread(earlier)
     if known is None:
         return band, 0
     return min(band, max(known.difference, SMALLEST_SPREAD)), known.replications

@@ -6,13 +6,13 @@ A benchmark takes the first check that failed as its reason; a promotion records
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forge.domain.evidence import Confirmation, Speedup, WorkloadTiming
+from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.timing.statistics import within_band
 
-Measured = WorkloadTiming | Confirmation
+Measured = WorkloadTiming | Confirmation | ResidentTiming
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKin
     for check in check_confirmation(timing, terms):
         if not check.met:
             return Reason(code=check.code, message=f"not confirmed on fresh data: {check.against}")
+    for check in check_resident(timing, terms):
+        if not check.met:
+            return Reason(code=check.code, message=f"with resident operands: {check.against}")
     return None
 
 
@@ -77,6 +80,32 @@ def check_confirmation(timing: WorkloadTiming, terms: PromotionTerms) -> Iterato
     yield from check_timing(again, terms)
 
 
+def check_resident(timing: WorkloadTiming, terms: PromotionTerms) -> Iterator[RequirementCheck]:
+    """Check the resident regime like the cold one, over its own fastest baseline and floor.
+
+    No checks if the policy doesn't ask for it, or if it doesn't apply.
+    """
+    if "resident" not in terms.policy.regimes:
+        return
+    residency = timing.residency
+    if residency is None or (residency.timing is None and residency.why_not is None):
+        against = "this regime wasn't measured, and nothing says why"
+        yield RequirementCheck("resident", "INFRASTRUCTURE", "not measured", "measured if it applies", False, against)
+        return
+    resident = residency.timing
+    if resident is None:
+        return
+    own = PromotionTerms(terms.task, terms.policy, fastest(terms.task, resident.speedups), resident.floor_ns)
+    yield from check_timing(resident, own)
+    if timing.confirmation is None:
+        return
+    if resident.confirmation is None:
+        against = "the confirmation didn't measure this regime"
+        yield RequirementCheck("confirmation", "INFRASTRUCTURE", "none", "confirmed as the cold one", False, against)
+        return
+    yield from check_timing(resident.confirmation, own)
+
+
 def speedup_over(measured: Measured, baseline: BaselineKind) -> Speedup:
     """Return the speedup over a baseline that was measured."""
     return next(one for one in measured.speedups if one.baseline == baseline)
@@ -89,9 +118,14 @@ def control_band(policy: Policy, method: TimingAuthority) -> float:
 
 def baseline_used(task: Task, timing: WorkloadTiming) -> BaselineKind:
     """Return the baseline that must be beaten: the task's choice, else the fastest."""
+    return fastest(task, timing.speedups)
+
+
+def fastest(task: Task, speedups: tuple[Speedup, ...]) -> BaselineKind:
+    """Return the baseline to beat among those measured: the task's choice, else the fastest."""
     if task.baseline != "best":
         return task.baseline
-    return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
+    return min(speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
 
 
 def _pairs(measured: Measured, terms: PromotionTerms) -> RequirementCheck:

@@ -4,6 +4,7 @@ All attempts of a run follow the same protocol. Samples of superseded protocols 
 others.
 """
 
+import dataclasses
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from forge.domain.policy import TimingAuthority
 from forge.domain.protocol import REPLAY, SLOPE
 from forge.errors import BlobCorrupt
 from forge.lab.timing.cpu_processes import HARNESS
-from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.graph_replay import ReplaySamples, ResidentSamples
+from forge.lab.timing.residency import Residence
 from forge.lab.timing.slope import SlopeSamples
 
 
@@ -24,7 +26,7 @@ from forge.lab.timing.slope import SlopeSamples
 class Samples:
     """All attempts of a run. A second attempt adds to the first and never replaces it."""
 
-    attempts: tuple[SlopeSamples, ...] | tuple[ReplaySamples, ...]
+    attempts: tuple[SlopeSamples, ...] | tuple[ReplaySamples, ...] | tuple[ResidentSamples, ...]
 
     def per_call_ns(self, side: str) -> list[list[float]]:
         """Return a side's times per call: a list for each process pair of all attempts, a number for each round."""
@@ -38,7 +40,22 @@ class Samples:
     @property
     def method(self) -> TimingAuthority:
         """Whose word the times are."""
-        return "launch_plan" if isinstance(self.attempts[0], ReplaySamples) else "host_slope"
+        return "host_slope" if isinstance(self.attempts[0], SlopeSamples) else "launch_plan"
+
+    @property
+    def residence(self) -> Residence | None:
+        """Size of a call's operands beside the cache's; None for samples older than the resident regime."""
+        newest = self.attempts[-1]
+        return None if isinstance(newest, ResidentSamples) else newest.residence
+
+    @property
+    def resident(self) -> "Samples | None":
+        """The samples of the resident regime, if every attempt has them."""
+        replays = [one.resident for one in self.attempts if isinstance(one, ReplaySamples) and one.resident]
+        slopes = [one.resident for one in self.attempts if isinstance(one, SlopeSamples) and one.resident]
+        if replays and len(replays) == len(self.attempts):
+            return Samples(tuple(replays))
+        return Samples(tuple(slopes)) if slopes and len(slopes) == len(self.attempts) else None
 
     @property
     def protocol(self) -> str:
@@ -52,7 +69,8 @@ class Samples:
         The path's own time isn't checked, because it is close to zero.
         """
         timed = [side for side in self.sides if side != HARNESS]
-        return all(value > 0 for side in timed for rounds in self.per_call_ns(side) for value in rounds)
+        cold = all(value > 0 for side in timed for rounds in self.per_call_ns(side) for value in rounds)
+        return cold and (self.resident is None or self.resident.usable)
 
     @classmethod
     def of(cls, attempt: SlopeSamples | ReplaySamples) -> "Samples":
@@ -119,9 +137,18 @@ def protocol_of(stored: bytes) -> str | None:
     return protocol
 
 
-def _rendered(attempt: SlopeSamples | ReplaySamples) -> dict[str, object]:
+def _rendered(attempt: SlopeSamples | ReplaySamples | ResidentSamples) -> dict[str, object]:
+    """Return one attempt; what was added for the resident regime is absent in older samples."""
+    if isinstance(attempt, ResidentSamples):
+        return {"calls": attempt.calls, **_rendered_pairs(attempt)}
+    added: dict[str, object] = {}
+    if attempt.residence is not None:
+        added["residence"] = dataclasses.asdict(attempt.residence)
+    if attempt.resident is not None:
+        added["resident"] = _rendered(attempt.resident)
     if isinstance(attempt, ReplaySamples):
         return {
+            **added,
             "calls": attempt.calls,
             "host_ratio": attempt.host_ratio,
             "sets": attempt.sets,
@@ -130,18 +157,49 @@ def _rendered(attempt: SlopeSamples | ReplaySamples) -> dict[str, object]:
             "blocks": attempt.blocks,
             "dropped": attempt.dropped,
             "device_ns": attempt.device_ns,
-            "sides": attempt.sides,
-            "pairs": [[[measured[side] for side in attempt.sides] for measured in pair] for pair in attempt.pairs],
+            **_rendered_pairs(attempt),
         }
     return {
+        **added,
         "calls": attempt.calls,
         "pairs": [[dict(sorted(measured.items())) for measured in rounds] for rounds in attempt.pairs],
     }
 
 
+def _rendered_pairs(attempt: ReplaySamples | ResidentSamples) -> dict[str, object]:
+    """Return the sides, and their times in that order by pair and round."""
+    pairs = [[[measured[side] for side in attempt.sides] for measured in pair] for pair in attempt.pairs]
+    return {"sides": attempt.sides, "pairs": pairs}
+
+
 def _slope(attempt: dict[str, object]) -> SlopeSamples:
     pairs: list[list[dict[str, int]]] = attempt["pairs"]  # type: ignore[assignment]  # rendered above
-    return SlopeSamples(calls=int(str(attempt["calls"])), pairs=tuple(map(tuple, pairs)))
+    resident: dict[str, object] | None = attempt.get("resident")  # type: ignore[assignment]  # rendered above
+    return SlopeSamples(
+        calls=int(str(attempt["calls"])),
+        pairs=tuple(map(tuple, pairs)),
+        residence=_residence(attempt),
+        resident=None if resident is None else _slope(resident),
+    )
+
+
+def _residence(attempt: dict[str, object]) -> Residence | None:
+    found: dict[str, object] | None = attempt.get("residence")  # type: ignore[assignment]  # rendered above
+    return None if found is None else Residence(**found)  # type: ignore[arg-type]  # as above
+
+
+def _resident_replays(attempt: dict[str, object]) -> ResidentSamples | None:
+    found: dict[str, object] | None = attempt.get("resident")  # type: ignore[assignment]  # rendered above
+    if found is None:
+        return None
+    calls: dict[str, int] = found["calls"]  # type: ignore[assignment]  # rendered above
+    return ResidentSamples(calls=calls, pairs=_pairs(found))
+
+
+def _pairs(attempt: dict[str, object]) -> tuple[tuple[dict[str, int], ...], ...]:
+    sides: list[str] = attempt["sides"]  # type: ignore[assignment]  # rendered above
+    pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # as above
+    return tuple(tuple(dict(zip(sides, times, strict=True)) for times in rounds) for rounds in pairs)
 
 
 def _earlier_slope(attempt: dict[str, object]) -> SlopeSamples:
@@ -164,11 +222,9 @@ def _earlier_slope(attempt: dict[str, object]) -> SlopeSamples:
 
 
 def _replays(attempt: dict[str, object]) -> ReplaySamples:
-    sides: list[str] = attempt["sides"]  # type: ignore[assignment]  # rendered above
-    pairs: list[list[list[int]]] = attempt["pairs"]  # type: ignore[assignment]  # as above
     return ReplaySamples(
         calls=attempt["calls"],  # type: ignore[arg-type]  # as above
-        pairs=tuple(tuple(dict(zip(sides, times, strict=True)) for times in rounds) for rounds in pairs),
+        pairs=_pairs(attempt),
         host_ratio=tuple(attempt["host_ratio"]),  # type: ignore[arg-type]  # as above
         sets=int(str(attempt["sets"])),
         set_bytes=int(str(attempt["set_bytes"])),
@@ -176,4 +232,6 @@ def _replays(attempt: dict[str, object]) -> ReplaySamples:
         blocks=int(str(attempt["blocks"])),
         dropped=int(str(attempt["dropped"])),
         device_ns=int(str(attempt["device_ns"])),
+        residence=_residence(attempt),
+        resident=_resident_replays(attempt),
     )

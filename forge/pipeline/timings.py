@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from forge.domain.contender import ContenderStanding, is_contender
 from forge.domain.digest import Digest
-from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, WorkloadTiming
+from forge.domain.evidence import Confirmation, Interval, Replay, Residency, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import Shape
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, HARNESS
@@ -25,6 +25,8 @@ class Measured:
     claims: dict[str, float]
     plan_sha256: Digest | None = None
     """Digest of the launch plan that was timed. None: timed by the host's clock."""
+    resident_floor_ns: float | None = None
+    """Floor if every byte comes from the cache. None: the floor is that of the cold regime, as on a CPU."""
     contenders: tuple[ContenderStanding, ...] = ()
     """What became of every contender in the screening."""
     confirmation: Samples | None = None
@@ -64,6 +66,33 @@ def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest)
         confirmation=_confirmation(measured.confirmation, measured.kinds),
         replay=_replay(samples, measured.plan_sha256),
         protocol=samples.protocol,
+        residency=_residency(measured),
+    )
+
+
+def _residency(measured: Measured) -> Residency | None:
+    """Return the resident regime's times, or why there are none; None for samples that don't say."""
+    residence, samples = measured.samples.residence, measured.samples.resident
+    if residence is None:
+        return None
+    why = None if samples is not None else residence.why_not or "the policy doesn't ask for it"
+    timing = None if samples is None else _resident_timing(measured, samples)
+    return Residency(
+        cache_bytes=residence.cache_bytes, operand_bytes=residence.operand_bytes, timing=timing, why_not=why
+    )
+
+
+def _resident_timing(measured: Measured, samples: Samples) -> ResidentTiming:
+    candidate = samples.per_call_ns(CANDIDATE)
+    again = measured.confirmation.resident if measured.confirmation is not None else None
+    return ResidentTiming(
+        candidate=summarise(candidate, samples.method),
+        speedups=_speedups(samples, measured.kinds),
+        control=_control(samples),
+        floor_ns=measured.resident_floor_ns or measured.floor_ns,
+        process_pairs=len(candidate),
+        rounds=min(map(len, candidate)),
+        confirmation=_confirmation(again, measured.kinds),
     )
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from forge.domain.digest import Digest
-from forge.domain.evidence import Speedup, WorkloadTiming
-from forge.domain.policy import TimingAuthority
+from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Timing, WorkloadTiming
+from forge.domain.policy import BaselineKind, Regime, TimingAuthority
 from forge.domain.tensors import Shape
 from forge.events import Recorded
 from forge.events.benchmark import BenchmarkRecorded
@@ -19,25 +19,46 @@ KERNEL_FILE = "kernel.py"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """The speed of a kernel at one shape, over its promotion's baseline; from the confirmation if there is one."""
+    """The speed of a kernel at one shape in one regime; from the confirmation if there is one.
+
+    The cold regime is over the promotion's baseline, the resident one over the fastest baseline in that regime.
+    """
 
     workload: WorkloadTiming
     speedup: Speedup
+    regime: Regime = "cold"
 
     @property
     def candidate_median_ns(self) -> float:
         """Return the kernel's median time in nanoseconds."""
-        return (self.workload.confirmation or self.workload).candidate.median_ns
+        return self._counted.median_ns
 
     @property
     def method(self) -> TimingAuthority:
         """Return which clock gave the kernel's time."""
-        return (self.workload.confirmation or self.workload).candidate.method
+        return self._counted.method
+
+    @property
+    def _counted(self) -> Timing:
+        residency = self.workload.residency
+        if self.regime == "resident" and residency is not None and residency.timing is not None:
+            return (residency.timing.confirmation or residency.timing).candidate
+        return (self.workload.confirmation or self.workload).candidate
 
     @property
     def shape(self) -> Shape:
         """Return the shape at which it was measured."""
         return self.workload.shape
+
+
+def fastest(timing: ResidentTiming) -> BaselineKind:
+    """Return the baseline with the smallest median."""
+    return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
+
+
+def speedup_of(measured: ResidentTiming | Confirmation, baseline: BaselineKind) -> Speedup:
+    """Return the speedup over a baseline that was measured."""
+    return next(one for one in measured.speedups if one.baseline == baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +116,17 @@ class PromotedKernel:
             if workload.shape in self.promoted.event.coverage.measured
             for speedup in (workload.confirmation or workload).speedups
             if speedup.baseline == self.promoted.event.baseline
+        )
+
+    @property
+    def resident_points(self) -> tuple[MeasuredPoint, ...]:
+        """Return the same shapes with resident operands, where that was measured."""
+        return tuple(
+            MeasuredPoint(workload, speedup_of(timing.confirmation or timing, fastest(timing)), "resident")
+            for workload in self.benchmark.event.workloads
+            if workload.shape in self.promoted.event.coverage.measured and workload.residency is not None
+            for timing in (workload.residency.timing,)
+            if timing is not None
         )
 
     @property

@@ -102,7 +102,7 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "entry_point": event.entry_point,
         "artifact_sha256": event.artifact_sha256,
         "verified": _domains(event.coverage.verified),
-        "points": [_point(point) for point in kernel.points],
+        "points": [_point(point) for point in (*kernel.points, *kernel.resident_points)],
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,
         "abi_key": event.abi_key,
@@ -139,4 +139,5 @@ def _point(point: MeasuredPoint) -> dict[str, object]:
         "high": interval.high,
         "samples_sha256": point.workload.samples_sha256,
         "method": point.method,
+        **({"regime": point.regime} if point.regime != "cold" else {}),
     }

@@ -62,6 +62,8 @@ class Window:
     """Index of the set whose operands are then copied into the arena; None for none."""
     again: bool = False
     """Whether the last window's graph is replayed unchanged, on unchanged operands."""
+    resident: bool = False
+    """Whether the operands stay in the last-level cache after they are written, instead of being driven out."""
 
 
 class Session:
@@ -199,7 +201,7 @@ class Session:
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         copied = wire.NO_SET if window.copied is None else window.copied
-        shape = (window.repeats, window.rotation_offset, copied, int(window.again))
+        shape = (window.repeats, window.rotation_offset, copied, int(window.again), int(window.resident))
         body = wire.TIME_BODY.pack(call_id, function, *shape, *padded)
         return self._exchange(wire.pack_command(wire.TIME, body), call_id=call_id, calls=None)
 

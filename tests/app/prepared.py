@@ -12,6 +12,7 @@ from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitted, CandidateVerified, Event
+from forge.lab.timing.residency import Residence
 from forge.lab.timing.slope import SlopeSamples
 from forge.pipeline import benchmark
 from forge.pipeline.job import RecordedCandidate
@@ -38,7 +39,8 @@ def samples(
         for pair in range(pairs)
     ]
     path = {"harness": round(CALLS * harness_ns)}
-    return Samples((SlopeSamples(calls=CALLS, pairs=tuple(({**one, **path},) * rounds for one in rounds_of)),))
+    made = tuple(({**one, **path},) * rounds for one in rounds_of)
+    return Samples((SlopeSamples(calls=CALLS, pairs=made, residence=Residence(None, 2048)),))
 
 
 def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:

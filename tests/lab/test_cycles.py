@@ -13,15 +13,8 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
-from forge.lab.timing.slope import (
-    SHOWN_FOR_EACH,
-    Planned,
-    _plan_chain,
-    _plan_cycles,
-    _SlopePair,
-    hard_kinds,
-    questions,
-)
+from forge.lab.timing.release_plan import SHOWN_FOR_EACH, Planned, plan_chain, plan_cycles
+from forge.lab.timing.slope import _SlopePair, hard_kinds, questions
 from tests.candidates import job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -130,7 +123,7 @@ def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control
 
 def test_a_plan_shows_more_than_it_asks_on_the_processor_and_repeats_all_on_a_device() -> None:
     with guests() as opened:
-        chained, repeated = _plan_chain(opened), _plan_cycles(opened)
+        chained, repeated = plan_chain(opened), plan_cycles(opened)
         assert chained.shown >= SHOWN_FOR_EACH * chained.asked
         assert chained.cycles == 0
         assert isinstance(repeated, Planned)

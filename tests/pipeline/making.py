@@ -10,6 +10,8 @@ from forge.domain.evidence import (
     GateResult,
     Interval,
     Isolation,
+    Residency,
+    ResidentTiming,
     Speedup,
     Timing,
     WorkloadErrors,
@@ -95,8 +97,24 @@ def timing(
         "rounds": 20,
         "samples_sha256": DIGEST,
         "confirmation": confirmed(),
+        "residency": Residency(cache_bytes=None, operand_bytes=2048, timing=None, why_not="the cache isn't known"),
     }
     return WorkloadTiming.model_validate({**facts, **changes})
+
+
+def in_cache(
+    *, low: float = 1.4, control: tuple[float, float] = (0.99, 1.01), lost: int = 0, again: Confirmation | None = None
+) -> Residency:
+    resident = ResidentTiming(
+        candidate=taken(),
+        speedups=over_eager(ratio=1.1 * low, low=low, high=1.2 * low, pairs_lost=lost),
+        control=Interval(ratio=1.0, low=control[0], high=control[1]),
+        floor_ns=100.0,
+        process_pairs=5,
+        rounds=20,
+        confirmation=again or confirmed(),
+    )
+    return Residency(cache_bytes=2**25, operand_bytes=2048, timing=resident, why_not=None)
 
 
 def recorded(event: Event, seq: int) -> Recorded[Any]:

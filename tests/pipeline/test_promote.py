@@ -12,7 +12,7 @@ from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.target import Target
 from forge.events import KernelPromoted, PromotionDenied
 from forge.pipeline.promote import RULES, PromotionEvidence, promote
-from tests.pipeline.making import POLICY, case, confirmed, made, taken, timing
+from tests.pipeline.making import POLICY, case, confirmed, in_cache, made, taken, timing
 
 OTHER = sha256(b"another")
 BARE = Isolation(level="none", parts=(), missing=("user_ns",))
@@ -82,6 +82,10 @@ BREAKS: dict[str, tuple[Callable[[], PromotionEvidence], ...]] = {
         lambda: case(benchmark={"workloads": (timing(low=1.09),)}),
         lambda: case(benchmark={"workloads": (timing(pairs_lost=1),)}),
         lambda: case(task=case().task.model_copy(update={"minimum_speedup": 1.45}), **_same_task(1.45)),
+    ),
+    "resident": (
+        lambda: case(benchmark={"workloads": (timing(residency=None),)}),
+        lambda: case(benchmark={"workloads": (timing(residency=in_cache(low=1.09)),)}),
     ),
     "confirmation": (
         lambda: case(benchmark={"workloads": (timing(confirmation=None),)}),

@@ -30,6 +30,7 @@ from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
+from forge.lab.timing.residency import Residence
 from forge.lab.timing.roofline import write_back_ns
 from forge.lab.timing.slope import hard_kinds
 from forge.sandbox.plans import Captured
@@ -52,12 +53,36 @@ however spread, is missed with a chance of 0.95^65, 4 %. The confirmation judges
 HARD_WINDOWS = 6
 """Number of judged windows per pair with the values that gates ask. Five pairs and a confirmation judge sixty. A
 wrong answer for one kind in ten is missed with a chance of 0.9^60, 0.2 %."""
+RESIDENT_CALLS = 64
+"""Number of calls of a side in a resident round, at least, unless that takes too many windows. A window is as short
+as the cache is small, and each adds the resolution of its two events."""
+MOST_RESIDENT_WINDOWS = 8
+"""Number of resident windows of a side in one round, at most. Writing a window's operands takes longer than its
+calls."""
 HARD_DRAWN = 16
 """Number of different sets of such values. Drawing one takes long, and a window has up to 512 sets."""
 _SLOPE_WINDOWS = 3
 """Number of windows for each of the two numbers of replays."""
 _SLOPE_NS = 30_000_000
 """Nanoseconds of work by which the longer of the two windows exceeds the shorter one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidentSamples:
+    """Nanoseconds of windows whose operands were written just before, per process pair, per round, per side."""
+
+    calls: dict[str, int]
+    """Number of calls in the windows of one round, by side."""
+    pairs: tuple[tuple[dict[str, int], ...], ...]
+
+    def per_call_ns(self, side: str) -> list[list[float]]:
+        """Return a side's time per call, by pair and round."""
+        return [[measured[side] / self.calls[side] for measured in rounds] for rounds in self.pairs]
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Names of the measured sides."""
+        return tuple(sorted(self.calls))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +104,10 @@ class ReplaySamples:
     """Number of blocks left out on all sides, since the device was shared or its clocks were throttled."""
     device_ns: int
     """Nanoseconds of all windows together."""
+    residence: Residence | None = None
+    """Size of a call's operands beside the cache's. None: samples that are older than the resident regime."""
+    resident: "ResidentSamples | None" = None
+    """Samples of the resident regime, of the same pairs. None: it doesn't apply."""
 
     def per_call_ns(self, side: str) -> list[list[float]]:
         """Return a side's time per call, by pair and round."""
@@ -130,12 +159,16 @@ class _ReplayTiming:
                 cached_write_ns = write_back_ns(
                     len(cases) * job.operation.written_bytes(job.shape, job.dtype), self.ceilings
                 )
-                pair = _ReplayPair(job, guests, cases, self.rng, cached_write_ns=cached_write_ns)
+                residence = Residence(self.ceilings.cache_bytes, guests.set_bytes)
+                in_cache = _resident_sets(job, residence, len(cases))
+                pair = _ReplayPair(job, guests, cases, self.rng, cached_write_ns=cached_write_ns, in_cache=in_cache)
                 failed = pair.measure()
                 if failed is not None:
                     return failed
                 pairs.append(pair)
-        _require_few_dropped(pairs, job.policy.most_dropped)
+        _require_few_dropped([pair.blocks for pair in pairs], job.policy.most_dropped)
+        if in_cache:
+            _require_few_dropped([pair.resident_blocks for pair in pairs], job.policy.most_dropped)
         states = [state for pair in pairs for state in pair.blocks.states]
         return ReplaySamples(
             calls=dict.fromkeys(guests.sides, len(cases)),
@@ -147,7 +180,28 @@ class _ReplayTiming:
             blocks=sum(pair.blocks.count for pair in pairs),
             dropped=sum(pair.blocks.dropped for pair in pairs),
             device_ns=sum(pair.device_ns for pair in pairs),
+            residence=residence,
+            resident=_resident_samples(pairs, in_cache),
         )
+
+
+def _resident_sets(job: Job, residence: Residence, drawn: int) -> int:
+    """Return how many sets a resident window has; 0 if the regime isn't asked for or doesn't apply."""
+    if "resident" not in job.policy.regimes or residence.why_not is not None:
+        return 0
+    return min(drawn, residence.sets)
+
+
+def _resident_samples(pairs: "list[_ReplayPair]", in_cache: int) -> ResidentSamples | None:
+    if not in_cache:
+        return None
+    rounds = tuple(tuple(pair.resident_blocks.rounds) for pair in pairs)
+    return ResidentSamples(calls=dict.fromkeys(rounds[0][0], in_cache * windows_of(in_cache)), pairs=rounds)
+
+
+def windows_of(in_cache: int) -> int:
+    """Return the number of resident windows of one side in a round: a short window says little alone."""
+    return min(MOST_RESIDENT_WINDOWS, -(-RESIDENT_CALLS // in_cache))
 
 
 def _drawn_cases(guests: DeviceGuests) -> list[Case]:
@@ -171,12 +225,12 @@ def clocks_agree(
     return (1 - allowed) * by_events_ns <= slope_ns <= most_ns
 
 
-def _require_few_dropped(pairs: "list[_ReplayPair]", most_dropped: float) -> None:
+def _require_few_dropped(blocks: list[Blocks], most_dropped: float) -> None:
     """Raise EnvironmentUnfit if too many blocks were dropped, or all blocks of one pair."""
-    dropped, count = sum(pair.blocks.dropped for pair in pairs), sum(pair.blocks.count for pair in pairs)
-    if dropped <= most_dropped * count and all(pair.blocks.rounds for pair in pairs):
+    dropped, count = sum(one.dropped for one in blocks), sum(one.count for one in blocks)
+    if dropped <= most_dropped * count and all(one.rounds for one in blocks):
         return
-    why = "; ".join(sorted({reason for pair in pairs for reason in pair.blocks.reasons}))
+    why = "; ".join(sorted({reason for one in blocks for reason in one.reasons}))
     raise EnvironmentUnfit(
         f"{dropped} of {count} blocks can't be used ({why}): no verdict on this device now",
         hint="end what else runs on the GPU, let it cool, and measure again",
@@ -187,7 +241,14 @@ class _ReplayPair:
     """Measures one set of fresh guests."""
 
     def __init__(
-        self, job: Job, guests: DeviceGuests, cases: list[Case], rng: random.Random, *, cached_write_ns: float
+        self,
+        job: Job,
+        guests: DeviceGuests,
+        cases: list[Case],
+        rng: random.Random,
+        *,
+        cached_write_ns: float,
+        in_cache: int = 0,
     ) -> None:
         self._job = job
         self._guests = guests
@@ -197,9 +258,23 @@ class _ReplayPair:
         self.host_ratio = 1.0
         self.device_ns = 0
         self.blocks = Blocks(job.gpu)
+        self._in_cache = in_cache
+        """Number of sets of a resident window; 0 if that regime isn't measured."""
+        self._resident = False
+        self.resident_blocks = Blocks(job.gpu)
 
     def measure(self) -> Failed | None:
-        """Measure every round of every side."""
+        """Measure every round of every side: the cold regime, then the resident one."""
+        drawn = self._cases
+        failed = self._rounds(self.blocks, windows=1) or self._compare_with_host() or self._judge_hard_values()
+        if failed is not None or not self._in_cache:
+            return failed
+        self._resident, self._cases = True, drawn[: self._in_cache]
+        self.resident_blocks = Blocks(self._job.gpu)
+        return self._rounds(self.resident_blocks, windows=windows_of(self._in_cache))
+
+    def _rounds(self, blocks: Blocks, *, windows: int) -> Failed | None:
+        """Lay out the sets, warm up, and measure the rounds of one regime."""
         for refused in parallel_map(lambda kernel: kernel.fill(self._cases), self._guests.kernels, serial_up_to=1):
             if refused is not None:
                 raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
@@ -208,18 +283,26 @@ class _ReplayPair:
             if isinstance(warmed, Failed):
                 return warmed
         for _ in range(self._job.policy.replay_rounds):
-            measured: dict[str, int] = {}
-            order, rotation_offset = list(self._guests.sides), self._rng.randrange(1, 2**31)
-            self._rng.shuffle(order)
-            for side in order:
-                judged = (side in self._judged_sides or is_contender(side)) and self._rng.random() < JUDGED_SHARE
-                timed = self._window(side, rotation_offset=rotation_offset, judged=judged)
-                if isinstance(timed, Failed):
-                    return timed
-                measured[side] = timed.device_ns
-            self.blocks.add({side: measured[side] for side in self._guests.sides})
-        self.blocks.close()
-        return self._compare_with_host() or self._judge_hard_values()
+            measured = dict.fromkeys(self._guests.sides, 0)
+            for _ in range(windows):
+                failed = self._measure_sides(measured)
+                if failed is not None:
+                    return failed
+            blocks.add(measured)
+        blocks.close()
+        return None
+
+    def _measure_sides(self, measured: dict[str, int]) -> Failed | None:
+        """Add the time of one window of each side, in random order and on the same fresh operands."""
+        order, rotation_offset = list(self._guests.sides), self._rng.randrange(1, 2**31)
+        self._rng.shuffle(order)
+        for side in order:
+            judged = (side in self._judged_sides or is_contender(side)) and self._rng.random() < JUDGED_SHARE
+            timed = self._window(side, rotation_offset=rotation_offset, judged=judged)
+            if isinstance(timed, Failed):
+                return timed
+            measured[side] += timed.device_ns
+        return None
 
     @property
     def _judged_sides(self) -> tuple[str, ...]:
@@ -231,7 +314,9 @@ class _ReplayPair:
         """Time one window; a wrong answer in a judged window is a failure, like a call without an answer."""
         one: DeviceSide = self._guests.sides[side]
         copied = self._rng.randrange(len(self._cases)) if judged else None
-        window = Window(repeats=repeats, rotation_offset=rotation_offset, copied=copied, again=again)
+        window = Window(
+            repeats=repeats, rotation_offset=rotation_offset, copied=copied, again=again, resident=self._resident
+        )
         timed = one.kernel.time(one.function, window, self._cases)
         failed = timed if isinstance(timed, Failed) else one.kernel.first_wrong(timed[1])
         if failed is not None and side == PROMOTED:

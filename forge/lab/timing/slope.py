@@ -39,22 +39,11 @@ from forge.lab.timing.cpu_processes import (
     GuestSet,
     open_guests,
 )
-from forge.lab.timing.gpu_processes import ROTATION_BYTES
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
+from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
+from forge.lab.timing.residency import Residence
 from forge.sandbox.reply import ArtifactFile
 
-WORK_NS = 5_000_000
-"""Nanoseconds of the baseline's work in a release, so that it exceeds the path's variation of some microseconds."""
-FEWEST_ASKED, MOST_ASKED = 8, 48
-"""Number of calls of one release, at least and at most, if the arena has room for them."""
-SHOWN_BYTES = 128 * 2**20
-"""Size in bytes of all sets in memory, at most. The host writes all of them in each round, for each side."""
-LARGE_SET_BYTES = 2**18
-"""Size of one call's operands in bytes from which on most of a call is work. Such a call gains little from being made
-together with others."""
-SHOWN_FOR_EACH, SHOWN_FOR_EACH_LARGE = 8, 2
-"""Number of sets in memory for each one that is asked, for small and for large sets. A kernel that answers all sets
-at once has this many times the work."""
 HARD_SHARE = 0.25
 """Share of rounds with one more release that doesn't count, in which half of the values are those that gates ask."""
 RETAINED = 4
@@ -69,16 +58,6 @@ CALM = 0.02
 such pairs is known within 2.5 %."""
 MEDIANS_ERROR = math.sqrt(math.pi / 2)
 """Ratio of a median's standard error to a mean's, for normal noise."""
-DEVICE_WORK_NS = 50_000_000
-"""Nanoseconds of work in a release on a device, so that it exceeds the variation of its copies, a millisecond."""
-FEW_CYCLES = 2
-"""Number of cycles in the shorter of the two releases that estimate the time of a call on a device."""
-MOST_CYCLES = 20_000
-"""Number of cycles in a release on a device, at most."""
-MOST_SETS_ON_DEVICE = 48
-"""Number of sets on a device, at most."""
-FEWEST_SETS = 3
-"""Number of sets in memory, at least."""
 OUT_OF_ROOM = frozenset({"TIMEOUT", "OUT_OF_MEMORY"})
 """Reasons that a busy machine may cause; the incumbent isn't left out for them."""
 
@@ -89,6 +68,10 @@ class SlopeSamples:
 
     calls: int
     pairs: tuple[tuple[Mapping[str, float], ...], ...]
+    residence: Residence | None = None
+    """Size of a call's operands beside the cache's. None: samples that are older than the resident regime."""
+    resident: "SlopeSamples | None" = None
+    """Samples of the resident regime, of the same pairs. None: it doesn't apply."""
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -114,21 +97,6 @@ def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
         return False
     ratios = [math.log(one / other) for one, other in zip(baseline, control, strict=True)]
     return MEDIANS_ERROR * statistics.stdev(ratios) / math.sqrt(len(ratios)) <= CALM
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The plan of a release: the number of sets in memory, of sets asked, and of cycles over them."""
-
-    shown: int
-    asked: int
-    cycles: int = 0
-    """Number of cycles over all sets at once; 0 if the calls are a chain."""
-
-    @property
-    def calls(self) -> int:
-        """Number of calls in a release."""
-        return self.asked * max(1, self.cycles)
 
 
 @dataclass
@@ -272,6 +240,7 @@ class _SlopeTiming:
         job, spent_ns = self.job, 0.0
         planned: Planned | None = None
         pairs: list[tuple[Mapping[str, float], ...]] = []
+        resident: list[tuple[Mapping[str, float], ...]] = []
         self.progress("baselines")
         with open_guests(job, self.artifact, incumbent, self.contenders) as factory:
             factory.compile_baselines()
@@ -281,19 +250,23 @@ class _SlopeTiming:
                 if isinstance(guests, Failed):
                     return guests
                 with guests:
-                    drawn = planned or _plan(guests, job)
+                    drawn = planned or plan_release(guests, job)
                     if isinstance(drawn, Failed):
                         return drawn
                     planned = drawn
-                    rounds = _measure_pair(_SlopePair(guests, planned, self.rng), job.policy.rounds)
+                    residence = residence_of(job, guests, planned)
+                    in_cache = resident_plan(job, residence, planned)
+                    rounds = _measure_pair(_SlopePair(guests, planned, self.rng), in_cache, job.policy.rounds)
                 if isinstance(rounds, Failed):
                     return rounds
-                pairs.append(rounds)
-                spent_ns += sum(one[CANDIDATE] for one in rounds)
+                pairs.append(rounds[0])
+                resident.append(rounds[1])
+                spent_ns += sum(one[CANDIDATE] for regime in rounds for one in regime)
                 if spent_ns > job.policy.benchmark_limit_s * 1e9:
                     return _over_time_limit(job)
         assert planned is not None, "a policy has at least two process pairs"
-        return SlopeSamples(calls=planned.calls, pairs=tuple(pairs))
+        inside = None if in_cache is None else SlopeSamples(calls=in_cache.calls, pairs=tuple(resident))
+        return SlopeSamples(calls=planned.calls, pairs=tuple(pairs), residence=residence, resident=inside)
 
 
 def _over_time_limit(job: Job) -> Failed:
@@ -301,7 +274,23 @@ def _over_time_limit(job: Job) -> Failed:
     return Failed(reason=Reason(code="TIMEOUT", message=message), observed=message, threshold="within the time limit")
 
 
-def _measure_pair(pair: _SlopePair, rounds: int) -> tuple[dict[str, float], ...] | Failed:
+Rounds = tuple[dict[str, float], ...]
+
+
+def _measure_pair(pair: _SlopePair, in_cache: Planned | None, rounds: int) -> tuple[Rounds, Rounds] | Failed:
+    """Measure the rounds of the cold regime and then, in the same processes, those of the resident one."""
+    cold = _measure_rounds(pair, rounds)
+    resident: Rounds | Failed = ()
+    if in_cache is not None and not isinstance(cold, Failed):
+        resident = _measure_rounds(_SlopePair(pair.guests, in_cache, pair.rng), rounds)
+    if isinstance(cold, Failed):
+        return cold
+    if isinstance(resident, Failed):
+        return resident
+    return pair.ask_for_kept_outputs() or (cold, resident)
+
+
+def _measure_rounds(pair: _SlopePair, rounds: int) -> Rounds | Failed:
     """Measure `rounds` rounds, and more while the control is noisy.
 
     A round takes a fraction of the time that starting its processes takes.
@@ -312,82 +301,4 @@ def _measure_pair(pair: _SlopePair, rounds: int) -> tuple[dict[str, float], ...]
     ):
         measured = pair.round()
         failed = measured if isinstance(measured, Failed) else None
-    failed = failed or pair.ask_for_kept_outputs()
     return failed if failed is not None else tuple(pair.rounds)
-
-
-def _plan(guests: GuestSet, job: Job) -> Planned | Failed:
-    return _plan_chain(guests) if job.device == "cpu" else _plan_cycles(guests)
-
-
-def _plan_chain(guests: GuestSet) -> Planned:
-    """Choose how many sets lie in memory and how many are asked: enough work for the clock, within the arena.
-
-    Only the baseline's time decides, so that a candidate can't influence how it is timed.
-    """
-    kernel, function = guests.kernel(CONTROL_KIND), guests.function(CONTROL_KIND)
-    inputs, outputs = kernel.forms(kernel.shape)
-    set_bytes = sum(form.span_bytes for form in (*inputs, *outputs))
-    for_each = SHOWN_FOR_EACH if set_bytes < LARGE_SET_BYTES else SHOWN_FOR_EACH_LARGE
-    most = for_each * MOST_ASKED
-    while most > FEWEST_SETS and not (kernel.fits(kernel.shape, most) and most * set_bytes <= SHOWN_BYTES):
-        most -= 1
-    rough = _rough_chain_ns(kernel, function, max(FEWEST_SETS, min(most, FEWEST_ASKED)))
-    asked = max(FEWEST_ASKED, min(MOST_ASKED, int(WORK_NS / rough)))
-    shown = max(FEWEST_SETS, min(most, asked * for_each))
-    return Planned(shown=shown, asked=max(2, min(asked, shown // for_each)))
-
-
-def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
-    """Estimate the time of a call of a trusted side, with its share of the path."""
-    cases = [kernel.case(kernel.shape) for _ in range(count)]
-    best = math.inf
-    for _ in range(3):
-        observed = kernel.chain(cases, first=0, count=count, function=function)
-        if isinstance(observed, Failed):
-            raise EnvironmentUnfit(f"the baseline failed while it was timed: {observed.reason.message}")
-        best = min(best, observed[0].elapsed_ns / count)
-    return best
-
-
-def _plan_cycles(guests: GuestSet) -> Planned | Failed:
-    """Choose how many cycles over the same sets a release has, so that its work exceeds its copies."""
-    kernel = guests.kernel(CANDIDATE)
-    inputs, outputs = kernel.forms(kernel.shape)
-    set_bytes = sum(form.at(0).size_bytes for form in (*inputs, *outputs))
-    sets = max(2, min(MOST_SETS_ON_DEVICE, -(-ROTATION_BYTES // max(1, set_bytes))))
-    while sets > FEWEST_SETS and not kernel.fits(kernel.shape, sets):
-        sets -= 1
-    fastest_ns = _fastest_ns(guests, sets)
-    if isinstance(fastest_ns, Failed):
-        return fastest_ns
-    cycles = min(MOST_CYCLES, int(DEVICE_WORK_NS / (fastest_ns * sets)) + 2)
-    return Planned(shown=sets, asked=sets, cycles=cycles)
-
-
-def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
-    """Estimate the time per call of the fastest side, at least 1."""
-    times = []
-    for side, guest in guests.pairs():
-        rough_ns = _rough_ns(guest, guests.function(side), sets)
-        if isinstance(rough_ns, Failed):
-            if side != CANDIDATE:
-                raise_for_contender(side, rough_ns)
-                raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {rough_ns.reason.message}")
-            return rough_ns
-        times.append(rough_ns)
-    return max(1.0, min(times))
-
-
-def _rough_ns(kernel: LoadedKernel, function: int, sets: int) -> float | Failed:
-    """Estimate the time per call from the difference between two numbers of cycles."""
-    cases = [kernel.case(kernel.shape) for _ in range(sets)]
-    best = dict.fromkeys((FEW_CYCLES, 5 * FEW_CYCLES), 1e18)
-    for _ in range(3):
-        for cycles in best:
-            observed = kernel.call(cases, function=function, cycles=cycles)
-            if isinstance(observed, Failed):
-                return observed
-            best[cycles] = min(best[cycles], float(observed[0].elapsed_ns))
-    few, more = best
-    return (best[more] - best[few]) / (sets * (more - few))

@@ -131,7 +131,7 @@ class Published:
             stated = differences(self._benchmark(event), kernel["benchmark"], "benchmark")
             yield from _named(seq, f"published {name}: {kernel_id}", stated)
         for place, point in enumerate(kernel.get("points", ())):
-            stated = differences(self._point(event), point, f"points[{place}]")
+            stated = differences(self._point(event, point.get("regime", "cold")), point, f"points[{place}]")
             yield from _named(seq, f"published {name}: {kernel_id}", stated)
 
     def _benchmark(self, promotion: Document) -> Document:
@@ -147,14 +147,18 @@ class Published:
             "samples_sha256": event["workloads"][0]["samples_sha256"],
         }
 
-    def _point(self, promotion: Document) -> Document:
-        """Return what a lookup must say of the one shape that was measured."""
+    def _point(self, promotion: Document, regime: str) -> Document:
+        """Return what a lookup must say of the one shape that was measured, in one regime."""
         event = self._benchmarks[promotion["benchmark_seq"]]
         (workload,) = event["workloads"]
-        measured = counted_measurement(workload)
-        final = speedup_over(measured, event["baseline_used"])
+        timed, used = workload, event["baseline_used"]
+        if regime == "resident":
+            timed = workload["residency"]["timing"]
+            used = min((one["baseline_median_ns"], one["baseline"]) for one in timed["speedups"])[1]
+        measured = counted_measurement(timed)
+        final = speedup_over(measured, used)
         return {
-            "baseline": event["baseline_used"],
+            "baseline": used,
             "baseline_median_ns": final["baseline_median_ns"],
             "low": final["interval"]["low"],
             "high": final["interval"]["high"],

@@ -9,6 +9,8 @@ _LEVELS = ("none", "bubblewrap", "namespaces")
 """Levels of isolation, weakest first."""
 _FIELD_DEFAULTS = {"confirmation": False, "gpu_timing_authority": "host_slope", "replay_control_half_width": 0.02}
 """Value of each policy field for policies that are older than the field."""
+_OLD_REGIMES = ["cold"]
+"""Regimes of a policy that is older than the resident one."""
 
 
 def counted_measurement(workload: Document) -> Document:
@@ -41,11 +43,34 @@ def reason_against(task: Document, policy: Document, workload: Document, used: s
     if not _fast_enough(workload, used, task["minimum_speedup"]):
         return "TOO_SLOW"
     again = workload.get("confirmation")
-    if again is None:
-        return None
-    if not _control_within_band(policy, again):
+    if again is not None and not _control_within_band(policy, again):
         return "NOISE_TOO_HIGH"
-    return None if _fast_enough(again, used, task["minimum_speedup"]) else "TOO_SLOW"
+    if again is not None and not _fast_enough(again, used, task["minimum_speedup"]):
+        return "TOO_SLOW"
+    return _reason_against_resident(task, policy, workload)
+
+
+def _reason_against_resident(task: Document, policy: Document, workload: Document) -> str | None:
+    """Return the code of the first reason against the resident regime, if the policy asks for it and it applies."""
+    residency = workload.get("residency")
+    if "resident" not in policy.get("regimes", _OLD_REGIMES):
+        return None
+    if residency is None or (residency["timing"] is None and residency["why_not"] is None):
+        return "INFRASTRUCTURE"
+    resident = residency["timing"]
+    if resident is None:
+        return None
+    used, least = baseline_used(task, resident), max(task["minimum_speedup"], policy["minimum_speedup"])
+    for measured in (resident, resident["confirmation"]):
+        if measured is None:
+            return None if workload.get("confirmation") is None else "INFRASTRUCTURE"
+        if not _control_within_band(policy, measured):
+            return "NOISE_TOO_HIGH"
+        if not _above_floor(policy, measured, resident):
+            return "BELOW_FLOOR"
+        if not _fast_enough(measured, used, least):
+            return "TOO_SLOW"
+    return None
 
 
 def unmet_rules(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
@@ -71,6 +96,7 @@ def unmet_rules(task: Document, policy: Document, benchmark: Document, verified:
         ("floor", "not below the floor", _above_floor(policy, workload, workload)),
         ("speedup", f"lower end at least {least}, no pair lost", _fast_enough(workload, used, least)),
         ("confirmation", f"lower end at least {least} once more", _confirmed(policy, workload, used, least)),
+        ("resident", "the same where it applies", _reason_against_resident(task, policy, workload) is None),
     ):
         if not met:
             yield f"promotion rule {name!r}", wanted, "not met by the evidence named"

@@ -79,7 +79,9 @@ class SampledTimes:
     @property
     def usable(self) -> bool:
         """Return whether every time is above zero, except those of the empty guest."""
-        return all(time > 0 for side in self.sides - {"harness"} for pair in self.times(side) for time in pair)
+        cold = all(time > 0 for side in self.sides - {"harness"} for pair in self.times(side) for time in pair)
+        resident = _resident(self)
+        return cold and (resident is None or resident.usable)
 
     def ratio(self, over: str, side: str) -> Ratio:
         """Return how many times faster a side is than another, paired by round."""
@@ -130,7 +132,31 @@ def workload(document: Document, recorded: Mapping[str, Any]) -> Document:
         "rounds": min(map(len, first.times("candidate"))),
         "confirmation": None if again is None else _measured(again, first.sides),
         "replay": _replay(first.attempts) if first.method == "launch_plan" else None,
+        **_residency(first, again),
     }
+
+
+def _residency(first: SampledTimes, again: SampledTimes | None) -> Document:
+    """Return what must be said of the resident regime; nothing for samples that are older than it."""
+    residence = first.attempts[-1].get("residence")
+    if residence is None:
+        return {}
+    stated = {"cache_bytes": residence["cache_bytes"], "operand_bytes": residence["operand_bytes"]}
+    resident = _resident(first)
+    if resident is None:
+        return {"residency": stated | {"timing": None}}
+    twice = None if again is None else _resident(again)
+    timing = _measured(resident, first.sides) | {
+        "rounds": min(map(len, resident.times("candidate"))),
+        "confirmation": None if twice is None else _measured(twice, first.sides),
+    }
+    return {"residency": stated | {"timing": timing, "why_not": None}}
+
+
+def _resident(taken: SampledTimes) -> SampledTimes | None:
+    """Return the resident samples, if every attempt has them."""
+    attempts = [attempt["resident"] for attempt in taken.attempts if attempt.get("resident")]
+    return SampledTimes(taken.protocol, attempts) if attempts and len(attempts) == len(taken.attempts) else None
 
 
 def _measured(taken: SampledTimes, sides: set[str]) -> Document:
