@@ -16,7 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from forge.cli import command_tree
-from forge.domain import candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict
+from forge.domain import (
+    candidate,
+    digest,
+    environment,
+    evidence,
+    experiment,
+    kernel_domain,
+    policy,
+    target,
+    task,
+    tensors,
+    verdict,
+)
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
@@ -25,6 +37,7 @@ from forge.ledger.audit.evidence import BLOB_FIELDS, PIECE_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore, mutant_scores
+from forge.operations.typical_domains import TYPICAL_DOMAINS
 from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
 from forge.pipeline.prompt import environment as templates
@@ -38,7 +51,7 @@ from tests.ledger.edits.copy import Found
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
-NOUNS = (candidate, digest, environment, evidence, experiment, policy, target, task, tensors, verdict)
+NOUNS = (candidate, digest, environment, evidence, experiment, kernel_domain, policy, target, task, tensors, verdict)
 
 
 def main() -> int:
@@ -297,6 +310,10 @@ def _operation(one: Operation) -> Iterator[str]:
     yield f"Rows are along `{one.row_axis}`; `{one.reduced_axis}` {summed}."
     if one.updates:
         yield f"Updated in place and not returned: {', '.join(f'`{name}`' for name in one.updates)}."
+    yield ""
+    yield from ("### Domains", "", "Real kernels of this operation often have one of these domains:", "")
+    for typical in TYPICAL_DOMAINS[one.name]:
+        yield f"- `{typical.conditions}`: {typical.why}"
     yield ""
     yield from ("### Reference", "", "```py", reference_source(one).rstrip(), "```", "")
     yield from ("### Error bound", "", one.numerics, "")

@@ -38,6 +38,7 @@ def job_for(
     dtype: DType = "fp32",
     shape: Mapping[str, int] = SHAPE,
     layouts: Sequence[str] = (),
+    domain: Mapping[str, object] | None = None,
     cpp_source: bool = True,
     own_tests: bytes = NO_TESTS,
     memory_bytes: int = 2**30,
@@ -47,6 +48,8 @@ def job_for(
     described: dict[str, object] = {"name": "a candidate", "op": operation, "language": language}
     if layouts:
         described["layouts"] = list(layouts)
+    if domain is not None:
+        described["domain"] = dict(domain)
     if language == "cpp" and cpp_source:
         described["cpp"] = {"source": "CPP_SOURCE", "flags": ["-O3", "-march=native", "-fopenmp", "-std=c++17"]}
     if language == "cuda" and cpp_source:

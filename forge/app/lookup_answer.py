@@ -61,6 +61,7 @@ def look_up(
         "entry_point": kernel.entry_point if kernel else None,
         "source": kernel.source_path if kernel else None,
         "sha256": kernel.sha256 if kernel else None,
+        "domain": kernel.domain.document() if kernel and kernel.domain else None,
         "evidence": evidence.document() if evidence else None,
         "rejected": [list(item) for item in found.rejected],
     }

@@ -21,7 +21,7 @@ class ClaimSentence(Value):
     """One sentence that may be said, and what it rests on."""
 
     about: str
-    """nothing, speed, floor, time, verification, promotion, shape, processor, level or path."""
+    """nothing, speed, floor, time, verification, domain, promotion, shape, processor, level or path."""
     text: str
     seq: int
     event_type: str
@@ -142,6 +142,9 @@ def _verification(measured: Measurement) -> Iterator[ClaimSentence]:
         f"{simulated}: {names}"
     )
     yield _sentence("verification", text, measured.verified_seq, verified.TYPE)
+    if verified.domain is not None:
+        text = f"It was verified for calls with {verified.domain.text}, and promises an answer for no other call"
+        yield _sentence("domain", text, measured.verified_seq, verified.TYPE)
 
 
 def _limits(measured: Measurement) -> Iterator[ClaimSentence]:

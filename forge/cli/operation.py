@@ -1,11 +1,14 @@
 """Operations: the catalogue that tasks are made from."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table
+
+if TYPE_CHECKING:
+    from forge.operations.operation import Operation
 
 app = typer.Typer(help="Operations of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,16 +44,28 @@ def list_operations(as_json: Json = False) -> None:
 
 @app.command("show")
 def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.")], as_json: Json = False) -> None:
-    """Show an operation: signature, reference, numerics, workloads, and the wrong answers that test it.
+    """Show an operation: signature, reference, numerics, workloads, typical domains, and wrong answers that test it.
 
     Example: forge op show rmsnorm
     """
-    from forge.operations import find_operation, reference_source
-    from forge.operations.scores import mutant_scores
+    from forge.operations import find_operation
 
     one = find_operation(op)
+    document = _described(one)
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table(one.name, ("", ""), list(document.items()))
+
+
+def _described(one: "Operation") -> dict[str, object]:
+    """Return everything that Forge knows of an operation before there is a candidate."""
+    from forge.operations import reference_source
+    from forge.operations.scores import mutant_scores
+    from forge.operations.typical_domains import TYPICAL_DOMAINS
+
     score = mutant_scores()[one.name]
-    document = {
+    return {
         "op": one.name,
         "signature": one.signature,
         "summary": one.summary,
@@ -58,6 +73,9 @@ def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.
         "scalars": dict(one.scalars),
         "updates": list(one.updates),
         "workloads": [dict(workload) for workload in one.workloads],
+        "typical_domains": [
+            {"domain": typical.conditions, "why": typical.why} for typical in TYPICAL_DOMAINS.get(one.name, ())
+        ],
         "numerics": one.numerics,
         "mutants": {
             "killed": score.killed,
@@ -73,7 +91,3 @@ def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.
         },
         "reference": reference_source(one),
     }
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table(one.name, ("", ""), list(document.items()))

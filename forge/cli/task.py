@@ -85,6 +85,15 @@ Constraints = Annotated[
     list[str] | None,
     typer.Option(help="A note for the author as key=value; may be repeated.", show_default=False),
 ]
+DomainText = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        help="The least domain of a candidate, as 'hidden_size<=65536, batch%8==0'; a candidate's own must hold it. "
+        "Without it a candidate must hold the shape alone.",
+        show_default=False,
+    ),
+]
 ModelFamily = Annotated[str | None, typer.Option(help="The model family that the kernel is for.", show_default=False)]
 
 app = typer.Typer(help="Tasks: frozen requests for a kernel.", no_args_is_help=True, rich_markup_mode=None)
@@ -109,6 +118,7 @@ def create(
     contender: ContenderFiles = None,
     constraint: Constraints = None,
     model_family: ModelFamily = None,
+    domain: DomainText = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -133,6 +143,7 @@ def create(
         constraints=_constraints(constraint or []),
         model_family=model_family,
         contenders=read_contenders(contender or []),
+        domain=domain,
     )
     if reference is None:
         _create_of_catalogue(request, home=home, as_json=as_json)

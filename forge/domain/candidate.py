@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from forge.domain.digest import Digest, Value, digest_of
 from forge.domain.experiment import AXES, LAYER_NAMES, Axis, Layer, layer_of
+from forge.domain.kernel_domain import KernelDomain
 from forge.domain.task import LanguageName, Name
 from forge.domain.tensors import ClaimableLayout
 
@@ -89,6 +90,9 @@ class Metadata(Value):
     cuda: CudaBuild | None = None
     layouts: Annotated[tuple[ClaimableLayout, ...], Field(max_length=3)] = ()
     """Further input layouts that the kernel accepts. Verification checks every layout that is claimed."""
+    domain: KernelDomain | None = None
+    """Shapes, layouts and addresses at which the kernel promises an answer. Outside it the kernel may raise an
+    exception. None: all that the operation's contract demands."""
 
     @field_validator("axis", mode="before")
     @classmethod

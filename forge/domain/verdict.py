@@ -17,6 +17,7 @@ ReasonCode = Literal[
     "NON_DETERMINISTIC",
     "INPUT_MUTATED",
     "OUT_OF_BOUNDS",
+    "WRONG_OUTSIDE_DOMAIN",
     "STATE_CARRIED",
     "STATIC_POLICY",
     "FALLBACK",

@@ -39,6 +39,8 @@ class Failed:
     case: "Case | None" = None
     """The call with the wrong answer, from which a smaller one is searched."""
     log: str = ""
+    raised: bool = False
+    """Whether the call ended with an exception, so that the process goes on."""
 
 
 Finding = Passed | NotAsked | Failed

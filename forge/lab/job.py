@@ -9,6 +9,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.contender import OwnContender
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
+from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import MeasuredBaseline, Policy
 from forge.domain.tensors import DType
 from forge.lab.definitions import definition_of
@@ -90,6 +91,12 @@ class Job:
     """Files of the user that are measured beside the candidate, besides the contenders of libraries."""
     seed: int = field(default_factory=new_seed)
     """Seed from which every question of a verification follows; it is recorded once a verdict stands."""
+
+    @property
+    def domain(self) -> KernelDomain | None:
+        """Domain that the candidate declares, with its limit on elements resolved; None if it declares none."""
+        stated = self.metadata.domain
+        return None if stated is None else stated.resolved((*self.operation.inputs, *self.operation.outputs))
 
     @property
     def baselines(self) -> tuple[MeasuredBaseline, ...]:

@@ -5,7 +5,8 @@ what was measured, at the nearest measured shape, with the distance. The answer'
 
 - `exact`: the asked shape was verified and measured
 - `covered`: it was verified, and measured at another shape
-- `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones; if the policy allows
+- `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones, no product of sizes exceeds
+  a verified one, and it lies in the domain that the kernel declares; if the policy allows
 - `family`: one of the above on another GPU of the same architecture; if the policy allows
 - `none`: nothing may run here; `rejected` says why
 

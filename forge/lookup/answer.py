@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forge.lookup.declared import DeclaredDomain
+
 KERNEL_FILE = "kernel.py"
 
 
@@ -13,8 +15,8 @@ class Kernel(Frozen):
     """The bytes to load and where to enter them."""
 
     __slots__ = (
-        "abi_key", "artifact_sha256", "dtype", "entry_point", "gpu", "kernel_id", "language", "op", "registry_root",
-        "sha256", "status", "superseded_by",
+        "abi_key", "artifact_sha256", "domain", "dtype", "entry_point", "gpu", "kernel_id", "language", "op",
+        "registry_root", "sha256", "status", "superseded_by",
     )  # fmt: skip
 
     kernel_id: str
@@ -33,6 +35,8 @@ class Kernel(Frozen):
     abi_key: str
     """Where a built object may be loaded."""
     registry_root: str
+    domain: "DeclaredDomain | None"
+    """Shapes, layouts and addresses at which it promises an answer; None: all of its operation's contract."""
 
     def __init__(self, fields: "Mapping[str, object]") -> None:
         self._fill(**{name: fields[name] for name in Kernel.__slots__})

@@ -4,6 +4,7 @@ A snapshot's digest says that its bytes are those that were published, not that 
 """
 
 from forge.lookup.answer import MEASURED, Evidence, Kernel
+from forge.lookup.declared import DeclaredDomain
 from forge.lookup.policy import REGIMES
 from forge.lookup.published import KERNEL_NAME, is_digest, is_plain, is_text
 from forge.lookup.sizes import LARGEST_SIZE, is_size, octaves
@@ -21,22 +22,63 @@ if TYPE_CHECKING:
 TEXTS = ("kernel_id", "status", "op", "language", "gpu", "dtype", "entry_point", "abi_key", "measured_at")
 DIGESTS = ("sha256", "env_sha256", "perf_key", "abi_key")
 SEQS = ("verified_seq", "benchmark_seq", "promoted_seq")
+MOST_AXES = 16
+"""Largest number of axes of a shape: every group of them has a largest product."""
 QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
 
 
 class Domain:
     """The shapes with the same axes in which a kernel was verified; sizes are in order of the axes' names."""
 
-    __slots__ = ("least", "most", "verified")
+    __slots__ = ("axes", "declared", "least", "most", "products", "verified")
 
-    def __init__(self, columns: "list[list[int]]") -> None:
-        self.verified = frozenset(zip(*columns, strict=True))
+    def __init__(
+        self, axes: tuple[str, ...], columns: "list[list[int]]", declared: "DeclaredDomain | None" = None
+    ) -> None:
+        self.axes, self.declared = axes, declared
+        shapes = list(zip(*columns, strict=True))
+        self.verified = frozenset(sizes for sizes in shapes if self.undeclared(sizes) is None)
         self.least, self.most = tuple(map(min, columns)), tuple(map(max, columns))
+        self.products = _largest_products(len(axes), shapes)
+        """Places of two or more axes -> the largest product of their sizes in a verified shape."""
+
+    def undeclared(self, sizes: tuple[int, ...]) -> str | None:
+        """Return the condition of the kernel's own domain that a shape breaks, or None."""
+        return None if self.declared is None else self.declared.broken(dict(zip(self.axes, sizes, strict=True)))
+
+    def beyond(self, sizes: tuple[int, ...]) -> str | None:
+        """Why a shape lies outside what was verified, or None.
+
+        Each size lies between verified ones. No product of sizes is larger than in a verified shape, since offsets
+        overflow by an operand's number of elements; every operand's is the product of some axes.
+        """
+        for axis, size, least, most in zip(self.axes, sizes, self.least, self.most, strict=True):
+            if not least <= size <= most:
+                return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
+        for places, most in self.products:
+            product = _product(sizes, places)
+            if product > most:
+                named = " x ".join(self.axes[place] for place in places)
+                return f"shape outside the verified domain: {named} is {product}, verified up to {most}"
+        broken = self.undeclared(sizes)
+        return None if broken is None else f"shape outside the kernel's own domain: {broken}"
 
     def __contains__(self, sizes: tuple[int, ...]) -> bool:
-        """Whether each size lies between verified ones."""
-        spans = zip(sizes, self.least, self.most, strict=True)
-        return all(least <= size <= most for size, least, most in spans)
+        """Whether a shape lies between verified ones, and has no more elements than they have."""
+        return self.beyond(sizes) is None
+
+
+def _largest_products(axes: int, shapes: "list[tuple[int, ...]]") -> "list[tuple[tuple[int, ...], int]]":
+    """Return for each group of two or more axes, by their places, the largest product of a verified shape."""
+    groups = (tuple(place for place in range(axes) if group >> place & 1) for group in range(1 << axes))
+    return [(places, max(_product(sizes, places) for sizes in shapes)) for places in groups if len(places) > 1]
+
+
+def _product(sizes: tuple[int, ...], places: tuple[int, ...]) -> int:
+    product = 1
+    for place in places:
+        product *= sizes[place]
+    return product
 
 
 class Point:
@@ -57,7 +99,9 @@ class Offer:
     def __init__(self, untrusted: "Document", slot: "Slot", registry_root: str) -> None:
         """Raise ValueError, KeyError, TypeError or AttributeError unless it is a kernel of `slot`."""
         _check(untrusted, slot)
-        self.kernel = Kernel({**untrusted, "registry_root": registry_root})
+        found = untrusted.get("domain")
+        declared = None if found is None else DeclaredDomain(found)
+        self.kernel = Kernel({**untrusted, "registry_root": registry_root, "domain": declared})
         self.status_reason: str | None = untrusted["status_reason"]
         self.measured_at: str = untrusted["measured_at"]
         self.state = state_of(untrusted)
@@ -70,7 +114,9 @@ class Offer:
             axes, sizes = tuple(sorted(columns)), [columns[axis] for axis in sorted(columns)]
             if not axes or not all(column and all(map(is_size, column)) for column in sizes):
                 raise ValueError(f"kernel {untrusted['kernel_id']!r} has a bad shape among those verified")
-            self.domains[axes] = Domain(sizes)
+            if len(axes) > MOST_AXES:
+                raise ValueError(f"kernel {untrusted['kernel_id']!r} was verified with {len(axes)} axes")
+            self.domains[axes] = Domain(axes, sizes, declared)
 
     def points(self, regime: str) -> "dict[tuple[str, ...], list[Point]]":
         """What was measured in a regime, by the axes of the shapes."""

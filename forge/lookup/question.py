@@ -102,9 +102,9 @@ class Question:
             measured = offer.points(self.policy.regime).get(self.axes, ())
             rank = 0 if any(point.sizes == self.sizes for point in measured) else 1
         else:
-            for axis, size, least, most in zip(self.axes, self.sizes, domain.least, domain.most, strict=True):
-                if not least <= size <= most:
-                    return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
+            beyond = domain.beyond(self.sizes)
+            if beyond is not None:
+                return beyond
             rank = 2
         if rank > self.policy.loosest:
             return f"shape is only {FITS[rank]}, the policy asks for {self.policy.shape}"

@@ -22,6 +22,7 @@ from forge.domain.verdict import Reason
 from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.lab.sources.fingerprint import normalised_sha256
+from forge.pipeline.domain import domain_fault
 from forge.pipeline.outcome import Outcome
 
 SHOWN = 200
@@ -166,7 +167,8 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
             return _Refused(
                 f"metadata.json: {field} is only for the language {field}, the task's is {task.language!r}"
             )
-    return metadata
+    fault = None if metadata.domain is None else domain_fault(metadata.domain, task)
+    return metadata if fault is None else _Refused(f"metadata.json: domain: {fault}")
 
 
 def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from forge.domain.contender import OwnContender
 from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.domain_shapes import nearest_inside
+from forge.domain.domain_text import parse_domain
 from forge.domain.evidence import Admission
+from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
@@ -20,11 +23,14 @@ from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.operations.operation import Operation
 from forge.pipeline.contender_files import SubmittedContender, parse_contenders
+from forge.pipeline.domain import resolved_for, shape_fault
 from forge.pipeline.outcome import Outcome
 from forge.platforms import PLATFORMS, find_target
 
 HELD_OUT_SHAPES = 8
 """Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
+MOST_DRAWS = 10_000
+"""Largest number of draws of held-out shapes. Without a narrow domain a few dozen are enough."""
 WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
 """Largest size of all operands of a task in bytes: four sets with their red zones must fit in the lab's arena."""
 NAMED = 5
@@ -55,6 +61,8 @@ class TaskRequest:
     model_family: str | None = None
     contenders: tuple[SubmittedContender, ...] = ()
     """Files to measure candidates against."""
+    domain: str | None = None
+    """Least domain of a candidate, as `parse_domain` reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +80,13 @@ class RequestedTerms:
     contenders: tuple[OwnContender, ...]
     contender_sources: tuple[bytes, ...]
     """Content of the contenders' files, to be stored."""
+    untrusted_domain: str | None = None
+    """Text of the least domain. It is parsed once the operation's axes are known."""
 
     def fields(self) -> dict[str, object]:
         """As a task's fields."""
-        named = {name: value for name, value in vars(self).items() if name != "contender_sources"}
+        left_out = ("contender_sources", "untrusted_domain")
+        named = {name: value for name, value in vars(self).items() if name not in left_out}
         return {**named, "language": self.language.name}
 
 
@@ -95,6 +106,7 @@ def parse_terms(untrusted_request: TaskRequest, policy: Policy) -> RequestedTerm
         model_family=_parse_model_family(untrusted_request.model_family),
         contenders=parse_contenders(untrusted_request.contenders),
         contender_sources=tuple(one.source for one in untrusted_request.contenders),
+        untrusted_domain=untrusted_request.domain,
     )
 
 
@@ -112,7 +124,8 @@ def create(
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
         require_strength(admission, hint=f"forge op show {operation.name}")
-    held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng)
+    domain = parse_least_domain(terms.untrusted_domain, operation, shape)
+    held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng, domain)
     task = Task.model_validate(
         {
             **terms.fields(),
@@ -125,6 +138,7 @@ def create(
             "tolerance_sha256": tolerance_digest(operation, policy),
             "held_out_sha256": digest_of(held_out),
             "policy_sha256": digest_of(policy),
+            "domain": domain,
         }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=admission)
@@ -206,17 +220,36 @@ def _parse_model_family(untrusted_name: str | None) -> str | None:
     return untrusted_name
 
 
-def draw_held_out(shape: Shape, rows: str, reduced: str, rng: random.Random) -> HeldOut:
+def parse_least_domain(untrusted_text: str | None, operation: Operation, shape: Shape) -> KernelDomain | None:
+    """Return the domain that a task demands of its candidates; raise UsageError if it can't hold the task's shape."""
+    if untrusted_text is None:
+        return None
+    domain = parse_domain(untrusted_text, operation.axes)
+    fault = shape_fault(domain, operation, shape, "the task's shape")
+    if fault is not None:
+        raise UsageError(f"bad domain {untrusted_text!r}: {fault}", hint=f"forge op show {operation.name}")
+    return resolved_for(operation, domain)
+
+
+def draw_held_out(
+    shape: Shape, rows: str, reduced: str, rng: random.Random, domain: KernelDomain | None = None
+) -> HeldOut:
     """Draw distinct shapes near the public one that no author is shown: odd widths, other row counts.
+
+    With a least domain they lie in it, and there may be fewer, if it holds only a few shapes.
 
     The public shape isn't among them. None has more elements than it, or than 2^14 if it is smaller. Shapes are also
     limited to 2^22 elements, because eight larger ones take too long.
     """
     shapes: list[Shape] = []
-    while len(shapes) < HELD_OUT_SHAPES:
+    for _ in range(MOST_DRAWS):
         drawn = near_shape(shape, rows, reduced, rng)
+        if domain is not None:
+            drawn = nearest_inside(domain, drawn, shape)
         if drawn != shape and drawn not in shapes:
             shapes.append(drawn)
+        if len(shapes) == HELD_OUT_SHAPES:
+            break
     return HeldOut(salt=rng.randbytes(32).hex(), shapes=tuple(shapes))
 
 

@@ -124,6 +124,7 @@ def _promoted(case: PromotionEvidence, gates: tuple[GateResult, ...], *, version
         perf_key=case.environment.perf_key,
         abi_key=case.environment.abi_key,
         coverage=Coverage(verified=verified.shapes_verified, measured=tuple(w.shape for w in benchmark.workloads)),
+        domain=verified.domain,
     )
 
 

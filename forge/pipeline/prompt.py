@@ -87,7 +87,7 @@ def _variables(
     operation = find_operation(task.op)
     prior = bottleneck(triage) if triage else None
     return {
-        "task": task.model_dump(mode="json"),
+        "task": {**task.model_dump(mode="json"), "domain": list(task.domain.conditions) if task.domain else []},
         "operation": {
             "name": operation.name,
             "summary": operation.summary,
@@ -103,6 +103,7 @@ def _variables(
             "updates": list(operation.updates),
             "returned": [spec.name for spec in operation.returned],
             "own": is_own(operation.name),
+            "axes": list(operation.axes),
         },
         "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
         "reference": fenced(reference_source(operation), "python"),

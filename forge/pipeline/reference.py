@@ -10,7 +10,7 @@ from forge.events import TaskCreated
 from forge.lab.reference.binding import ERROR_FACTOR
 from forge.lab.reference.infer import Inferred
 from forge.operations import baselines_of
-from forge.pipeline.create import RequestedTerms, require_strength
+from forge.pipeline.create import RequestedTerms, parse_least_domain, require_strength
 from forge.pipeline.outcome import Outcome
 
 
@@ -20,12 +20,15 @@ def create_own(
     """Freeze a task that is judged against the file; raise WeakTask if it can't tell wrong answers from right."""
     require_strength(inferred.admission, hint="forge task create --help")
     operation, contract = inferred.operation, inferred.contract
-    held_out = HeldOut(salt=rng.randbytes(32).hex(), shapes=inferred.held_out)
+    shape = contract.shape
+    domain = parse_least_domain(terms.untrusted_domain, operation, shape)
+    shapes = tuple(one for one in inferred.held_out if domain is None or domain.contains(one))
+    held_out = HeldOut(salt=rng.randbytes(32).hex(), shapes=shapes)
     task = Task.model_validate(
         {
             **terms.fields(),
             "op": operation.name,
-            "shape": contract.shape,
+            "shape": shape,
             "baselines": baselines_of(operation, policy),
             "scalars": {},
             "reference_sha256": contract.source_sha256,
@@ -33,6 +36,7 @@ def create_own(
             "tolerance_sha256": digest_of(tolerance_of(contract, policy)),
             "held_out_sha256": digest_of(held_out),
             "policy_sha256": digest_of(policy),
+            "domain": domain,
         }
     )
     created = TaskCreated(task_id=task.task_id, task=task, admission=inferred.admission)

@@ -86,6 +86,7 @@ def _event(
             report_sha256=report_sha256,
             policy_sha256=digest_of(evidence.policy),
             gates_sha256=gates,
+            domain=job_of(evidence).domain,
         )
     return _rejection(evidence, examined, report_sha256=report_sha256, gates=gates, simulated=simulated)
 

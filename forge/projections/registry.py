@@ -157,6 +157,8 @@ def _check_evidence(kernel: PromotedKernel) -> None:
         raise _corrupt(promoted, "coverage beyond the shapes verified")
     if not all(shape in measured_shapes for shape in event.coverage.measured):
         raise _corrupt(promoted, "coverage beyond the shapes measured")
+    if event.domain != verified.domain:
+        raise _corrupt(promoted, "another domain than the one verified")
     point = kernel.promoted_point
     if point is None:
         raise _corrupt(promoted, f"no measurement at its own shape against {event.baseline!r}")

@@ -13,6 +13,7 @@ from itertools import groupby
 import orjson
 
 from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import Shape
 from forge.projections.fold import Position
 from forge.projections.kernel import MeasuredPoint, PromotedKernel
@@ -111,12 +112,18 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,
         **_replicated(kernel),
+        **declared(event.domain),
     }
 
 
 def _replicated(kernel: PromotedKernel) -> dict[str, object]:
     """Return the event of the replication that held; nothing for a provisional kernel."""
     return {"replicated_seq": kernel.standing.held.seq} if kernel.standing.held else {}
+
+
+def declared(domain: KernelDomain | None) -> dict[str, object]:
+    """Return a kernel's domain as a field; no field if it declares none, as in documents from before domains."""
+    return {} if domain is None else {"domain": domain.model_dump(mode="json")}
 
 
 def _domains(shapes: Iterable[Shape]) -> list[dict[str, list[int]]]:

@@ -33,6 +33,8 @@ class Refused:
     """Signal that ended the guest's process, if one did."""
     by_the_clock: bool = False
     """Whether wall time ran out, which a busy machine may also cause."""
+    raised: bool = False
+    """Whether the guest says that the call raised an exception; the process goes on."""
 
 
 STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
@@ -92,6 +94,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
 """Reason code and message by the status of a reply."""
 
 
+RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY})
+"""Statuses of a call that ended with an exception."""
+
+
 def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None) -> Returned | Refused:
     """Read one reply; a malformed reply, or a reply to another call, is tampering."""
     try:
@@ -104,7 +110,7 @@ def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int |
         return Refused(_wrong_form(record))
     if record.status != wire.DONE:
         code, message = STATUS_CODES[record.status]
-        return Refused(Reason(code=code, message=message))
+        return Refused(Reason(code=code, message=message), raised=record.status in RAISES)
     if calls is not None and record.completed != calls:
         return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"))
     return Returned(elapsed_ns, record.outputs, record.device_ns, record.completed)

@@ -38,6 +38,7 @@ _FIELDS = (
         "Dtype",
         "Shape",
         "Layouts",
+        "Domain",
         "Build",
         "Build limit",
         "Limit",
@@ -65,6 +66,8 @@ class Described:
     """None is the usual one of the usual operation."""
     layouts: tuple[str, ...]
     """That it claims to take."""
+    domain: Mapping[str, object] | None
+    """That it declares."""
     extension: bool
     """Whether it is built by load_inline instead of from a string of C++."""
     build_limit_s: float
@@ -95,6 +98,7 @@ def described(path: Path) -> Described:
         dtype=parse_dtype(fields.get("Dtype", "fp32")),
         shape=json.loads(fields["Shape"]) if "Shape" in fields else None,
         layouts=tuple(fields.get("Layouts", "").split()),
+        domain=json.loads(fields["Domain"]) if "Domain" in fields else None,
         extension=fields.get("Build") == "extension",
         build_limit_s=float(fields.get("Build limit", f"{BUILD_LIMIT_S} s").removesuffix(" s")),
         limit_s=float(fields.get("Limit", f"{LIMIT_S} s").removesuffix(" s")),

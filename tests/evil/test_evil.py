@@ -29,6 +29,7 @@ def job_of(path: Path) -> Job:
         operation=said.operation,
         shape=said.shape or SHAPE,
         layouts=said.layouts,
+        domain=said.domain,
         limit_s=said.limit_s,
         build_limit_s=said.build_limit_s,
         dtype=said.dtype,

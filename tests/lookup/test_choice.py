@@ -140,3 +140,14 @@ def test_the_indexed_choice_is_the_best_of_judging_every_kernel(tmp_path_factory
         assert found.match == ("exact", "covered", "nearest", "family")[min(rank, 3)]
         evidence = (found.evidence.distance, found.evidence.median_ns)
         assert (found.kernel.kernel_id, *evidence) == (kernel_id, distance, median_ns)
+
+
+def test_a_shape_with_more_elements_than_were_verified_is_never_answered(tmp_path):
+    verified = [{"batch": 1, "hidden_size": 6}, {"batch": 6, "hidden_size": 1}, {"batch": 2, "hidden_size": 3}]
+    drawn = {"gpu": "h200", "dtype": "bf16", "language": "cpp", "status": "active", "verified": verified}
+    publish_kernels(tmp_path, [kernel_of(0, {**drawn, "measured": [(verified[0], 1)]})])
+    registry, slot = Registry.open(tmp_path), {"op": BASE["op"], "gpu": "h200", "dtype": "bf16"}
+    for shape, match in (({"batch": 3, "hidden_size": 2}, "nearest"), ({"batch": 6, "hidden_size": 6}, "none")):
+        found = registry.lookup(**slot, shape=shape, policy=Policy(shape="nearest"))
+        assert found.match == match
+    assert found.rejected[0][1] == "shape outside the verified domain: batch x hidden_size is 36, verified up to 6"

@@ -7,6 +7,7 @@ from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
+from forge.lab.inputs.inside import Inside, held_out_inside
 from forge.lab.job import Job
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
@@ -106,7 +107,7 @@ def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool, own
         arena,
         operation=job.operation,
         shape=job.shape,
-        held_out=job.held_out,
+        held_out=held_out_inside(job.held_out, job.domain, job.shape, job.seed),
         dtype=job.dtype,
         policy=job.policy,
         entry=job.entry_point,
@@ -116,4 +117,5 @@ def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool, own
         fills_memory=fills_memory,
         seed=job.seed,
         tunes=own and job.language.tunes,
+        inside=Inside(job.operation, job.shape, job.domain, interpreted=job.interpreted),
     )

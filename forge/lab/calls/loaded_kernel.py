@@ -23,6 +23,7 @@ from forge.lab.calls.tuner import Tuner
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
+from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
 from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
@@ -64,15 +65,15 @@ class LoadedKernel:
         fills_memory: bool = False,
         seed: int | None = None,
         tunes: bool = False,
+        inside: Inside | None = None,
     ) -> None:
         self.operation = operation
         self.definition = definition_of(operation)
         self.shape, self.held_out = shape, held_out
         self.dtype: DType = dtype
-        self.policy = policy
-        self.entry = entry
-        self.device, self.claimed = device, claimed
-        self.interpreted = interpreted
+        self.policy, self.entry, self.device = policy, entry, device
+        self.claimed, self.interpreted = claimed, interpreted
+        self.inside = inside or Inside(operation, shape)
         self._fills_memory = fills_memory
         self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
@@ -83,8 +84,7 @@ class LoadedKernel:
         self.tuner = Tuner(session, tunes=tunes)
         self.begin("")
         self._session, self._arena = session, arena
-        self._answered = Answered()
-        self._sets: tuple[SlotSet, ...] = ()
+        self._answered, self._sets = Answered(), tuple[SlotSet, ...]()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 
     def begin(self, label: str) -> None:
@@ -101,7 +101,7 @@ class LoadedKernel:
 
     def shapes(self, *wanted: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
         """Return the wanted shapes; the public one alone if the operation isn't defined at others."""
-        return self.definition.shapes(self.shape, *wanted)
+        return tuple(map(self.inside.within, self.definition.shapes(self.shape, *wanted)))
 
     def case(
         self,
@@ -110,7 +110,7 @@ class LoadedKernel:
         *,
         scalars: tuple[float, ...] | None = None,
     ) -> Case:
-        """Draw a new case."""
+        """Draw a new case, inside the candidate's domain."""
         return self._drawn(shape, kind, self._next_seed(), scalars or tuple(self.operation.scalars.values()))
 
     def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
@@ -123,7 +123,8 @@ class LoadedKernel:
         self.seeds.append(self._contents.getrandbits(SEED_BITS))
         return self.seeds[-1]
 
-    def _drawn(self, shape: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
+    def _drawn(self, asked: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
+        shape = self.inside.within(asked)
         self.saw_held_out |= shape in self.held_out
         return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
 
@@ -332,10 +333,7 @@ class LoadedKernel:
         return tuple(errors)
 
     def wrong(self, observed: Observed) -> Failed | None:
-        """Judge a call with normal values quickly; judge it in full if it isn't plainly right.
-
-        The answer isn't remembered.
-        """
+        """Judge quickly, or in full if the call isn't plainly right. The answer isn't remembered."""
         if observed.case.kind != "normal":
             return self.judge(observed)[1]
         one = for_oracle(observed, self.device)

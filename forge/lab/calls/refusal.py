@@ -106,7 +106,10 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
     if case is not None and refused.signal in _FAULT_SIGNALS and placement.pages != "open":
         code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
-    return Failed(reason=reason, observed=reason.message, threshold="every call returns", log=refused.log)
+    message = reason.message
+    return Failed(
+        reason=reason, observed=message, threshold="every call returns", log=refused.log, raised=refused.raised
+    )
 
 
 def require_verdict(refused: Refused) -> None:

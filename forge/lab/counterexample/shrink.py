@@ -156,6 +156,7 @@ def _within(size: int, drawn: int) -> int:
 
 def _made(kernel: LoadedKernel, case: Case, shape: Mapping[str, int], style: Style) -> Case:
     """Return the question at another shape, with values of a style; everything else stays the same."""
+    shape = kernel.inside.within(shape)
     drawn = draw(kernel.operation, shape, kernel.dtype, case.kind, seed=case.seed)
     if style == "drawn":
         return dataclasses.replace(case, shape=dict(shape), inputs=drawn)

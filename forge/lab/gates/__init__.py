@@ -9,6 +9,7 @@ from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
 from forge.lab.gates.configurations import CONFIGURATIONS
 from forge.lab.gates.determinism import DETERMINISM
+from forge.lab.gates.domain import DOMAIN
 from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.exact import EXACT
 from forge.lab.gates.gate import Gate
@@ -26,7 +27,7 @@ from forge.lab.gates.specials import SPECIALS
 from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
-    *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, LEAKS, ALIASING, SIZES, SEQUENCES, SCALES, EXACT),
+    *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, LEAKS, ALIASING, SIZES, DOMAIN, SEQUENCES, SCALES, EXACT),
     *(SPECIALS, LAYOUTS, METAMORPHIC, STATE, DETERMINISM, ENDURANCE, BOUNDS, MUTATION),
 )
 

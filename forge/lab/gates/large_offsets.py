@@ -1,4 +1,4 @@
-"""Calls a kernel with an operand past 2^31 bytes, where a signed 32-bit offset overflows.
+"""Calls a kernel with an operand past 2^31 elements or bytes, where a signed 32-bit offset overflows.
 
 Only the rows that show an overflow are judged. The call is made only on a device, whose arena has the address space,
 and only if the memory is there. A smaller draw is repeated to fill the rows.
@@ -10,6 +10,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
+from typing import Literal
 
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
@@ -19,8 +20,11 @@ from forge.lab.inputs.shape_budget import MOST_DRAWN, largest_row
 from forge.lab.observed import Case, Observed
 from forge.operations.operation import Operation
 
-BOUNDARY_BYTES = 2**31
-"""Offset in bytes at which a signed 32-bit offset overflows."""
+Unit = Literal["bytes", "elements"]
+BOUNDARY = 2**31
+"""Offset at which a signed 32-bit offset overflows, in bytes or in elements."""
+BYTES: Unit = "bytes"
+ELEMENTS: Unit = "elements"
 ROWS_DRAWN = (1021, 127, 13)
 """Numbers of rows that may be drawn; the first one that is drawn quickly is used. They are prime, so that the
 distance between a row and its copy isn't a multiple of a power of two."""
@@ -38,43 +42,78 @@ def rows_stand_for_all(operation: Operation) -> bool:
 
 
 def ask(kernel: LoadedKernel) -> str | Failed:
-    """Make the call, or say why it isn't made; return the result in words, or the refusal."""
+    """Make the call past 2^31 elements, or past 2^31 bytes if the memory doesn't hold more.
+
+    Return in words what was asked, or why it wasn't, or the refusal.
+    """
     if kernel.device == "cpu":
         return "past 2^31 bytes not asked on a CPU (memory)"
     if not rows_stand_for_all(kernel.operation):
         return "past 2^31 bytes not asked (a few rows can't stand for all)"
-    boundary = BOUNDARY_BYTES // max(_row_bytes(kernel, spec) for spec in kernel.operation.inputs)
-    shape = {**kernel.shape, kernel.operation.row_axis: boundary + BEYOND_ROWS}
-    if not kernel.fits(shape, 1) or not _host_has(HOST_COPIES * kernel.operation.operand_bytes(shape, kernel.dtype)):
-        return "past 2^31 bytes not asked (memory)"
+    why = "memory"
+    for unit in (ELEMENTS, BYTES):
+        shape = shape_beyond(kernel, unit)
+        if shape is not None:
+            if kernel.inside.contains(shape):
+                return answer_at(kernel, shape)
+            why = "the domain ends before"
+    return f"past 2^31 bytes not asked ({why})"
+
+
+def shape_beyond(kernel: LoadedKernel, unit: Unit) -> dict[str, int] | None:
+    """Return a shape with an operand past the boundary; None if memory doesn't hold it.
+
+    Its rows are a size of the domain, if the domain has one beyond the boundary.
+    """
+    if not rows_stand_for_all(kernel.operation):
+        return None
+    rows = _boundary_row(kernel, unit) + BEYOND_ROWS
+    if kernel.inside.domain is not None:
+        row_sizes = kernel.inside.domain.sizes_of(kernel.operation.row_axis)
+        rows = max(rows, row_sizes.at_least(rows))
+    shape = {**kernel.shape, kernel.operation.row_axis: rows}
+    needed = HOST_COPIES * kernel.operation.operand_bytes(shape, kernel.dtype)
+    return shape if kernel.fits(shape, 1) and _host_has(needed) else None
+
+
+def answer_at(kernel: LoadedKernel, shape: dict[str, int]) -> str | Failed:
+    """Make one call with many rows, and judge those around every boundary that an operand passes."""
     case = repeated(kernel, shape, rows_drawn(kernel.operation, shape))
     observed = kernel.call([case])
     if isinstance(observed, Failed):
         return observed
     rows = shape[kernel.operation.row_axis]
-    chosen = [0, 1, boundary // 2, *range(boundary - 3, boundary + 4), rows - 2, rows - 1]
+    boundaries = [_boundary_row(kernel, unit) for unit in (BYTES, ELEMENTS)]
+    around = {row for boundary in boundaries for row in (boundary // 2, *range(boundary - 3, boundary + 4))}
+    chosen = sorted(row for row in {0, 1, *around, rows - 2, rows - 1} if row < rows)
     wrong = kernel.judge(only_rows(kernel, observed[0], chosen))[1]
+    passed = "elements" if boundaries[1] < rows else "bytes"
     if wrong is None:
-        return f"{rows} rows, an operand past 2^31 bytes, right around the boundary"
-    return _of_whole_call(wrong, rows)
+        return f"{rows} rows, an operand past 2^31 {passed}, right around the boundary"
+    return _of_whole_call(wrong, rows, passed)
 
 
-def _of_whole_call(wrong: Failed, rows: int) -> Failed:
+def _boundary_row(kernel: LoadedKernel, unit: Unit) -> int:
+    """Return the first row that isn't wholly before the boundary, in the operand with the longest rows."""
+    return BOUNDARY // max(_row_size(kernel, spec, unit) for spec in kernel.operation.inputs)
+
+
+def _of_whole_call(wrong: Failed, rows: int, passed: str) -> Failed:
     """Return the failure as one of the whole call, without a counterexample.
 
     The few judged rows alone don't reproduce it.
     """
-    message = f"among {rows} rows, an operand past 2^31 bytes: {wrong.reason.message}"
+    message = f"among {rows} rows, an operand past 2^31 {passed}: {wrong.reason.message}"
     reason = wrong.reason.model_copy(update={"message": message})
     return dataclasses.replace(wrong, reason=reason, counterexample=None, case=None)
 
 
-def _row_bytes(kernel: LoadedKernel, spec: TensorSpec) -> int:
-    """Return the bytes that one row adds to an operand; 0 if the operand has no row axis."""
+def _row_size(kernel: LoadedKernel, spec: TensorSpec, unit: Unit) -> int:
+    """Return the bytes or elements that one row adds to an operand; 0 if the operand has no row axis."""
     if kernel.operation.row_axis not in spec.axes:
         return 0
-    element_bytes = ITEMSIZE_BYTES[spec.element_type(kernel.dtype)]
-    return math.prod((element_bytes, *spec.sizes({**kernel.shape, kernel.operation.row_axis: 1})))
+    each = ITEMSIZE_BYTES[spec.element_type(kernel.dtype)] if unit == "bytes" else 1
+    return math.prod((each, *spec.sizes({**kernel.shape, kernel.operation.row_axis: 1})))
 
 
 def rows_drawn(operation: Operation, shape: Mapping[str, int]) -> int:
@@ -93,7 +132,7 @@ def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int) -> Case:
 
     rows = kernel.operation.row_axis
     drawn = kernel.case({**shape, rows: count})
-    index = torch.arange(shape[rows]) % count
+    index = torch.arange(shape[rows]) % drawn.shape[rows]
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor
         for spec, tensor in zip(kernel.operation.inputs, drawn.inputs, strict=True)

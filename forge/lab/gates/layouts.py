@@ -48,10 +48,10 @@ def examine(kernel: LoadedKernel) -> Finding:
         {**one, rows: rows_within(kernel.operation, one, one[rows])}
         for one in ({**kernel.shape, rows: rng.randint(*LARGE_ROWS_RANGE), reduced: width} for width in widths)
     ]
-    layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.operation.layouts, *kernel.claimed)))
+    layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((kernel.shape, *small, *many), _placements_of_all(layout, rng)),
+            *itertools.product((kernel.shape, *small, *many), _placements_of_all(kernel, layout)),
             *itertools.product(small, _placements_of_one(kernel, layout)),
         )
         for shape, placement in asked:
@@ -64,10 +64,11 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def _placements_of_all(layout: LayoutName, rng: Seeded) -> tuple[Placement, ...]:
+def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placement, ...]:
+    rng, apart = kernel.rng, kernel.inside.elements_apart(kernel.dtype)
     match layout:
         case "offset":
-            return tuple(Placement(layout=layout, elements_in=count) for count in ELEMENTS_IN)
+            return tuple(Placement(layout=layout, elements_in=count * apart) for count in ELEMENTS_IN)
         case "strided_rows":
             gap = _odd_gap(rng)
             return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_gap(rng))))
@@ -83,8 +84,8 @@ def _placements_of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placeme
     chosen = [spec.name for spec in operation.inputs if layout == "offset" or can_have_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
-    gaps = (_odd_gap(rng), 0)
-    return [Placement(layout=layout, elements_in=_odd_gap(rng), gaps=gaps, only=name) for name in chosen]
+    gaps, apart = (_odd_gap(rng), 0), kernel.inside.elements_apart(kernel.dtype)
+    return [Placement(layout=layout, elements_in=_odd_gap(rng) * apart, gaps=gaps, only=name) for name in chosen]
 
 
 def _odd_gap(rng: Seeded) -> int:

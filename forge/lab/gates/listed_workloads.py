@@ -28,7 +28,11 @@ ROWS_JUDGED = 24
 
 def ask(kernel: LoadedKernel) -> str | Failed:
     """Ask at each listed workload that costs little enough; return in words what was asked, or the refusal."""
-    others = [shape for shape in kernel.operation.workloads if dict(shape) != dict(kernel.shape)]
+    others = [
+        shape
+        for shape in kernel.operation.workloads
+        if dict(shape) != dict(kernel.shape) and kernel.inside.contains(shape)
+    ]
     asked = [shape for shape in others if _is_affordable(kernel, shape)]
     for shape in asked:
         failed = _failure_at(kernel, shape)

@@ -5,7 +5,7 @@ besides the public one.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import ITEMSIZE_BYTES
@@ -69,7 +69,8 @@ def examine(kernel: LoadedKernel) -> Finding:
 
     The smallest failing shape is the counterexample.
     """
-    drawn = other_shapes(kernel, *_edge_shapes(kernel), *_drawn_shapes(kernel), *_corner_shapes(kernel))
+    inside, of_domain = _domain_shapes(kernel)
+    drawn = other_shapes(kernel, *_edge_shapes(kernel), *_drawn_shapes(kernel), *_corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *_large_shapes(kernel))
     asked = sorted((*drawn, *kernel.held_out, *large), key=lambda shape: (_elements(shape), sorted(shape.items())))
     if not asked:
@@ -90,15 +91,30 @@ def examine(kernel: LoadedKernel) -> Finding:
     worst = max(e.bound_used for e in errors)
     counted = f"{len(asked)} shapes, {len(kernel.held_out)} held out"
     return Passed(
-        observed=f"{worst:.3g} x the bound over {counted}; {listed}; {past}",
+        observed=f"{worst:.3g} x the bound over {counted}; {of_domain}{listed}; {past}",
         threshold=THRESHOLD,
         errors=tuple(errors),
     )
 
 
 def other_shapes(kernel: LoadedKernel, *wanted: Mapping[str, int]) -> list[Mapping[str, int]]:
-    """Return the wanted shapes without the public one; none if the operation isn't defined at others."""
-    return [shape for shape in kernel.shapes(*wanted) if shape != kernel.shape]
+    """Return the wanted shapes without the public one; none if the operation isn't defined at others.
+
+    In a domain several of them may become the same one, which comes once.
+    """
+    found = [shape for shape in kernel.shapes(*wanted) if shape != kernel.shape]
+    if kernel.inside.domain is None:
+        return found
+    return list({tuple(sorted(shape.items())): shape for shape in found}.values())
+
+
+def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], str]:
+    """Return shapes at the edges of the candidate's domain and anywhere in it, and in words how many."""
+    if kernel.inside.domain is None or "sizes" not in kernel.definition.declares:
+        return (), ""
+    shapes, left_out = kernel.inside.shapes(kernel.inside.domain, kernel.rng)
+    left = f", {left_out} edges not asked (cost)" if left_out else ""
+    return shapes, f"{len(shapes)} at the domain's edges and anywhere in it{left}; "
 
 
 def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:

@@ -26,6 +26,7 @@ def normalised_sha256(kernel: str, *, metadata: Metadata, entry_point: str) -> D
     tree = parse_kernel(kernel)
     body = _tree_sha256(tree) if isinstance(tree, ast.Module) else sha256(kernel.encode(errors="surrogatepass"))
     built: Mapping[str, object] | None = metadata.build.model_dump(mode="json") if metadata.build else None
+    domain = {"domain": metadata.domain.model_dump(mode="json")} if metadata.domain else {}
     return digest_of(
         {
             "kernel": body,
@@ -33,6 +34,7 @@ def normalised_sha256(kernel: str, *, metadata: Metadata, entry_point: str) -> D
             "language": metadata.language,
             "built": built,
             "layouts": sorted(metadata.layouts),
+            **domain,
         }
     )
 

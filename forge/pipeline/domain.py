@@ -1,0 +1,54 @@
+"""Holds a candidate's domain, or a task's, against the operation and the task."""
+
+from forge.domain.covering import uncovered
+from forge.domain.domain_shapes import holds_at_least
+from forge.domain.kernel_domain import KernelDomain
+from forge.domain.task import Task
+from forge.operations import find_operation
+from forge.operations.operation import Operation
+
+FEWEST_SHAPES = 5
+"""Number of shapes that a domain must hold unless the task asks for less. In a few shapes a kernel may hide a table
+of answers, and verification would ask hardly more than the public shape."""
+
+
+def domain_fault(domain: KernelDomain, task: Task) -> str | None:
+    """Return why a candidate's domain doesn't fit its task, or None."""
+    operation = find_operation(task.op)
+    fault = shape_fault(domain, operation, task.shape, "the task's shape")
+    if fault is not None:
+        return fault
+    try:
+        resolved = resolved_for(operation, domain)
+    except ValueError as error:
+        return str(error)
+    if task.domain is not None:
+        missing = uncovered(resolved, task.domain, operation.layouts)
+        if missing is not None:
+            return f"it demands {missing}: expected a domain that holds all of the task's, {task.domain.text}"
+    elif not holds_at_least(resolved, task.shape, FEWEST_SHAPES):
+        return (
+            f"fewer than {FEWEST_SHAPES} shapes lie in it ({domain.text}), and the task doesn't ask for so few: "
+            "expected a wider domain, or a task with `--domain`"
+        )
+    return None
+
+
+def shape_fault(domain: KernelDomain, operation: Operation, shape: dict[str, int], what: str) -> str | None:
+    """Return why a shape can't be in a domain of this operation, or None if it lies inside."""
+    unknown = next((axis for axis in domain.named_axes if axis not in operation.axes), None)
+    if unknown is not None:
+        return f"unknown axis {unknown!r}: expected one of {', '.join(operation.axes)}"
+    try:
+        broken = resolved_for(operation, domain).broken(shape)
+    except ValueError as error:
+        return str(error)
+    if broken is None:
+        return None
+    said = ", ".join(f"{axis} = {size}" for axis, size in sorted(shape.items()))
+    return f"it excludes {what} ({said}), since it demands {broken}: expected a domain that holds it"
+
+
+def resolved_for(operation: Operation, domain: KernelDomain) -> KernelDomain:
+    """Return the domain with its limit on elements resolved; raise ValueError if an operand always exceeds it."""
+    return domain.resolved((*operation.inputs, *operation.outputs))

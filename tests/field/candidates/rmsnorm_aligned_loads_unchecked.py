@@ -1,0 +1,55 @@
+"""The same without its check: at another address the process dies.
+
+Language: cpp
+Operation: rmsnorm
+Domain: {"axes": {"hidden_size": {"multiple_of": 8}}, "alignment_bytes": 32}
+Twin of: rmsnorm_aligned_loads
+Refused by: domain WRONG_OUTSIDE_DOMAIN
+"""
+
+import ctypes
+from pathlib import Path
+
+import torch
+
+CPP_SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+#include <immintrin.h>
+
+static inline __m256 aligned_load(const float* from) {
+    __m256 loaded;
+    asm volatile("vmovaps %1, %0" : "=x"(loaded) : "m"(*reinterpret_cast<const __m256*>(from)));
+    return loaded;
+}
+
+extern "C" void rmsnorm(const float* x, const float* weight, float* y, int64_t rows, int64_t width, float eps) {
+    for (int64_t row = 0; row < rows; ++row) {
+        const float* from = x + row * width;
+        __m256 squares = _mm256_setzero_ps();
+        for (int64_t i = 0; i + 8 <= width; i += 8) {
+            __m256 eight = aligned_load(from + i);
+            squares = _mm256_add_ps(squares, _mm256_mul_ps(eight, eight));
+        }
+        float lanes[8], sum = 0.0f;
+        _mm256_storeu_ps(lanes, squares);
+        for (float lane : lanes) sum += lane;
+        const float scale = 1.0f / std::sqrt(sum / static_cast<float>(width) + eps);
+        for (int64_t i = 0; i + 8 <= width; i += 8)
+            _mm256_storeu_ps(y + row * width + i,
+                             _mm256_mul_ps(_mm256_mul_ps(aligned_load(from + i), _mm256_set1_ps(scale)),
+                                           aligned_load(weight + i)));
+    }
+}
+"""
+
+_rmsnorm = ctypes.CDLL(str(Path(__file__).with_name("libkernel.so"))).rmsnorm
+_rmsnorm.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2 + [ctypes.c_float]
+_rmsnorm.restype = None
+
+
+def rmsnorm(x, weight, eps):
+    assert x.shape[1] % 8 == 0, x.shape
+    y = torch.zeros_like(x, memory_format=torch.contiguous_format)
+    _rmsnorm(x.data_ptr(), weight.data_ptr(), y.data_ptr(), *x.shape, eps)
+    return y
