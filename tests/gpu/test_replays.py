@@ -10,10 +10,10 @@ import pytest
 
 from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
+from forge.executor.local import LocalExecutor
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.reference.binding import answered
-from forge.lab.timing.calibrate import LocalExecutor
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.operations import find_operation
