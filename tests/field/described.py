@@ -19,7 +19,8 @@ class Described:
 
     gate: str | None
     """Gate that refuses it, or "any" if several may come first; None if it must be accepted."""
-    code: str
+    codes: tuple[str, ...]
+    """More than one where it depends on chance which call is the first to show it."""
     twin_of: str | None
     """Name of the right kernel that it is the wrong twin of."""
     language: str
@@ -36,10 +37,10 @@ def described(path: Path) -> Described:
     fields = dict(re.findall(rf"^({'|'.join(_FIELDS)}): (.+)$", text, re.MULTILINE))
     assert ("Accepted" in fields) != ("Refused by" in fields), path.name
     assert ("Twin of" in fields) == ("Refused by" in fields), path.name
-    gate, _, code = fields["Refused by"].partition(" ") if "Refused by" in fields else (None, "", "")
+    gate, _, codes = fields["Refused by"].partition(" ") if "Refused by" in fields else (None, "", "")
     return Described(
         gate=gate,
-        code=code,
+        codes=tuple(codes.split(" or ")),
         twin_of=fields.get("Twin of"),
         language=fields.get("Language", "torch"),
         operation=fields["Operation"],

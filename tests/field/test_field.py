@@ -33,7 +33,7 @@ def test_a_kernel_of_the_field_gets_its_verdict(path: Path) -> None:
     else:
         assert isinstance(examined.verdict, Rejected), examined.gates
         assert said.gate in (examined.gates[-1].name, "any"), examined.verdict
-        assert examined.verdict.reason.code == said.code, examined.verdict
+        assert examined.verdict.reason.code in said.codes, examined.verdict
 
 
 def test_every_right_kernel_has_a_wrong_twin() -> None:
@@ -43,4 +43,6 @@ def test_every_right_kernel_has_a_wrong_twin() -> None:
 
 
 def test_the_codes_exist() -> None:
-    assert {said.code for said in map(described, CANDIDATES) if said.gate is not None} <= set(REASON_CODES)
+    assert {code for said in map(described, CANDIDATES) if said.gate is not None for code in said.codes} <= set(
+        REASON_CODES
+    )

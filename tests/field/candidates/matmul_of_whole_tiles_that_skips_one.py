@@ -5,7 +5,7 @@ Operation: matmul
 Shape: {"m": 64, "k": 64, "n": 64}
 Domain: {"axes": {"m": {"multiple_of": 32}, "n": {"multiple_of": 32}, "k": {"multiple_of": 16}}}
 Twin of: matmul_of_whole_tiles
-Refused by: any INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL or REPLAYED_OUTPUT
 """
 
 import torch
