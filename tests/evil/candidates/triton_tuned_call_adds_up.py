@@ -23,7 +23,6 @@ def _kernel(
     eps,
     BLOCK: tl.constexpr,
     PARTS: tl.constexpr,
-    WARPS: tl.constexpr,
 ):
     columns = tl.arange(0, BLOCK)
     inside = columns < width
