@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import datetime
+from functools import partial
 
 from forge.app.ceilings import required_ceilings
 from forge.app.decisions import record_decision
@@ -34,10 +35,12 @@ from forge.executor import Executor, Site
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Progress
+from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline import replicate
+from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.job import job_of, on_gpu, simulated
 from forge.pipeline.outcome import Outcome
-from forge.pipeline.samples import Samples
+from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured
 from forge.projections.fold import holds
 from forge.sandbox.isolation import at_least
@@ -144,7 +147,7 @@ def require_occasion(workspace: Workspace, case: replicate.ReplicatedKernel) -> 
 def _measured(
     workspace: Workspace, executor: Executor, case: replicate.ReplicatedKernel, progress: Progress
 ) -> Outcome:
-    """Time the kernel beside the incumbent that it was first measured beside."""
+    """Time the kernel beside the incumbent that it was first measured beside, and beside all contenders."""
     evidence = case.evidence
     if simulated(evidence):
         raise EnvironmentUnfit(f"{case.promoted.kernel_id!r} runs in an interpreter here: measure it on its target")
@@ -153,18 +156,26 @@ def _measured(
     require_loadable(case.promoted.run_id, evidence, artifact, verified_on)
     ceilings = required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None
     job = job_of(evidence)
-    beside = _incumbent_of_then(workspace, case)
-    attempt = executor.measure(job, artifact, beside, ceilings=ceilings, rng=workspace.rng, progress=progress)
-    if isinstance(attempt, Failed):
-        return replicate.failed(case, attempt.reason, untrusted_log=attempt.log)
+    then = _incumbent_of_then(workspace, case)
     plan = next((file for file in artifact if file.name == PLAN_FILE), None)
-    measured = Measured(
-        samples=Samples.of(attempt),
-        floor_ns=executor.floor_ns(job, ceilings=ceilings),
-        resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
-        claims={},
-        plan_sha256=None if plan is None else sha256(plan.content),
-    )
+
+    def take(screening: ContenderScreening, _: Taken | None) -> Measured | Failed:
+        timing = partial(executor.measure, ceilings=ceilings, rng=workspace.rng, progress=progress)
+        attempt = timing(job, artifact, then, screening.in_full)
+        if isinstance(attempt, Failed):
+            return attempt
+        return Measured(
+            samples=Samples.of(attempt),
+            floor_ns=executor.floor_ns(job, ceilings=ceilings),
+            resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
+            claims={},
+            plan_sha256=None if plan is None else sha256(plan.content),
+            contenders=screening.standings,
+        )
+
+    measured = beside_contenders(executor.screen(job, progress=progress), None, take, progress=progress)
+    if isinstance(measured, Failed):
+        return replicate.failed(case, measured.reason, untrusted_log=measured.log)
     return replicate.conclude(case, measured)
 
 

@@ -24,6 +24,7 @@ QUICK_POLICY = """
 process_pairs = 2
 rounds = 4
 baselines = ["eager"]
+regimes = ["cold"]
 control_half_width = 0.5
 minimum_speedup = 1.0
 """

@@ -35,6 +35,7 @@ def kernel(*, first: float = 1.6, earlier: tuple[ReplicatedSpeedup, ...] = (), p
         policy=POLICY.model_copy(update={"process_pairs": pairs}),
         environment=found.environment,
         isolation=WALL,
+        gates_sha256=digest("gates"),
         attempt=1,
         retry_of=None,
     )
