@@ -1,21 +1,25 @@
 """What a second measurement says of the first: the rule again, and the difference that sessions may make."""
 
+import dataclasses
+
+import orjson
 import pytest
 
 from forge.domain.digest import sha256
 from forge.domain.evidence import Interval
 from forge.domain.replication import ReplicatedSpeedup
 from forge.domain.verdict import Reason
-from forge.events import KernelPromoted, ReplicationRecorded
+from forge.events import BenchmarkRecorded, KernelPromoted, ReplicationRecorded
 from forge.lab.timing.session_spread import FEWEST_REPLICATIONS
+from forge.ledger.audit.replicated import replication_differences
 from forge.pipeline import replicate
 from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.promote import promote
 from forge.pipeline.replicate import ReplicatedKernel, allowed_spread
-from forge.pipeline.samples import Samples
+from forge.pipeline.samples import Samples, render_samples
 from forge.pipeline.timings import Measured
 from tests.app.prepared import samples
-from tests.pipeline.making import POLICY, WALL, case, confirmed, over_eager, timing
+from tests.pipeline.making import POLICY, WALL, case, confirmed, made, over_eager, timing
 from tests.projections.values import digest
 
 
@@ -73,6 +77,28 @@ def test_a_measurement_below_the_threshold_or_far_from_the_first_contradicts_it(
     assert event.reason is not None
     assert event.reason.code == code
     assert event.workloads, "both measurements are shown"
+
+
+@pytest.mark.parametrize(("ratio", "outcome"), [(1.2, "inconclusive"), (0.9, "contradicted")])
+def test_a_wide_interval_that_holds_the_threshold_gives_no_verdict(ratio, outcome):
+    wide = samples(candidate_ns=100_000, eager_ns=100_000 * ratio, pairs=3)
+    (attempt,) = wide.attempts
+    noise = (0.9, 1.0, 1.1) if ratio > 1 else (0.99, 1.0, 1.01)
+    pairs = tuple(
+        tuple({**one, "candidate": round(one["candidate"] * factor)} for one in rounds)
+        for factor, rounds in zip(noise, attempt.pairs, strict=True)
+    )
+    noisy = Samples((dataclasses.replace(attempt, pairs=pairs),))
+    event = concluded(kernel(first=1.2 if ratio > 1 else 1.6), noisy)
+    assert event.outcome == outcome, event.reason
+    documents = [one.model_dump(mode="json") for one in (event, first_of(kernel(first=1.2 if ratio > 1 else 1.6)))]
+    task, policy = made().model_dump(mode="json"), kernel().evidence.policy.model_dump(mode="json")
+    stored = orjson.loads(render_samples(noisy))
+    assert list(replication_differences(*documents, task, policy, stored)) == []
+
+
+def first_of(kernel: ReplicatedKernel) -> BenchmarkRecorded:
+    return kernel.first.event
 
 
 def test_too_few_process_pairs_give_no_verdict():

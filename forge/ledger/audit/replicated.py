@@ -4,7 +4,13 @@ import math
 from collections.abc import Iterator
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.rule import baseline_used, counted_measurement, reason_against, speedup_over
+from forge.ledger.audit.rule import (
+    baseline_used,
+    control_band,
+    counted_measurement,
+    reason_against,
+    speedup_over,
+)
 from forge.ledger.audit.samples import Document, workload
 
 UNDECIDED = frozenset(
@@ -37,8 +43,26 @@ def replication_differences(
         yield from _compared(one, first, second)
     if policy is not None:
         against = reason_against(task, policy, second, used)
-        apart = any(not _agree(one) for one in event["comparisons"])
-        yield from differences(against or ("NOT_REPLICATED" if apart else None), reason, "reason.code")
+        unresolved = against == "TOO_SLOW" and _unresolved(task, policy, second, used)
+        if against is None or unresolved:
+            apart = any(not _agree(one) for one in event["comparisons"])
+            against = "NOT_REPLICATED" if apart else "NOISE_TOO_HIGH" if unresolved else None
+        yield from differences(against, reason, "reason.code")
+
+
+def _unresolved(task: Document, policy: Document, second: Document, used: str) -> bool:
+    """Return whether an interval is wider than the control's band and holds the threshold."""
+    least = max(task["minimum_speedup"], policy["minimum_speedup"])
+    resident = (second.get("residency") or {}).get("timing")
+    measured = [(second, used)]
+    if resident is not None and "resident" in policy.get("regimes", ()):
+        measured.append((resident, baseline_used(task, resident)))
+    for one, kind in measured:
+        found = speedup_over(one, kind)["interval"]
+        wide = math.log(found["high"] / found["low"]) / 2 > control_band(policy, one)
+        if wide and found["low"] < least <= found["high"]:
+            return True
+    return False
 
 
 def _outcome(reason: str | None) -> str:

@@ -119,9 +119,14 @@ def gate_texts(policy: Document, benchmark: Document) -> dict[str, str]:
     return texts
 
 
-def _control_within_band(policy: Document, measured: Document) -> bool:
+def control_band(policy: Document, measured: Document) -> float:
+    """Return the largest distance of the control from 1, by the clock of a measurement."""
     name = "control_half_width" if measured["candidate"]["method"] == "host_slope" else "replay_control_half_width"
-    band, control = policy.get(name, _FIELD_DEFAULTS.get(name)), measured["control"]
+    return float(policy.get(name, _FIELD_DEFAULTS.get(name)))
+
+
+def _control_within_band(policy: Document, measured: Document) -> bool:
+    band, control = control_band(policy, measured), measured["control"]
     return bool(1 - band <= control["low"] and control["high"] <= 1 + band)
 
 
