@@ -78,17 +78,17 @@ class Call(Value):
     """GPU architectures on which it applies; empty for all."""
     call: str = ""
     """Python text that defines `contender(...)` with the operation's operands and scalars."""
-    compile: CompileMode | None = None
+    compile_mode: CompileMode | None = None
     """Mode of torch.compile for the reference itself, instead of a call."""
     nvcc: bool = False
     """Whether it is compiled from the package's headers when it is loaded, by the CUDA toolkit of this machine."""
 
     @model_validator(mode="after")
     def _is_called_in_one_way(self) -> Self:
-        if bool(self.call) == (self.compile is not None):
-            raise ValueError("expected either `call` or `compile`")
+        if bool(self.call) == (self.compile_mode is not None):
+            raise ValueError("expected either `call` or `compile_mode`")
         if self.call and self.operation == ANY_OPERATION:
-            raise ValueError("operation '*' has a `call`: expected one operation, or `compile`")
+            raise ValueError("operation '*' has a `call`: expected one operation, or `compile_mode`")
         if self.call and ENTRY not in _functions_of(self.call):
             raise ValueError(f"`call` defines no function {ENTRY!r} at its top level")
         return self

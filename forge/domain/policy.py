@@ -44,13 +44,13 @@ class Policy(Value):
     in seconds."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
-    baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor", "contenders"), min_length=1)
+    baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
     """Baselines that are measured, through the candidate's own path, if the operation has them. `contenders` means
     every contender that is installed and applies. The incumbent is always measured too. The fastest of all is the one
     to beat."""
     gpu_timing_authority: TimingAuthority = "launch_plan"
     """Source of time that a promotion on a GPU requires."""
-    regimes: tuple[Regime, ...] = Field(default=("cold", "resident"), min_length=1)
+    regimes: tuple[Regime, ...] = Field(default=("cold",), min_length=1, exclude_if=lambda named: named == ("cold",))
     """Regimes that must be won. The resident one applies where all operands of a call fit into half of the last-level
     cache. The cold one is always among them, since a registry ranks by it."""
     confirmation: bool = True

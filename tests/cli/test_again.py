@@ -56,7 +56,8 @@ def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) 
     seq = next(one["seq"] for one in reversed(history(empty)) if one["type"] == "CandidateRejected")
     second = judged(empty, task, folder)
     assert second["reused"]["seq"] == seq
-    assert {**second, "reused": None} == first
+    assert {**second, "reused": None, "report": first["report"]} == first
+    assert Path(second["report"]).read_bytes() == Path(first["report"]).read_bytes()
     assert judged(empty, task, folder, "--again")["reused"] is None
     assert judged(empty, task, folder)["reused"]["seq"] > seq
     assert ledger_stands(empty)

@@ -29,7 +29,10 @@ BAD_POLICIES = {
     "infinity": ("memory_limit_bytes = inf", "memory_limit_bytes: got inf, expected a whole number;"),
     "speedup below one": ("minimum_speedup = 0.5", "minimum_speedup: got 0.5, expected at least 1.0;"),
     "no baseline": ("baselines = []", "baselines: got (), expected at least 1 of them;"),
-    "unknown baseline": ('baselines = ["mine"]', "baselines.0: got 'mine', expected 'eager', 'compile' or 'vendor';"),
+    "unknown baseline": (
+        'baselines = ["mine"]',
+        "baselines.0: got 'mine', expected 'eager', 'compile', 'vendor' or 'contenders';",
+    ),
     "unknown wall": (
         'minimum_isolation = "hope"',
         "minimum_isolation: got 'hope', expected 'none', 'bubblewrap' or 'namespaces';",
@@ -143,7 +146,7 @@ def test_a_damaged_ledger_is_named_and_never_written_to(case: str, home: Path) -
     for command in (("submit", "last", HONEST), ("run", "list"), ("ledger", "log"), ("ledger", "rebuild")):
         answer = ask(*command, "--home", home, "--json")
         assert answer.status == 1, command
-        assert answer.out == ""
+        assert answer.document.keys() == {"error"}
         assert "kernel_registry.db" in answer.error
         assert answer.last == "try: forge ledger verify"
     assert (home / "kernel_registry.db").read_bytes() == damaged
@@ -167,7 +170,7 @@ def test_a_blob_that_is_not_what_its_name_says_stops_who_needs_it(damage: str, h
     events = history(home)
     answer = ask("verify", "last", "--home", home, "--json")
     assert answer.status == 1
-    assert answer.out == ""
+    assert answer.document.keys() == {"error"}
     assert digest in answer.error
     assert "restore it from a backup" in answer.error
     assert answer.last == "try: forge ledger verify"

@@ -83,7 +83,7 @@ BAD = {
 def test_what_can_not_be_answered_is_bad_input(case: str, tmp_path: Path) -> None:
     arguments, said = BAD[case]
     answer = ask(*MODEL, *arguments, "--home", tmp_path, "--json")
-    assert (answer.status, answer.out) == (2, "")
+    assert (answer.status, answer.document.keys()) == (2, {"error"})
     assert said in answer.error
     assert "expected" in answer.error
     assert answer.last == "try: forge recommend --help"

@@ -158,7 +158,7 @@ def test_a_checkpoint_that_can_not_be_used_is_said(home: Path, tmp_path: Path) -
     (tmp_path / "note").write_bytes(b"\xff")
     for given in (tmp_path / "note", tmp_path / "absent", tmp_path):
         answer = ask("ledger", "verify", "--checkpoint", given, "--home", home, "--json")
-        assert (answer.status, answer.out) == (2, "")
+        assert (answer.status, answer.document.keys()) == (2, {"error"})
     assert ask("ledger", "verify", "--key", "nonsense", "--home", home).status == 2
 
 

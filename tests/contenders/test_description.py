@@ -64,10 +64,10 @@ def test_types_and_architectures_limit_it_too() -> None:
         (described(SOFTMAX, SOFTMAX), "described twice"),
         (described(SOFTMAX).replace("most = 1024", "most = 0, least = 9"), "no size fits"),
         (described(SOFTMAX).replace("multiple_of = 8", "multiple_of = 0"), "multiple_of"),
-        (described(SOFTMAX) + 'compile = "max-autotune-no-cudagraphs"\n', "either `call` or `compile`"),
+        (described(SOFTMAX) + 'compile_mode = "max-autotune-no-cudagraphs"\n', "either `call` or `compile_mode`"),
         (
             described('[[contender]]\nname = "a"\noperation = "softmax"\ndevices = ["cpu"]\n'),
-            "either `call` or `compile`",
+            "either `call` or `compile_mode`",
         ),
         (described(call("a", "return x", operation="*")), "operation '*' has a `call`"),
         (described(SOFTMAX) + 'speed = "best"\n', "speed"),

@@ -63,7 +63,7 @@ def test_golden_digests() -> None:
         digest_of(Target(platform="cuda", gpu="h200"))
         == "8c8b7209f029c6a4cc5ba5d169bfe189349ce1808f31ebe12fd6ea6ef1a828fd"
     )
-    assert digest_of(Policy()) == "eaf7e17d27afda064356a2b9ea67a5d5bdeccb9180921a58111c361f71a02c17"
+    assert digest_of(Policy()) == "afff0b1cddd25a98e1b09d90a6bb1643bc8f785bbcd0a43ffedae32fc021d3cf"
     assert (
         digest_of(HeldOut(salt="0" * 64, shapes=({"hidden_size": 3, "batch": 1},)))
         == "8a70e946ee1b5963cd5b2478ede97ef814bea26b62620e2b029c58f7a66ebb49"

@@ -29,6 +29,7 @@ BEYOND = {
     "tolerance_baseline_multiple": (0.99, 16.1),
     "tolerance_accumulate_multiple": (0.99, 16.1),
     "minimum_isolation": ("", "hope"),
+    "regimes": ((), ("warm",)),
     "sanitizer": ("perhaps", 2),
 }
 
@@ -53,6 +54,7 @@ def test_no_bound_can_be_a_number_that_is_none(field: str, value: float) -> None
 def test_the_default_is_valid_and_every_field_changes_the_digest() -> None:
     changes = {
         "minimum_isolation": "none",
+        "regimes": ("cold", "resident"),
         "sanitizer": False,
         "gpu_timing_authority": "host_slope",
         "confirmation": False,

@@ -30,6 +30,7 @@ BLOBS = {
     "KernelPromoted": ("files[].sha256",),
     "RunSealed": ("manifest_sha256",),
     "LessonAccepted": ("after_sha256",),
+    "ReplicationRecorded": ("report_sha256", "workloads[].samples_sha256"),
     "ProfileCaptured": ("raw_sha256",),
     "PromotionDenied": ("policy_sha256",),
 }

@@ -90,8 +90,8 @@ def _found(job: Job, described: Described) -> PresentContender | ContenderStandi
         package=library.package,
         version=installed.version,
         licence=library.licence,
-        source=None if call.compile is not None else _source(call.call, folder),
-        function=GuestFunction(FILE, ENTRY) if call.compile is None else _compiled(job, call.compile),
+        source=None if call.compile_mode is not None else _source(call.call, folder),
+        function=GuestFunction(FILE, ENTRY) if call.compile_mode is None else _compiled(job, call.compile_mode),
         folder=folder,
         environment=build_environment(job.arch) if call.nvcc else {},
     )

@@ -31,7 +31,7 @@ def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:
     """Return the most elements that one row adds to an operand, at least one."""
     one = {**shape, operation.row_axis: 1}
     with_rows = (spec for spec in (*operation.inputs, *operation.outputs) if operation.row_axis in spec.axes)
-    return max(1, *(math.prod(spec.sizes(one)) for spec in with_rows))
+    return max((1, *(math.prod(spec.sizes(one)) for spec in with_rows)))
 
 
 def rows_within(operation: Operation, shape: Mapping[str, int], wanted: int) -> int:
