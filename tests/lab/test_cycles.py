@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from forge.domain.policy import Policy
+from forge.lab.calls.chains import followed
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
@@ -228,7 +229,7 @@ def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
         cases = questions(kernel, PLANNED, random.Random(3))
         failed = kernel.chain(cases, first=5, count=8, function=0)
         assert isinstance(failed, Failed)
-        followed = kernel._followed(5, 8)
+        followed = followed(kernel._arena, kernel._sets, 5, 8)
     assert str(followed) in failed.log
     assert len(set(followed)) == 8
     assert followed != sorted(followed)
