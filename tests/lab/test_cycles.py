@@ -229,10 +229,10 @@ def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
         cases = questions(kernel, PLANNED, random.Random(3))
         failed = kernel.chain(cases, first=5, count=8, function=0)
         assert isinstance(failed, Failed)
-        followed = followed(kernel._arena, kernel._sets, 5, 8)
-    assert str(followed) in failed.log
-    assert len(set(followed)) == 8
-    assert followed != sorted(followed)
+        order = followed(kernel._arena, kernel._sets, 5, 8)
+    assert str(order) in failed.log
+    assert len(set(order)) == 8
+    assert order != sorted(order)
 
 
 ONE_BUFFER = "y = globals().setdefault('kept', torch.empty_like(y)).copy_(y) if timed or 'kept' in globals() else y"
