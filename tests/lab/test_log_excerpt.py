@@ -29,7 +29,7 @@ GCC = """/scratch/kernel.cpp:3:24: error: variable or field 'kernel' declared vo
 Traceback (most recent call last):
   File "/stage/guest/build.py", line 22, in main
     files: list[Path] = language.build(setup.body)
-  File "/root/.pyenv/versions/3.11.7/lib/python3.11/subprocess.py", line 571, in run
+  File "/usr/lib/python3.11/subprocess.py", line 571, in run
     raise CalledProcessError(retcode, process.args,
 subprocess.CalledProcessError: Command '['/usr/bin/env', 'g++']' returned non-zero exit status 1.
 """

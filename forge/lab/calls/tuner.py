@@ -47,5 +47,5 @@ class Tuner:
             return tampered(f"the guest's configurations make no sense: {str(error)[:300]}")
 
     def allow_for(self, configurations: int) -> None:
-        """Let the candidate use the processor seconds that so many configurations take."""
+        """Raise the limit of processor seconds to what `configurations` configurations take."""
         self._session.allow(EACH_CPU_S * configurations)
