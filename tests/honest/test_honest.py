@@ -27,8 +27,10 @@ def accepted(job: Job) -> Examination:
     assert [gate.name for gate in examined.gates][-len(asked) :] == asked
     assert all(gate.verdict != "failed" and gate.observed and gate.threshold for gate in examined.gates)
     left_out = {gate.name for gate in examined.gates if gate.verdict == "not asked"}
-    may_be = {"leaks", "endurance"} if job.interpreted else {"endurance"} if job.operation.updates else set()
-    assert left_out - {"configurations"} == may_be
+    endless = {"leaks", "endurance"} if job.interpreted else {"endurance"} if job.operation.updates else set()
+    tuned = any(b"triton.autotune" in content for content in job.files.values())
+    undeclared = {name for name, declared in (("configurations", tuned), ("domain", job.domain)) if not declared}
+    assert left_out == endless | undeclared
     assert len(set(examined.seeds)) == len(examined.seeds) > 30
     assert max(errors.bound_used for errors in examined.workloads) <= 1
     return examined

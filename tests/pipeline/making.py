@@ -27,7 +27,7 @@ from tests.projections.values import candidate, environment
 
 DIGEST = sha256(b"a candidate")
 WALL = Isolation(level="namespaces", parts=("user_ns",), missing=())
-POLICY = Policy(baselines=("eager",), minimum_speedup=1.1)
+POLICY = Policy(baselines=("eager",), minimum_speedup=1.1, regimes=("cold", "resident"))
 
 
 def request(**changes: Any) -> TaskRequest:

@@ -53,8 +53,10 @@ def test_a_policy_for_the_cold_regime_doesnt_look_at_the_other():
     assert reason_against(made().model_dump(mode="json"), document, slow, "eager") is None, "older than the field"
 
 
-def test_both_regimes_are_the_default():
-    assert Policy().regimes == ("cold", "resident")
+def test_the_cold_regime_is_the_default_and_is_left_out_of_a_policys_bytes():
+    assert Policy().regimes == ("cold",)
+    assert "regimes" not in Policy().model_dump(mode="json")
+    assert POLICY.model_dump(mode="json")["regimes"] == ["cold", "resident"]
 
 
 def both(*, cold_ns: float = 50_000, resident_ns: float = 20_000) -> Samples:

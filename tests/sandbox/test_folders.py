@@ -22,8 +22,8 @@ sys.stdin.read()
 
 BASELINE = """
 import sys
-from forge.lab.baselines import _folder
-print(_folder("").parent, flush=True)
+from forge.lab.baselines import cache_folder
+print(cache_folder("").parent, flush=True)
 sys.stdin.read()
 """
 GUEST = """
