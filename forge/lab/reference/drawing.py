@@ -100,6 +100,8 @@ class _Fitting:
         self._contract = contract
         self.shape = shape
         self._chosen: dict[str, torch.Tensor] = {}
+        self._generator = generator
+        self._spread: dict[tuple[int, int, int], torch.Tensor] = {}
         for name, frozen in contract.shape.items():
             size = shape[name]
             if size < frozen:
@@ -115,8 +117,24 @@ class _Fitting:
         family = self.family(one)
         if isinstance(one.drawn, Integers) and isinstance(family, Integers) and family != one.drawn:
             low, high = family.low, family.high
-            values = values.clamp(max=high) if at_ends else low + (values - low) % (high - low + 1)
+            if high > one.drawn.high:
+                among = values.clamp(low, one.drawn.high) - low
+                values = self._spread_of(low, one.drawn.high, high)[among.long()].to(values.dtype)
+            else:
+                values = values.clamp(max=high) if at_ends else low + (values - low) % (high - low + 1)
         return values.contiguous()
+
+    def _spread_of(self, low: int, frozen_high: int, high: int) -> torch.Tensor:
+        """Return, for each number of the frozen range, its number in a longer one: both ends, and between them order
+        and difference, so that sorted or distinct numbers stay so. int64[frozen_high - low + 1]."""
+        import torch
+
+        key = (low, frozen_high, high)
+        if key not in self._spread:
+            between = torch.randperm(high - low - 1, generator=self._generator)[: max(0, frozen_high - low - 1)]
+            ends = [low, high] if frozen_high > low else [high]
+            self._spread[key] = torch.cat((between + low + 1, torch.tensor(ends))).sort().values
+        return self._spread[key]
 
     def family(self, one: Operand) -> Family:
         """Return an operand's family at the shape: indices into a size that varies follow that size."""

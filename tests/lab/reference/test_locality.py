@@ -54,9 +54,9 @@ def test_errors_of_products_and_exponentials_follow_each_value(function: Functio
     assert found(function, low=low)["all"].share == 0
 
 
-@pytest.mark.parametrize("function", [product, lambda x: x.cumsum(-1), lambda x: torch.nn.functional.gelu(4 * x)])
+@pytest.mark.parametrize("function", [product, lambda x: x.cumsum(-1), lambda x: torch.exp(x) - 1])
 def test_errors_of_sums_that_cancel_follow_no_value_alone(function: Function) -> None:
-    assert all(one.share > 0 for one in found(function).values())  # how much depends on the processor
+    assert all(one.share >= 2.0**-8 for one in found(function).values())
 
 
 def test_errors_of_rows_and_columns_of_different_size_follow_theirs() -> None:
