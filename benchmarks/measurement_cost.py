@@ -11,6 +11,7 @@ from typing import Any
 
 from forge.app import phases
 from forge.app.ceilings import calibrated
+from forge.app.site import executor_of
 from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.domain.device import Device
@@ -38,7 +39,8 @@ def costs(folder: Path, device: Device, *, every_s: float) -> Json:
             Workspace.create(Path(home), origin="forge benchmark") as workspace,
         ):
             began_s = time.monotonic()
-            calibrated(workspace)
+            executor = executor_of(workspace)
+            calibrated(workspace, executor, executor.site(workspace.policy).environment)
             calibration_s = time.monotonic() - began_s
             answer[name] = {"calibration_s": calibration_s, **_candidate(workspace, request, folder, device, every_s)}
     answer["candidates_per_gpu_hour"] = 3600 / answer["warm"]["total_s"]

@@ -41,6 +41,7 @@ SPEED_GOAL = 0.9
 
 def events_of(count: int) -> Iterator[list[Any]]:  # Any: events
     """About `count` events, run by run: half are refused, half are measured, a few are promoted."""
+    from forge.events import Event
     from forge.events.plan import ChosenSkill, PlanAccepted
     from forge.events.prompt import PromptRendered
     from tests.projections.histories import History, Run
@@ -51,7 +52,7 @@ def events_of(count: int) -> Iterator[list[Any]]:  # Any: events
 
         seq = 1
 
-        def add(self, event: object) -> int:
+        def add(self, event: Event, *, hour: int = 3) -> int:  # noqa: ARG002
             self.seq += 1
             batch.append(event)
             return self.seq

@@ -26,8 +26,9 @@ from forge.domain.policy import Policy
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.launch_plan.launcher import kept_plan
-from forge.lab.timing.cpu_processes import CANDIDATE, PROMOTED
+from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, ResidentSamples, measure_replays
+from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.statistics import interval, pair_ratios
 from forge.pipeline.job import job_of
 from forge.sandbox.plans import Captured

@@ -125,8 +125,10 @@ class _Fitting:
         return values.contiguous()
 
     def _spread_of(self, low: int, frozen_high: int, high: int) -> torch.Tensor:
-        """Return, for each number of the frozen range, its number in a longer one: both ends, and between them order
-        and difference, so that sorted or distinct numbers stay so. int64[frozen_high - low + 1]."""
+        """Return the number in a longer range for each of the frozen one, as int64[frozen_high - low + 1].
+
+        Both ends are reached, and sorted or distinct numbers stay so.
+        """
         import torch
 
         key = (low, frozen_high, high)
