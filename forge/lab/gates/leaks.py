@@ -13,8 +13,9 @@ from forge.lab.inputs.shape_budget import affordable
 from forge.lab.observed import Case
 
 WINDOWS, MOST_WINDOWS = 3, 12
-"""Number of series of calls, and the most that are made if the first three all grow. Memory that is collected now and
-then doesn't grow in each of three series, and a pool doesn't grow in each of twelve."""
+"""Number of series of calls that are looked at together, and the most that are made while those still grow. Memory
+that is collected now and then shrinks again, and a pool is full, before twelve have grown. One series alone may not
+grow although calls leak: memory that was freed earlier is taken again."""
 MOST_SHARE = 1 / 8
 """Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
 FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
@@ -24,10 +25,12 @@ SLOW_S = 1.5
 """Time of the fewest calls in seconds. A candidate that takes this long isn't given further series to settle."""
 SETTLING_SERIES = 3
 """Number of series before the counted ones, at most. Each estimates better than the one before how many calls fit."""
-GROWN_BYTES = 2**22
-"""Growth in bytes between two series that an allocator or a garbage collector may cause: 512 bytes for each of 8,192
-calls."""
-THRESHOLD = f"less than {GROWN_BYTES // 2**20} MiB more in one of {WINDOWS} rows of calls"
+GROWN_BYTES_A_CALL = 512
+"""Growth in bytes for each call of a series that an allocator or a garbage collector may cause. It follows the calls,
+since a slow candidate makes few of them."""
+LEAST_GROWN_BYTES = 2**16
+"""Growth in bytes of a series below which nothing is said, however few its calls: 16 pages."""
+THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} rows of calls"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -58,7 +61,7 @@ def _growth_at(kernel: LoadedKernel, case: Case) -> Finding:
             break
         calls = max(FEWEST_CALLS, min(MOST_CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
     held, grown = kernel.held_bytes, list[int]()
-    while len(grown) < WINDOWS or _may_be_a_pool(grown, kernel.policy.memory_limit_bytes):
+    while len(grown) < WINDOWS or _may_be_a_pool(grown, calls, kernel.policy.memory_limit_bytes):
         took_ns = _series(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
@@ -67,8 +70,12 @@ def _growth_at(kernel: LoadedKernel, case: Case) -> Finding:
     return _compared(calls, grown)
 
 
-def _may_be_a_pool(grown: list[int], limit_bytes: int) -> bool:
-    return len(grown) < MOST_WINDOWS and min(grown) >= GROWN_BYTES and sum(grown) < MOST_SHARE * limit_bytes
+def _may_be_a_pool(grown: list[int], calls: int, limit_bytes: int) -> bool:
+    return len(grown) < MOST_WINDOWS and _grew(grown, calls) and sum(grown) < MOST_SHARE * limit_bytes
+
+
+def _grew(grown: list[int], calls: int) -> bool:
+    return sum(grown[-WINDOWS:]) >= WINDOWS * max(LEAST_GROWN_BYTES, GROWN_BYTES_A_CALL * calls)
 
 
 def _series(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
@@ -82,9 +89,10 @@ def _series(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
 
 def _compared(calls: int, grown: list[int]) -> Finding:
     said = f"{', '.join(f'{more / 2**20:+.1f}' for more in grown)} MiB after rows of {calls} calls"
-    if min(grown) < GROWN_BYTES:
+    if not _grew(grown, calls):
         return Passed(observed=said, threshold=THRESHOLD)
-    message = f"its process holds more after every row of {calls} calls: about {min(grown) // calls} bytes for each"
+    each = sum(grown) // (len(grown) * calls)
+    message = f"its process holds more and more after rows of {calls} calls: about {each} bytes for each"
     return Failed(reason=Reason(code="RESOURCE_ABUSE", message=message), observed=said, threshold=THRESHOLD)
 
 
