@@ -24,6 +24,8 @@ _EXITING = 0x4
 """Flag of a process that has begun to end (PF_EXITING in the kernel's sched.h)."""
 _PATIENCE_S = 5.0
 """Seconds after which stopping a guest fails."""
+_WATCHED_S = 0.5
+"""Seconds after which a stop that isn't over is looked at: how long does a thread wait for a processor?"""
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
@@ -48,6 +50,8 @@ class FrozenGuest:
         """Nanoseconds that each thread ran and waited for a processor, when the guest was last stopped."""
         self._before = self._times
         """Those times when it was stopped before that."""
+        self.stop_waited_ns = 0
+        """Nanoseconds that one thread waited for a processor while the guest was stopped last, if that was long."""
         self._tells = True
         """Whether the kernel shows where a stopped thread sleeps. It may not for a process that can't be traced."""
 
@@ -55,6 +59,8 @@ class FrozenGuest:
         """Stop every process but PID 1; return False if one still runs after seconds."""
         began_s = time.monotonic()
         pause_s = 0.0
+        watched: Waited = {}
+        self.stop_waited_ns = 0
         while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
             found = descendants(self._init_pid)
             fresh = found - self._held.keys()
@@ -69,6 +75,10 @@ class FrozenGuest:
                     self._before, self._times = self._times, _processor_times(alive)
                     return True
                 self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
+            if elapsed_s > _WATCHED_S:
+                now = _processor_times(thread for threads in states.values() for thread in threads)
+                watched = {**now, **watched}
+                self.stop_waited_ns = longest_wait_ns(watched, now)
             for pid in moving & self._held.keys():  # another process or its own timer continued it
                 _signal(self._held[pid], signal.SIGSTOP)
             time.sleep(pause_s)
@@ -236,6 +246,11 @@ def undelayed_ns(elapsed_ns: int, before: Waited, now: Waited) -> int:
     ran = (now[thread][0] - earlier[0] for thread, earlier in since.items())
     waited = sum(now[thread][1] - earlier[1] for thread, earlier in since.items())
     return max(1, elapsed_ns - waited, *ran)
+
+
+def longest_wait_ns(first: Waited, now: Waited) -> int:
+    """Return the longest time for which one thread waited for a processor since the first reading."""
+    return max((waited - first[thread][1] for thread, (_, waited) in now.items()), default=0)
 
 
 def waited_ns() -> int:

@@ -134,6 +134,11 @@ class Guest:
         """
         return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
 
+    @property
+    def stop_waited_ns(self) -> int:
+        """Nanoseconds of the last stop in which the guest couldn't stop, since a thread waited for a processor."""
+        return 0 if self._frozen is None else self._frozen.stop_waited_ns
+
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()

@@ -28,8 +28,8 @@ next_in_chain = wire.next_in_chain
 IDLE = wire.IDLE
 """Function index for `Session.chain` that calls nothing."""
 LONG_STOP_S = 1.0
-"""Seconds that a guest may take to stop without being counted. On a machine at four times its load, a stop takes less
-than a tenth of that."""
+"""Seconds that a guest may take to stop without being counted, without waiting for a processor. On a machine at four
+times its load, a stop takes less than a tenth of that."""
 _WORK_EXCESS: Mapping[str | None, str] = {
     "reply": "one thread of the guest used up {reply_cpu_s:g} s of processor time and gave no answer",
     "thread": "one thread of the guest used up its {thread_cpu_s:g} s of processor time",
@@ -237,20 +237,28 @@ class Session:
             return self._late()
         if not untrusted:
             return self._gone()
-        if self._stage.stands_still and not self._stopped():
-            return Refused(Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped"), self._guest.log())
+        if self._stage.stands_still and (unstopped := self._stop()):
+            return unstopped
         self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
         # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
 
-    def _stopped(self) -> bool:
-        """Stop the guest. The time that stopping takes is limited over the whole session."""
-        started_ns = self._clock()
+    def _stop(self) -> Refused | None:
+        """Stop the guest. The time that stopping takes is limited over the whole session.
+
+        Time in which the host or a thread of the guest waits for a processor doesn't count. A guest that didn't stop
+        for that reason alone is left without a verdict.
+        """
+        started_ns, waited_before_ns = self._clock(), waited_ns()
         stopped = self._guest.freeze()
-        took_s = (self._clock() - started_ns) / 1e9
+        host_waited_ns = waited_ns() - waited_before_ns
+        took_s = (self._clock() - started_ns - host_waited_ns - self._guest.stop_waited_ns) / 1e9
         self._stopping_s += took_s if took_s > LONG_STOP_S else 0.0
-        return stopped and self._stopping_s <= MOST_STOPPING_S
+        if stopped and self._stopping_s <= MOST_STOPPING_S:
+            return None
+        reason = Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped")
+        return Refused(reason, self._guest.log(), by_the_clock=took_s <= LONG_STOP_S)
 
     def _early(self) -> Refused:
         if not self._channel.untrusted_reply():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from forge.sandbox import freeze
-from forge.sandbox.freeze import Ran, Waited, moved, undelayed_ns
+from forge.sandbox.freeze import Ran, Waited, longest_wait_ns, moved, undelayed_ns
 from forge.sandbox.isolation import Level
 from forge.sandbox.launch import Confinement, Limits, masked_paths, runtime_binds, start
 
@@ -186,3 +186,16 @@ def test_a_thread_that_ran_at_all_has_moved(now: Ran, ran: str) -> None:
 )
 def test_waiting_for_a_processor_is_no_time_of_the_guests(now: Waited, undelayed: int) -> None:
     assert undelayed_ns(1000, {"7": (100, 20), "9": (5, 5)}, now) == undelayed
+
+
+@pytest.mark.parametrize(
+    ("now", "longest"),
+    [
+        ({"7": (100, 20)}, 0),
+        ({"7": (100, 320), "9": (5, 105)}, 300),  # both waited at the same time
+        ({"9": (5, 105)}, 100),
+        ({}, 0),
+    ],
+)
+def test_a_stop_waits_as_long_as_the_thread_that_waits_longest(now: Waited, longest: int) -> None:
+    assert longest_wait_ns({"7": (100, 20), "9": (5, 5)}, now) == longest
