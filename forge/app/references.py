@@ -3,10 +3,10 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.tasks import Opened, open_run
+from forge.app.tasks import Opened, open_first_run
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
@@ -83,7 +83,7 @@ def infer_reference(
 def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:
     """Record the task and open its first run; raise WeakTask if it can't tell wrong answers from right ones."""
     task = _frozen(workspace, confirmed)
-    return replace(open_run(workspace, task.task_id, command="task create"), admission=confirmed.inferred.admission)
+    return open_first_run(workspace, task, confirmed.inferred.admission)
 
 
 def import_problems(

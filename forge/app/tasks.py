@@ -7,6 +7,7 @@ from forge.app.briefs import prepare
 from forge.app.own_operation import make_task_known
 from forge.app.workspace import Workspace, now
 from forge.domain.evidence import Admission
+from forge.domain.task import Task
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
@@ -24,6 +25,8 @@ class Opened:
     prompt_path: Path
     admission: Admission | None = None
     """Result of the new task's trial on known answers."""
+    same_as: tuple[str, ...] = ()
+    """Ids of earlier tasks that ask the same, on other held-out shapes; oldest first."""
 
 
 def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
@@ -37,8 +40,20 @@ def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
         workspace.blobs.put(blob)
     workspace.keep_policy()
     workspace.append(outcome.events, run_id=f"task:{task.task_id}", key=f"create:{task.task_id}")
-    return replace(
-        open_run(workspace, task.task_id, command="task create"), admission=admission_of(workspace, task.task_id)
+    return open_first_run(workspace, task, admission_of(workspace, task.task_id))
+
+
+def open_first_run(workspace: Workspace, task: Task, admission: Admission | None) -> Opened:
+    """Open the first run of a new task, and name earlier tasks that ask the same."""
+    opened = open_run(workspace, task.task_id, command="task create")
+    return replace(opened, admission=admission, same_as=_tasks_like(workspace, task))
+
+
+def _tasks_like(workspace: Workspace, task: Task) -> tuple[str, ...]:
+    created = (recorded.event for recorded in workspace.ledger.read(types=("TaskCreated",)))
+    others = (event.task for event in created if isinstance(event, TaskCreated) and event.task_id != task.task_id)
+    return tuple(
+        one.task_id for one in others if one.model_copy(update={"held_out_sha256": task.held_out_sha256}) == task
     )
 
 

@@ -49,10 +49,18 @@ def create_from_reference(
         opened = freeze_reference(workspace, found)
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
     if as_json:
-        emit_json({**paths, "inferred": document})
+        emit_json({**paths, "inferred": document, "same_as": opened.same_as})
     else:
         emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
+    say_same(opened.same_as)
     suggest("next", f"forge submit {opened.run_id} DIR")
+
+
+def say_same(same_as: tuple[str, ...]) -> None:
+    """Say that a new task asks the same as earlier ones, and how to go on with the newest of those."""
+    if same_as:
+        others = f" and {len(same_as) - 1} more" if len(same_as) > 1 else ""
+        say(f"note: this asks the same as {same_as[-1]}{others}; to go on with that: forge run open {same_as[-1]}")
 
 
 def inferred_document(found: "Confirmable") -> dict[str, object]:

@@ -9,7 +9,7 @@ from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
-from forge.cli.reference import create_from_reference, import_collection
+from forge.cli.reference import create_from_reference, import_collection, say_same
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
@@ -165,12 +165,14 @@ def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: 
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
     tried = opened.admission
     if as_json:
-        emit_json({**paths, "admission": tried.model_dump(mode="json") if tried else None})
+        admission = tried.model_dump(mode="json") if tried else None
+        emit_json({**paths, "admission": admission, "same_as": opened.same_as})
     else:
         score = f"{tried.killed} of {tried.mutants} refused" if tried else "not tried"
         emit_table("Task", ("task", "run", "prompt", "known wrong answers"), [(*paths.values(), score)])
     if tried is None:
         say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
+    say_same(opened.same_as)
     suggest("next", f"forge submit {opened.run_id} DIR")
 
 
