@@ -25,6 +25,7 @@ from forge.cli import (
     notes,
     operation,
     phases,
+    pipeline,
     profile,
     proof,
     recommend,
@@ -68,6 +69,7 @@ explain.register(app)
 check.register(app)
 new.register(app)
 phases.register(app)
+pipeline.register(app)
 lookup.register(app)
 notes.register(app)
 proof.register(app)

@@ -1,9 +1,7 @@
-"""The phases: plan, prompt, submit, verify, bench and promote. `pipeline` runs the last four."""
+"""The phases: plan, prompt, submit, verify, bench and promote."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,14 +9,12 @@ from forge.cli.candidate_log import show_log
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, reporting, say, short
+from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
+from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
-
-if TYPE_CHECKING:
-    from forge.app.workspace import Workspace
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the candidate's five files.")]
@@ -42,7 +38,7 @@ Replicate = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the top level."""
-    for command in (plan, prompt, submit, verify, bench, promote, pipeline):
+    for command in (plan, prompt, submit, verify, bench, promote):
         app.command()(command)
 
 
@@ -105,8 +101,8 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
     Example: forge submit last ./my-kernel --author ada
     """
     with open_workspace(home) as workspace:
-        answer = _submit(workspace, run, directory, author)
-        following = _next(workspace, run)
+        answer = submit_answer(workspace, run, directory, author)
+        following = next_command(workspace, run)
     _finish("submit", answer, following, as_json=as_json)
 
 
@@ -121,8 +117,8 @@ def verify(
 
     chosen_device(device)
     with open_workspace(home) as workspace:
-        answer = _verify(workspace, run, again=again)
-        following = _next(workspace, run)
+        answer = verify_answer(workspace, run, again=again)
+        following = next_command(workspace, run)
     _finish("verify", answer, following, as_json=as_json)
 
 
@@ -140,8 +136,8 @@ def bench(
         replicate(run, home, as_json=as_json)
         return
     with open_workspace(home) as workspace:
-        answer = _bench(workspace, run)
-        following = _next(workspace, run)
+        answer = bench_answer(workspace, run)
+        following = next_command(workspace, run)
     _finish("bench", answer, following, as_json=as_json)
 
 
@@ -151,123 +147,9 @@ def promote(run: Run, home: Home = None, as_json: Json = False) -> None:
     Example: forge promote last
     """
     with open_workspace(home) as workspace:
-        answer = _promote(workspace, run)
-        following = _next(workspace, run)
+        answer = promote_answer(workspace, run)
+        following = next_command(workspace, run)
     _finish("promote", answer, following, as_json=as_json)
-
-
-def pipeline(
-    run: Run,
-    directory: Folder,
-    author: Author = None,
-    again: Again = False,
-    device: DeviceName = None,
-    home: Home = None,
-    as_json: Json = False,
-) -> None:
-    """Submit, verify, bench and promote; stop at the first refusal.
-
-    Example: forge pipeline last examples/honest_cpp
-    """
-    from forge.app.chosen_device import chosen_device
-
-    chosen_device(device)
-    with open_workspace(home) as workspace:
-        run_id = workspace.find_run(run).run_id
-        answers = _until_refused(
-            {
-                "submit": lambda: _submit(workspace, run_id, directory, author),
-                "verify": lambda: _verify(workspace, run_id, again=again),
-                "bench": lambda: _bench(workspace, run_id),
-                "promote": lambda: _promote(workspace, run_id),
-            },
-            as_json=as_json,
-        )
-        following = _next(workspace, run_id)
-    last = list(answers.values())[-1]
-    if as_json:
-        emit_json({**last, "kernel_id": last.get("kernel_id"), "phases": answers})
-    _leave(last, following)
-
-
-def _until_refused(steps: Mapping[str, Callable[[], Answer]], *, as_json: bool) -> dict[str, Answer]:
-    """Run the steps in order, up to the first that isn't accepted."""
-    from forge.errors import EnvironmentUnfit
-
-    answers: dict[str, Answer] = {}
-    for name, step in steps.items():
-        try:
-            answers[name] = step()
-        except EnvironmentUnfit as unfit:
-            reason = {"code": "INFRASTRUCTURE", "message": unfit.message}
-            unfit.document = {"verdict": "inconclusive", "kernel_id": None, "reason": reason, "phases": answers}
-            raise
-        if not as_json:
-            show(name, answers[name])
-        if answers[name]["verdict"] != "accepted":
-            break
-    return answers
-
-
-@contextmanager
-def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
-    """Say so if the phase recorded nothing, because its answer is already in the ledger."""
-    before = workspace.ledger.recorded_seq
-    yield
-    if workspace.ledger.recorded_seq == before:
-        say(f"{phase}: recorded already; this is the recorded answer")
-
-
-def _submit(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
-    from forge.app import phases
-    from forge.app.phase_answer import phase_answer
-
-    with _told_if_recorded(workspace, "submit"):
-        event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
-    return phase_answer(event, workspace=workspace)
-
-
-def _verify(workspace: "Workspace", run: str, *, again: bool) -> Answer:
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
-
-    with reporting("verify") as progress:
-        state = runs.take_up(workspace, workspace.find_run(run))
-        with _told_if_recorded(workspace, "verify"):
-            event = phases.verify_candidate(workspace, state, progress=progress, again=again)
-    return phase_answer(event, workspace=workspace)
-
-
-def _bench(workspace: "Workspace", run: str) -> Answer:
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
-
-    with reporting("bench") as progress:
-        state = runs.take_up(workspace, workspace.find_run(run))
-        with _told_if_recorded(workspace, "bench"):
-            event = phases.bench(workspace, state, progress=progress)
-    return phase_answer(event, workspace=workspace)
-
-
-def _promote(workspace: "Workspace", run: str) -> Answer:
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
-
-    state = runs.take_up(workspace, workspace.find_run(run))
-    with _told_if_recorded(workspace, "promote"):
-        event = phases.promote_candidate(workspace, state)
-    answer = phase_answer(event, workspace=workspace)
-    sealed = workspace.find_run(state.run_id).end
-    assert sealed is not None
-    return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
-
-
-def _next(workspace: "Workspace", run: str) -> str:
-    from forge.app.runs import run_summary
-
-    summary = run_summary(workspace.find_run(run))
-    following = summary["next"]
-    return str(following) if following else f"forge run show {summary['run_id']}"
 
 
 def _finish(name: str, answer: Answer, following: str, *, as_json: bool) -> None:
@@ -275,10 +157,11 @@ def _finish(name: str, answer: Answer, following: str, *, as_json: bool) -> None
         emit_json(answer)
     else:
         show(name, answer)
-    _leave(answer, following)
+    leave(answer, following)
 
 
-def _leave(answer: Answer, following: str) -> None:
+def leave(answer: Answer, following: str) -> None:
+    """Suggest the next command; exit with 1 unless the answer is accepted."""
     if "signed_size" in answer:
         say_if_unsigned(answer)
     accepted = answer["verdict"] == "accepted"

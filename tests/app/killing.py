@@ -81,15 +81,15 @@ def conclude(home: Path, *, wobble: float) -> None:
         phases._conclude(workspace, run, gathered(workspace, run.run_id), measured, key)
 
 
-def work(home: Path, command: list[str]) -> None:
+def work(home: Path, command: list[str], expected: int) -> None:
     if command == ["conclude"]:
         conclude(home, wobble=0.01)
     else:
         answer = ask(*command, "--home", home)
-        assert answer.status == 0, answer
+        assert answer.status == expected, answer
 
 
-def attempt(home: Path, command: list[str], fatal: int) -> int:
+def attempt(home: Path, command: list[str], fatal: int, *, expected: int) -> int:
     """Run the command in a child that dies at operation `fatal`; how many it counted, -1 if it was killed."""
     read, write = os.pipe()
     child = os.fork()
@@ -98,7 +98,7 @@ def attempt(home: Path, command: list[str], fatal: int) -> int:
         try:
             countdown = Countdown(fatal)
             install(countdown)
-            work(home, command)
+            work(home, command, expected)
             os.write(write, str(countdown.count).encode())
             status = 0
         finally:
@@ -114,15 +114,15 @@ def attempt(home: Path, command: list[str], fatal: int) -> int:
 
 
 def main() -> None:
-    prepared, into, most, *command = sys.argv[1:]
+    prepared, into, most, expected, *command = sys.argv[1:]
     whole = Path(shutil.copytree(prepared, Path(into) / "whole", symlinks=True))
-    count = attempt(whole, command, 0)
+    count = attempt(whole, command, 0, expected=int(expected))
     shutil.rmtree(whole, ignore_errors=True)
     step = max(1, -(-count // int(most)))
     killed = list(range(1, count + 1, step))
     for fatal in killed:
         home = Path(shutil.copytree(prepared, Path(into) / str(fatal), symlinks=True))
-        assert attempt(home, command, fatal) == -1
+        assert attempt(home, command, fatal, expected=int(expected)) == -1
     print(json.dumps({"count": count, "killed": killed}))
 
 

@@ -22,11 +22,14 @@ ROOT = Path(__file__).parents[2]
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
 
 
-def killed(prepared: Path, into: Path, *command: object, most: int) -> Iterator[Path]:
-    """Copies of a prepared workspace in which the command was killed, each at another point."""
+def killed(prepared: Path, into: Path, *command: object, most: int, status: int = 0) -> Iterator[Path]:
+    """Copies of a prepared workspace in which the command was killed, each at another point.
+
+    `status` is the exit status of the command if it isn't killed.
+    """
     into.mkdir()
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.app.killing", str(prepared), str(into), str(most), *map(str, command)],
+        [sys.executable, "-m", "tests.app.killing", str(prepared), str(into), *map(str, (most, status, *command))],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,79 @@
+"""Runs one phase of a run, and returns its answer; says so if the answer was recorded before."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forge.cli.output import reporting, say
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+
+Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
+
+
+@contextmanager
+def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
+    """Say so if the phase recorded nothing, because its answer is already in the ledger."""
+    before = workspace.ledger.recorded_seq
+    yield
+    if workspace.ledger.recorded_seq == before:
+        say(f"{phase}: recorded already; this is the recorded answer")
+
+
+def submit_answer(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
+    """Offer a folder to a run."""
+    from forge.app import phases
+    from forge.app.phase_answer import phase_answer
+
+    with _told_if_recorded(workspace, "submit"):
+        event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
+    return phase_answer(event, workspace=workspace)
+
+
+def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
+    """Let the lab judge a run's candidate, and show its progress."""
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
+
+    with reporting("verify") as progress:
+        state = runs.take_up(workspace, workspace.find_run(run))
+        with _told_if_recorded(workspace, "verify"):
+            event = phases.verify_candidate(workspace, state, progress=progress, again=again)
+    return phase_answer(event, workspace=workspace)
+
+
+def bench_answer(workspace: "Workspace", run: str) -> Answer:
+    """Let the lab time a run's candidate, and show its progress."""
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
+
+    with reporting("bench") as progress:
+        state = runs.take_up(workspace, workspace.find_run(run))
+        with _told_if_recorded(workspace, "bench"):
+            event = phases.bench(workspace, state, progress=progress)
+    return phase_answer(event, workspace=workspace)
+
+
+def promote_answer(workspace: "Workspace", run: str) -> Answer:
+    """Decide on a run's evidence; the answer says whether a checkpoint covers the decision."""
+    from forge.app import phases, runs
+    from forge.app.phase_answer import phase_answer
+
+    state = runs.take_up(workspace, workspace.find_run(run))
+    with _told_if_recorded(workspace, "promote"):
+        event = phases.promote_candidate(workspace, state)
+    answer = phase_answer(event, workspace=workspace)
+    sealed = workspace.find_run(state.run_id).end
+    assert sealed is not None
+    return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
+
+
+def next_command(workspace: "Workspace", run: str) -> str:
+    """Return the command that continues a run; at its end, the one that shows it."""
+    from forge.app.runs import run_summary
+
+    summary = run_summary(workspace.find_run(run))
+    following = summary["next"]
+    return str(following) if following else f"forge run show {summary['run_id']}"
