@@ -83,6 +83,28 @@ def show(
             say("there is no log: nothing was said, or nothing has failed")
 
 
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A run's id, a unique beginning of an id, or `last`.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare it with.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two runs: sources, the gates that differ, and times with their intervals.
+
+    Example: forge run diff 20260101T120000_rmsnorm_cpu_1f00aa last
+    """
+    from forge.app.run_comparison import compare_runs
+    from forge.cli.run_diff import show_comparison
+
+    with open_workspace(home) as workspace:
+        found = compare_runs(workspace, workspace.find_run(a), workspace.find_run(b))
+    if as_json:
+        emit_json(found)
+    else:
+        show_comparison(found)
+
+
 def _state(summary: dict[str, object]) -> str:
     return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
 
