@@ -139,7 +139,8 @@ def test_doctor_tells_what_this_machine_can_do() -> None:
 
 def test_task_create_list_and_show_agree(empty: Path) -> None:
     made = ask(*TASK, "--home", empty, "--constraint", "note=keep it short", "--min-speedup", "1.5", "--json")
-    assert made.document.keys() == {"task_id", "run_id", "prompt_path", "admission"}
+    assert made.document.keys() == {"task_id", "run_id", "prompt_path", "admission", "same_as"}
+    assert made.document["same_as"] == []
     assert made.last == f"next: forge submit {made.document['run_id']} DIR"
     assert Path(made.document["prompt_path"]).read_text().startswith("# Write a kernel")
     (listed,) = ask("task", "list", "--home", empty, "--json").document

@@ -1,6 +1,6 @@
 """Hands out outputs from one block of memory, from its start again when the shape changes.
 
-Refused by: any STATE_CARRIED
+Refused by: any STATE_CARRIED or RESOURCE_ABUSE
 Catalogue: C10
 """
 
