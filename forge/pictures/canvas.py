@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,8 @@ SETTINGS: dict[str, object] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
 }
+LETTERS_PER_INCH = 8.0
+"""Letters of a title in an inch: bold, 11.5 points, of which a letter takes 0.7 on average."""
 DPI = 144
 """Pixels of a PNG for each inch: twice those of a usual screen, so that text stays sharp."""
 
@@ -76,6 +79,11 @@ def picture(path: Path, *, width: float, heights: tuple[float, ...]) -> Iterator
         drawn = io.BytesIO()
         figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=DPI, metadata=metadata, facecolor="white")
         replace_file(path, drawn.getvalue(), suffixes=FORMATS)
+
+
+def wrapped(title: str, inches: float) -> str:
+    """Return a title in lines that fit into a picture's width."""
+    return textwrap.fill(title, max(20, int(inches * LETTERS_PER_INCH)))
 
 
 def styles(series: list[str]) -> dict[str, tuple[str, str]]:

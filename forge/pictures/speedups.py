@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge.pictures.canvas import COLOURS, FAINT, MARK, picture
+from forge.pictures.canvas import FAINT, MARK, picture, styles, wrapped
 from forge.pictures.values import Bar
 
 if TYPE_CHECKING:
@@ -16,12 +16,16 @@ ROW_INCHES = 0.3
 """Height of one line of the picture."""
 FRAME_INCHES = 1.5
 """Height of title and axis together."""
-ROOM_FOR_FIGURES = 0.36
-"""Space for figures beyond the longest bar, as a share of the axis' length."""
+ROOM_FOR_FIGURES = 0.56
+"""Space for figures beyond the longest bar, as a share of the bar's part of the axis: 1.9 inches of AXIS_INCHES."""
+AXIS_INCHES = 5.4
+"""Width of the axis. Names stand beside it, so that long names don't take its space."""
+INCHES_PER_LETTER = 0.08
+"""Width of a name's letter: names are set in 8.5 points, of which the widest usual letters take 0.65."""
 MOST_BARS = 200
 """Largest number of bars. More take minutes to draw, and no longer fit into a PNG of 2^16 pixels a side."""
-OVER = ("eager", "compile", "vendor")
-"""Baselines that have colours of their own, in the order of the legend."""
+OVER = ("eager", "compile", "vendor", "promoted")
+"""Baselines that keep their colours in all pictures, in the order of the legend. Others follow by name."""
 WIDE = 4.0
 """Largest speedup on an axis with the ticks of NARROW_STEPS; beyond it, WIDE_STEPS."""
 WIDE_STEPS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -36,24 +40,26 @@ def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
     highest = max((bar.high for bar in bars), default=2.0)
     lowest = min(0.92, *(bar.low / 1.05 for bar in bars), 0.92)
     height = FRAME_INCHES + ROW_INCHES * max(1, len(bars))
-    with picture(path, width=9.0, heights=(height,)) as (_, (axes,)):
+    width = AXIS_INCHES + INCHES_PER_LETTER * max((len(bar.name) for bar in bars), default=0)
+    with picture(path, width=width, heights=(height,)) as (_, (axes,)):
         axes.set_xscale("log")
         axes.set_xlim(lowest, highest * (highest / lowest) ** ROOM_FOR_FIGURES)
-        colours = {over: _draw_all(axes, bars, over, colour) for over, colour in zip(OVER, COLOURS, strict=False)}
+        for over, (colour, _) in styles([*OVER, *sorted({bar.over for bar in bars} - set(OVER))]).items():
+            _draw_all(axes, bars, over, colour)
         axes.axvline(1, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_yticks(range(len(bars)), [bar.name for bar in bars], fontsize=8.5)
         axes.set_ylim(max(len(bars), 1) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         _set_ticks(axes)
         axes.grid(axis="x")
-        axes.set_xlabel("times as fast as the baseline, with the 95 % interval")
-        axes.set_title(title)
-        if any(colours.values()):
+        axes.set_xlabel("times as fast as the baseline, with the 95 % interval; ordered by its lower end")
+        axes.set_title(wrapped(title, AXIS_INCHES))
+        if bars:
             axes.legend(loc="lower right")
 
 
-def _draw_all(axes: Axes, bars: Sequence[Bar], over: str, colour: str) -> int:
-    """Draw the bars over one baseline and return their number."""
+def _draw_all(axes: Axes, bars: Sequence[Bar], over: str, colour: str) -> None:
+    """Draw the bars over one baseline, and name it in the legend if there are any."""
     own = [(place, bar) for place, bar in enumerate(bars) if bar.over == over]
     for place, bar in own:
         axes.plot((1, bar.ratio), (place, place), color=colour, alpha=0.2, linewidth=5, solid_capstyle="butt")
@@ -64,7 +70,6 @@ def _draw_all(axes: Axes, bars: Sequence[Bar], over: str, colour: str) -> int:
         axes.annotate(figures, at, (8, 0), textcoords="offset points", va="center", fontsize=8, color=FAINT)
     if own:
         axes.plot([], [], "o", color=colour, markersize=4.5, label=f"over {over}")
-    return len(own)
 
 
 def _set_ticks(axes: Axes) -> None:

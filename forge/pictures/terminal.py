@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from forge.errors import EnvironmentUnfit
 from forge.pictures.canvas import EXTRA
-from forge.pictures.values import Bar, Moment, Placed, Roofs, machine_changes
+from forge.pictures.values import Bar, Moment, Placed, Roofs, legible, machine_changes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -40,7 +40,7 @@ def speedups_text(bars: Sequence[Bar], *, title: str) -> str:
             cells[place] = "-"
         cells[column(bar.ratio)] = "o"
         figures = f"{bar.ratio:6.2f}x over {bar.over}"
-        lines.append(f"{bar.name[:NAME_WIDTH]:<{NAME_WIDTH}} {''.join(cells)} {figures}")
+        lines.append(f"{legible(bar.name, NAME_WIDTH):<{NAME_WIDTH}} {''.join(cells)} {figures}")
     return "\n".join([*lines, "", f"{'':<{NAME_WIDTH}} {low:.2f}x {'to':^{LINE_WIDTH - 12}} {high:.2f}x"])
 
 

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge.pictures.canvas import FAINT, MARK, picture, styles
+from forge.pictures.canvas import FAINT, MARK, picture, styles, wrapped
 from forge.pictures.values import Moment, machine_changes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+WIDTH_INCHES = 9.0
+AXIS_LABEL_INCHES = 0.8
+"""Width of what stands left of the axis, where the title begins."""
 MOST_NAMED = 8
 """Largest number of series in the legend."""
 MOST_DATES = 9
@@ -22,7 +25,7 @@ def draw_timeline(moments: Sequence[Moment], path: Path, *, title: str, over: st
     """Draw `moments` in their order, evenly spaced. Refused ones are hollow, withdrawn ones crossed."""
     series = sorted({moment.series for moment in moments})
     looks = styles(series)
-    with picture(path, width=9.0, heights=(3.3, 2.0)) as (figure, (above, below)):
+    with picture(path, width=WIDTH_INCHES, heights=(3.3, 2.0)) as (figure, (above, below)):
         for name in series:
             _draw_series(above, below, name, moments, looks[name])
         above.axhline(1, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
@@ -31,7 +34,7 @@ def draw_timeline(moments: Sequence[Moment], path: Path, *, title: str, over: st
             axes.margins(x=0.04, y=0.18)
         for place, what in machine_changes(moments):
             _draw_change(above, below, place, what)
-        above.set_title(f"{title}: times as fast as {over}")
+        above.set_title(wrapped(f"{title}: times as fast as {over}", WIDTH_INCHES - AXIS_LABEL_INCHES))
         above.set_ylabel("speedup, 95 % interval")
         below.set_ylabel("time, µs")
         _set_scale(below, [moment.time_us for moment in moments])

@@ -7,6 +7,8 @@ from typing import Literal
 
 LONGEST_NAME = 64
 """Largest length of a name in characters; longer names leave no space for the plot."""
+GAP = "..."
+"""Text that stands for the letters left out of a long name."""
 Standing = Literal["counted", "refused", "withdrawn"]
 
 
@@ -62,10 +64,19 @@ class Roofs:
     """Element type -> rate of its matrix products. Each is a level of the roofline."""
 
 
-def legible(text: str) -> str:
-    """Return a name as one line of printable characters, shortened if too long."""
-    plain = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: LONGEST_NAME + 1])
-    return plain if len(plain) <= LONGEST_NAME else f"{plain[: LONGEST_NAME - 3]}..."
+def legible(text: str, limit: int = LONGEST_NAME) -> str:
+    """Return a name as one line of printable characters. A long one loses its middle: ids differ at their ends."""
+    plain = _printable(text)
+    if len(plain) <= limit:
+        return plain
+    kept = limit - len(GAP)
+    return f"{plain[: kept // 2]}{GAP}{plain[len(plain) - (kept - kept // 2) :]}"
+
+
+def _printable(text: str) -> str:
+    """Return the text without control characters; of a very long one only both ends, which are all that is shown."""
+    ends = text if len(text) <= 2 * LONGEST_NAME else text[:LONGEST_NAME] + text[-LONGEST_NAME:]
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in ends)
 
 
 def machine_changes(moments: Sequence[Moment]) -> list[tuple[int, str]]:

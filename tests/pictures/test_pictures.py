@@ -93,6 +93,39 @@ def test_of_many_bars_the_first_are_drawn_and_the_title_says_so(tmp_path, monkey
     assert "<!-- bar 2 -->" not in text
 
 
+def test_every_bar_is_drawn_whatever_it_was_measured_over(tmp_path):
+    for over in ("eager", "compile", "vendor", "promoted", "flashinfer"):
+        draw_speedups([replace(BARS[0], over=over)], tmp_path / "one.svg", title="kernels")
+        text = (tmp_path / "one.svg").read_text()
+        assert "<!-- 2.00x  (1.90 to 2.10) -->" in text, over
+        assert f"<!-- over {over} -->" in text
+
+
+@pytest.mark.parametrize("length", [3, 40, LONGEST_NAME])
+def test_no_text_of_a_picture_is_cut_at_its_edge(length, tmp_path):
+    name = ("triton_kv_cache_append_h200_bf16_" * 2)[:length]
+    bars = [Bar(name=name, ratio=ratio, low=ratio, high=ratio, over="eager") for ratio in (1.0, 13.36, 999.99)]
+    title = "a kernel of some name, from the first to the last measurement " * 3
+    draw_speedups(bars, tmp_path / "speedups.png", title=title)
+    draw_timeline(MOMENTS, tmp_path / "timeline.png", title=title, over="the baseline that had to be beaten")
+    for path in tmp_path.glob("*.png"):
+        assert margins_are_white(path), path.name
+
+
+def margins_are_white(path: Path) -> bool:
+    from matplotlib.image import imread
+
+    drawn = imread(path)[:, :, :3]
+    return all((edge == 1).all() for edge in (drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1]))
+
+
+def test_long_names_that_differ_at_their_end_stay_apart_in_both_pictures():
+    names = [f"triton_kv_cache_append_h200_bf16_headdim128_kvheads8_slots4096_tokens{place}_v1" for place in (16, 32)]
+    assert len({legible(name) for name in names}) == 2
+    lines = speedups_text([replace(BARS[0], name=name) for name in names], title="speedups").splitlines()
+    assert [line.split()[0][-12:] for line in lines[2:4]] == ["_tokens16_v1", "_tokens32_v1"]
+
+
 def test_a_name_is_neither_markup_nor_a_command(tmp_path):
     evil = legible("</svg><script>--> $x^2$ \x1b[2J\x00\u202e\ud800" + "a" * 9000)
     assert len(evil) == LONGEST_NAME
