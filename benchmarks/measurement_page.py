@@ -24,7 +24,7 @@ Result = dict[str, Any]
 
 METHODS = {"forge": "Forge's rule", "events": "events, L2 flushed", "do_bench": "do_bench"}
 THRESHOLDS = (1.10, 1.02)
-WIDTH, LEFT, RIGHT, ROW, GAP, CURVES = 800, 220, 90, 14, 8, 160
+WIDTH, LEFT, RIGHT, ROW, GAP, CURVES = 800, 220, 110, 14, 8, 160
 INK, GRID = "#333333", "#d5dbe0"
 COLOURS = {"forge": "#2f6f9f", "events": "#b5532a", "do_bench": "#8a7fae"}
 LINES = ("#2f6f9f", "#b5532a", "#5b8c5a")
@@ -156,16 +156,16 @@ def section(result: Result) -> str:
 def plot(result: Result) -> str:
     """For each shape and method the range of ratios, 5 to 95 % of them thick; below, width against GPU seconds."""
     parts: list[str] = []
-    height = 22
+    height = 38
     for shape, one in result["shapes"].items():
         parts.append(f'<text x="8" y="{height + ROW}" font-weight="bold">{shape}</text>')
         for method in (method for method in METHODS if method in one["methods"]):
             parts += bar(method, spread(one["methods"][method]["trials"]), height)
             height += ROW + GAP
         height += GAP
-    scale = [(ratio, f"{ratio:.2f}x") for ratio in (0.5, 0.75, 1.0, 1.1, 1.5, 2.0)]
+    scale = [(ratio, f"{ratio:.2f}x") for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)]
     for ratio, name in scale:
-        parts.insert(0, f'<line x1="{at(ratio):.1f}" x2="{at(ratio):.1f}" y1="20" y2="{height}" stroke="{GRID}"/>')
+        parts.insert(0, f'<line x1="{at(ratio):.1f}" x2="{at(ratio):.1f}" y1="36" y2="{height}" stroke="{GRID}"/>')
         parts.append(f'<text x="{at(ratio):.1f}" y="{height + 14}" text-anchor="middle">{name}</text>')
     height += 30
     curves = {shape: one["widths"] for shape, one in result["shapes"].items() if one.get("widths")}
@@ -173,7 +173,10 @@ def plot(result: Result) -> str:
         parts += width_curves(curves, height + 10)
         height += CURVES + 60
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif"'
-    title = '<text x="8" y="12">a kernel against itself: its time in one measurement over that in the other</text>'
+    title = (
+        '<text x="8" y="12">a kernel against itself: time in one measurement over time in another;</text>'
+        '<text x="8" y="28">line: all ratios, box: 5 to 95 % of them; narrower is better</text>'
+    )
     return "\n".join([f'{head} font-size="12" fill="{INK}">', title, *parts, "</svg>", ""])
 
 
@@ -185,11 +188,13 @@ def width_curves(curves: dict[str, list[Result]], top: int) -> list[str]:
     parts = [
         f'<text x="8" y="{top + 6}">half the width of the interval, over the milliseconds of the GPU it took</text>'
     ]
-    for colour, (shape, rows) in zip(LINES, curves.items(), strict=False):
+    ends = [(down.at(rows[-1]["half_width"]), place) for place, rows in enumerate(curves.values())]
+    labels = apart(ends)
+    for place, (colour, (shape, rows)) in enumerate(zip(LINES, curves.items(), strict=False)):
         placed = [(across.at(row["gpu_s"] * 1000), down.at(row["half_width"])) for row in rows]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{placed[-1][0] + 8:.1f}" y="{placed[-1][1] + 4:.1f}" fill="{colour}">{shape}</text>')
+        parts.append(f'<text x="{placed[-1][0] + 8:.1f}" y="{labels[place] + 4:.1f}" fill="{colour}">{shape}</text>')
         for (x, y), row in zip(placed, rows, strict=True):
             said = f"{row['rounds']} rounds: {row['half_width']:.2%} in {row['gpu_s'] * 1000:.1f} ms"
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"><title>{said}</title></circle>')
@@ -198,6 +203,14 @@ def width_curves(curves: dict[str, list[Result]], top: int) -> list[str]:
     percent = [f'<text x="{LEFT - 12}" y="{down.at(y) + 4:.1f}" text-anchor="end">{y:.2%}</text>' for y in sides[0]]
     ms = [f'<text x="{across.at(x):.1f}" y="{bottom}" text-anchor="middle">{x:.1f} ms</text>' for x in sides[1]]
     return [*parts, *percent, *ms]
+
+
+def apart(ends: list[tuple[float, int]]) -> dict[int, float]:
+    """The height of each curve's label by the curve's number: its end, or lower where labels would overlap."""
+    heights: dict[int, float] = {}
+    for end, place in sorted(ends):
+        heights[place] = max([end, *(height + ROW for height in heights.values())])
+    return heights
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ PAGE, PLOT = "performance.md", "performance.svg"
 # Any: a JSON document, written by ledger.py
 Result = dict[str, Any]
 
-WIDTH, LEFT, RIGHT, BAR, GAP = 800, 240, 130, 20, 8
+WIDTH, LEFT, RIGHT, BAR, GAP = 800, 300, 130, 20, 8
 INK, OURS, OTHERS, SPREAD = "#333333", "#2f6f9f", "#a9b8c4", "#1b1b1b"
 
 REASONS = (
