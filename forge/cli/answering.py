@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.output import emit_json, emit_table, say, simulated_text, visible
+from forge.cli.output import emit_json, emit_table, number_text, say, simulated_text, visible
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _cell(row: Sequence[object], columns: Sequence[str], place: int) -> object:
 def _visible(cell: object) -> object:
     """Return a cell for a table: numbers in four digits, digests shortened, control characters escaped."""
     if isinstance(cell, float):
-        return f"{cell:.4g}"
+        return number_text(cell)
     if not isinstance(cell, str):
         return cell
     plain = visible(cell).replace("\n", r"\n")

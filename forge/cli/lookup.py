@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table, number_text, say, shape_text
 from forge.cli.suggest import suggest
 
 Deprecated = Annotated[bool, typer.Option("--deprecated", help="Return a deprecated kernel if there is no other.")]
@@ -95,11 +95,11 @@ def _show(answer: dict[str, object]) -> None:
     emit_table("Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])])
     if isinstance(evidence, dict):
         interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
-        shape = ",".join(f"{axis}={size}" for axis, size in evidence["shape"].items())
+        shape = shape_text(evidence["shape"])
         header = (
             "measured at",
             "octaves away",
-            "median ns",
+            "median us",
             "speedup, 95 % interval",
             "over",
             "timed by",
@@ -107,7 +107,8 @@ def _show(answer: dict[str, object]) -> None:
             "evidence",
             "benchmark event",
         )
-        told = (shape, evidence["distance"], evidence["median_ns"], interval, evidence["baseline"])
+        median_us = number_text(evidence["median_ns"] / 1000)
+        told = (shape, number_text(evidence["distance"]), median_us, interval, evidence["baseline"])
         emit_table(
             "",
             header,

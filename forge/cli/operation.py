@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forge.cli.document import emit_document
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import emit_json, emit_table, emit_text
 
 if TYPE_CHECKING:
     from forge.operations.operation import Operation
@@ -55,7 +56,8 @@ def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.
     if as_json:
         emit_json(document)
     else:
-        emit_table(one.name, ("", ""), list(document.items()))
+        emit_document(one.name, {name: value for name, value in document.items() if name != "reference"})
+        emit_text(f"{document['reference']}\n")
 
 
 def _described(one: "Operation") -> dict[str, object]:

@@ -48,21 +48,18 @@ def _encodable(document: object) -> object:
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print a table. If stdout isn't a terminal, it is as wide as its content."""
-    from rich import box
+    """Print a table. If stdout isn't a terminal, it is as wide as its content; else it fits the terminal's width."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=Text(visible(title)) if title else None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
-    )
+    from forge.cli.table_layout import print_table
+
     watched = sys.stdout.isatty()
-    for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold", max_width=None if watched else WIDEST_CELL)
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else visible(str(cell))) for cell in row))
-    Console(width=terminal_width() if watched else WIDEST).print(table)
+    console = Console(width=terminal_width() if watched else WIDEST)
+    if title:
+        console.print(Text(visible(title), style="bold"), soft_wrap=True)
+    cells = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
+    print_table(console, [visible(column) for column in columns], cells, cell_limit=None if watched else WIDEST_CELL)
 
 
 def terminal_width() -> int:
@@ -107,6 +104,15 @@ SIMULATED = "SIMULATED"
 def simulated_text(flag: object) -> str:
     """Return SIMULATED if the flag of a verdict says so, else an empty cell."""
     return SIMULATED if flag else ""
+
+
+WHOLE, PLAIN_LIMIT = 1000, 1e15
+"""Numbers from WHOLE on are printed without decimals; those from PLAIN_LIMIT on as powers of ten."""
+
+
+def number_text(value: float) -> str:
+    """Return a number in four digits, or in more if its whole part has more: 1.291, 20340, 1.2e-05."""
+    return f"{value:.0f}" if WHOLE <= abs(value) < PLAIN_LIMIT else f"{value:.4g}"
 
 
 def short(digest: object) -> str:

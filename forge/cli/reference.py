@@ -1,6 +1,7 @@
 """Tasks from a user's own reference file: shows what was inferred before it is frozen."""
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -165,13 +166,18 @@ def import_collection(
         counts = {"imported": len(done) - len(refused), "refused": len(refused)}
         emit_json({**counts, "problems": [asdict(one) for one in done]})
     else:
-        rows = [(one.problem, one.task_id or "refused", (one.refusal or "")[:REASON_SHOWN]) for one in done]
+        rows = [(one.problem, one.task_id or "refused", _shortened(one.refusal or "")) for one in done]
         emit_table(f"Problems of {collection}", ("problem", "task", "why not"), rows)
     say(f"{len(done) - len(refused)} imported, {len(refused)} refused")
     if refused:
         suggest("try", "forge task list")
         raise typer.Exit(1)
     suggest("next", "forge run open TASK")
+
+
+def _shortened(reason: str) -> str:
+    """Return a reason for a table's cell; a long one ends after a whole word."""
+    return textwrap.shorten(reason, REASON_SHOWN, placeholder=" ...")
 
 
 @contextmanager

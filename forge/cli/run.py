@@ -50,7 +50,7 @@ def list_runs(home: Home = None, as_json: Json = False) -> None:
         emit_json(summaries)
     else:
         rows = [(s["run_id"], _state(s), "sealed" if s["sealed"] else "open", s["task_id"]) for s in summaries]
-        emit_table("Runs", ("run", "state", "", "task"), rows)
+        emit_table("Runs", ("run", "state", "folder", "task"), rows)
 
 
 @app.command()
