@@ -27,6 +27,11 @@
 A refused candidate is a value (`forge.domain.verdict`), never an exception.
 """
 
+from collections.abc import Iterable
+
+LONGEST_MISTAKE = 200
+"""Largest length of a name that is compared with known ones: comparing takes time by the square of the length."""
+
 
 class ForgeError(Exception):
     """Base of all errors of Forge. `message` names the value, what was expected, and the next step."""
@@ -50,6 +55,15 @@ class UsageError(ForgeError):
     exit_status = 2
 
 
+def near_names(untrusted_name: object, known: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three of the `known` names that are spelt like a mistaken one, the most alike first."""
+    from difflib import get_close_matches
+
+    if not isinstance(untrusted_name, str) or len(untrusted_name) > LONGEST_MISTAKE:
+        return ()
+    return tuple(get_close_matches(untrusted_name, list(known), n=3))
+
+
 class UnknownName(UsageError):
     """A name that isn't in its catalogue."""
 
@@ -62,8 +76,10 @@ class UnknownName(UsageError):
     ) -> None:
         """Build the message from the names that are `known`.
 
-        `near` are the likeliest of them. If the command `listed_by` lists them all, the message names only a few.
+        `near` are the likeliest of them; default: those that are spelt alike. If the command `listed_by` lists them
+        all, the message names only a few.
         """
+        near = near or near_names(value, known)
         nearest = f"; nearest: {', '.join(near)}" if near else ""
         expected = f"expected one of {', '.join(sorted(known))}" if known else "there is none here"
         left = len(known) - self.NAMED

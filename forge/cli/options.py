@@ -16,7 +16,9 @@ Home = Annotated[
 MOST_EVENTS = 2**63 - 1
 """Largest sequence number of an event: SQLite's largest integer (sqlite.org/datatype3.html)."""
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, or `last`.")]
+Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, `last`, or `last-1`.")
+]
 DeviceName = Annotated[
     str | None,
     typer.Option(

@@ -26,7 +26,9 @@ Again = Annotated[bool, typer.Option("--again", help="Judge again, even if the s
 
 RunOrKernel = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, or `last`; or a kernel's id."),
+    typer.Argument(
+        metavar="RUN", help="A run's id, a unique beginning of an id, `last`, or `last-1`; or a kernel's id."
+    ),
 ]
 Replicate = Annotated[
     bool,

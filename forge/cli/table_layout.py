@@ -20,7 +20,7 @@ INDENT = "  "
 def print_table(
     console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str]], *, cell_limit: int | None
 ) -> None:
-    """Print a table as wide as its content, each cell within `cell_limit` characters; None: fit the console's width."""
+    """Print a table as wide as its content, cells up to `cell_limit` characters; None: fit the console's width."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

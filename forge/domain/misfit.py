@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from forge.domain.digest import Value
+from forge.errors import near_names
 
 PLACE_LIMIT, VALUE_LIMIT = 200, 80
 """Largest lengths of a field's path and of a shown value in a message, in characters, so that it stays on a line."""
@@ -59,7 +60,13 @@ def _expected(first: ErrorDetails, model: type[Value]) -> str:
             needed = (name for name, field in model.model_fields.items() if field.is_required())
             return f"expected {_listed(needed)}" if at_top else "expected this field"
         case "extra_forbidden":
-            return f"expected no field but {_listed(model.model_fields)}" if at_top else "expected no such field"
+            near = near_names(first["loc"][-1], model.model_fields)
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            return (
+                f"expected no field but {_listed(model.model_fields)}{nearest}"
+                if at_top
+                else "expected no such field"
+            )
         case "value_error":
             return str(context["error"])
         case known if known in _EXPECTED:

@@ -193,10 +193,18 @@ def _size(axis: str, shape: Mapping[str, int]) -> int:
     return int(axis) if axis.isdecimal() else shape[axis]
 
 
+DTYPE_ALIASES: dict[str, DType] = {
+    **{TORCH_NAMES[dtype]: dtype for dtype in DTYPES},
+    "float": "fp32",
+    "half": "fp16",
+}
+"""torch's names of element types (docs.pytorch.org/docs/stable/tensor_attributes.html) -> ours."""
+
+
 def parse_dtype(untrusted_name: str) -> DType:
-    """Return the element type called `untrusted_name`, or raise UnknownName."""
+    """Return the element type called `untrusted_name`, by torch's name too, or raise UnknownName."""
     for dtype in DTYPES:
-        if dtype == untrusted_name:
+        if dtype == DTYPE_ALIASES.get(untrusted_name, untrusted_name):
             return dtype
     raise UnknownName("dtype", untrusted_name, list(DTYPES))
 

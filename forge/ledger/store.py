@@ -153,11 +153,11 @@ class Ledger:
             found = self._connection.execute(SELECT_STREAMS, (beginning, beginning + LAST_CHARACTER)).fetchall()
         return [stream for (stream,) in found]
 
-    def newest(self, type_name: str) -> Recorded[Event] | None:
-        """Return the last event of a type, by the index; None if there is none."""
+    def newest(self, type_name: str, *, before: int = 0) -> Recorded[Event] | None:
+        """Return the last event of a type but `before`, by the index; None if there aren't as many."""
         (wanted,) = known_types((type_name,))
         with storage_errors(self.path):
-            row = self._connection.execute(SELECT_NEWEST, (wanted,)).fetchone()
+            row = self._connection.execute(SELECT_NEWEST, (wanted, before)).fetchone()
         return None if row is None else recorded(StoredRow._make(row), self.path)
 
     @contextmanager

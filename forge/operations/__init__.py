@@ -53,7 +53,7 @@ def find_operation(untrusted_name: str) -> Operation:
         return find_own(untrusted_name)
     operation = OPERATIONS.get(untrusted_name)
     if operation is None:
-        raise UnknownName("operation", untrusted_name, list(OPERATIONS))
+        raise UnknownName("operation", untrusted_name, list(OPERATIONS), listed_by="forge op list")
     return operation
 
 

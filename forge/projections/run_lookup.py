@@ -1,5 +1,6 @@
 """Finds one run in a long ledger, by index: only the run's own events are read."""
 
+import re
 from itertools import chain
 
 import orjson
@@ -11,21 +12,29 @@ from forge.ledger.store import Ledger
 from forge.projections.fold import holds
 from forge.projections.runs import EMPTY, RunState, fold, the_run
 
-NEWEST = "last"
-"""Name that a user gives for the newest run."""
+NEWEST = re.compile(r"last(?:-([0-9]{1,9}))?", re.ASCII)
+"""Names that a user gives for the newest run, `last`, and for the Nth before it, `last-N`."""
 STREAM = "run:"
 """Beginning of the name of a run's stream."""
 
 
 def find_run(ledger: Ledger, name: str) -> RunState:
-    """Return the run that `name` means: its id, a unique beginning of it, or `last`; raise RunNotFound."""
-    if name == NEWEST:
-        newest = ledger.newest(RunStarted.TYPE)
-        if not holds(newest, RunStarted):
-            raise RunNotFound("there is no run yet", hint="forge task create --help")
-        return run_state(ledger, newest.event.run_id)
+    """Return the run that `name` means: its id, a unique beginning of it, `last` or `last-N`; raise RunNotFound."""
+    if (placed := NEWEST.fullmatch(name)) is not None:
+        return run_state(ledger, _started_before(ledger, name, int(placed[1] or 0)))
     known = [stream.removeprefix(STREAM) for stream in ledger.streams(STREAM + name)] if name else []
     return run_state(ledger, the_run(known, name))
+
+
+def _started_before(ledger: Ledger, name: str, before: int) -> str:
+    """Return the id of the run that was started last but `before`; raise RunNotFound."""
+    found = ledger.newest(RunStarted.TYPE, before=before)
+    if holds(found, RunStarted):
+        return found.event.run_id
+    count = sum(1 for _ in ledger.rows(types=(RunStarted.TYPE,)))
+    if count == 0:
+        raise RunNotFound("there is no run yet", hint="forge task create --help")
+    raise RunNotFound(f"no run {name!r}: there are {count} runs, expected `last` to `last-{count - 1}`")
 
 
 def run_state(ledger: Ledger, run_id: str) -> RunState:

@@ -311,5 +311,5 @@ def the_run(known: Iterable[str], name: str) -> str:
         return name if name in fitting else fitting[0]
     shown = ", ".join(fitting[:SHOWN_RUNS])
     more = f", and {len(fitting) - SHOWN_RUNS} more, which forge run list lists" if len(fitting) > SHOWN_RUNS else ""
-    found = "no run" if not fitting else f"{len(fitting)} runs ({shown}{more})"
-    raise RunNotFound(f"{found} by the name {name!r}: expected a run id or its unmistakable beginning")
+    found = "no run starts" if not fitting else f"{len(fitting)} runs start ({shown}{more})"
+    raise RunNotFound(f"{found} with {name!r}: expected a run id, a unique beginning of one, or `last`")

@@ -17,13 +17,16 @@ TASK = {
     "--shape": SHAPE,
 }
 BAD_TASKS = {
-    "unknown op": ({"--op": "convolution"}, "'convolution'", "fused_add_rmsnorm"),
+    "unknown op": ({"--op": "convolution"}, "'convolution'", "forge op list"),
+    "misspelt op": ({"--op": "fused_rms"}, "'fused_rms'", "expected one of fused_add_rmsnorm,"),
+    "misspelt axis": ({"--shape": "batch=1,hidden=8"}, "'hidden'", "nearest: hidden_size"),
     "empty op": ({"--op": ""}, "''", "expected"),
     "op as path": ({"--op": "../rmsnorm"}, "'../rmsnorm'", "expected"),
     "unknown language": ({"--language": "fortran"}, "'fortran'", "triton"),
     "unknown gpu": ({"--gpu": "voodoo2"}, "'voodoo2'", "h200"),
     "gpu prefix": ({"--gpu": "h2"}, "'h2'", "h200"),
     "unknown dtype": ({"--dtype": "fp8"}, "'fp8'", "bf16"),
+    "misspelt dtype": ({"--dtype": "float31"}, "'float31'", "fp32"),
     "cpp on a gpu": ({"--gpu": "h200"}, "cpp kernels don't run on 'h200'", "expected"),
     "zero axis": ({"--shape": "batch=0,hidden_size=8"}, "0", "expected"),
     "negative axis": ({"--shape": "batch=-1,hidden_size=8"}, "'batch=-1'", "expected"),
@@ -74,9 +77,16 @@ def test_a_task_that_can_not_be_is_refused_before_anything_is_written(case: str,
     assert value in answer.error
     assert expected in answer.err
     assert len(answer.error) < 1000
-    assert "forge task create" in answer.err
+    assert answer.last == f"try: forge {'op list' if '--op' in changes else 'task create --help'}"
     assert history(home) == events
     assert files(home) == before
+
+
+@pytest.mark.parametrize("name", ["float32", "float"])
+def test_an_element_type_may_have_the_name_that_torch_gives_it(name: str, home: Path) -> None:
+    arguments = [part for option in {**TASK, "--dtype": name}.items() for part in option]
+    created = ask("task", "create", *arguments, "--home", home, "--json").document
+    assert "_fp32_" in created["task_id"]
 
 
 def test_a_constraint_given_twice_is_refused(home: Path) -> None:

@@ -42,8 +42,11 @@ def test_a_run_read_alone_is_the_run_that_the_whole_history_gives(tmp_path: Path
         whole = runs.fold(runs.EMPTY, ledger.read())
         assert [find_run(ledger, run_id) for run_id in made] == [whole.runs[run_id] for run_id in made]
         assert find_run(ledger, "last") == whole.runs[made[-1]]
+        assert [find_run(ledger, f"last-{place}").run_id for place in (0, 1, 2)] == made[::-1]
+        with pytest.raises(RunNotFound, match="there are 3 runs, expected `last` to `last-2`"):
+            find_run(ledger, "last-3")
         assert find_run(ledger, made[2][:-3]) == whole.runs[made[2]]
-        for name in ("2026", "nothing", "", "%", "\U0010ffff"):
+        for name in ("2026", "nothing", "", "%", "last-", "last-١", "last--1", "last-9999999999", "\U0010ffff"):
             with pytest.raises(RunNotFound):
                 find_run(ledger, name)
         assert [experiments(ledger, one.task_id) for one in whole.runs.values()] == [2, 2, 1]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forge.domain.tensors import DTYPE_ALIASES
 from forge.errors import UnknownName, UsageError
 from forge.platforms.gpus import slug_of
 
@@ -72,10 +73,12 @@ def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -
 
 
 def known_value(connection: sqlite3.Connection, name: Filter, untrusted_value: str) -> str:
-    """Return a filter's value as the history has it, a GPU by any of its names; raise UnknownName."""
+    """Return a filter's value as the history has it, a GPU or dtype by any of its names; raise UnknownName."""
     kind, query, listed_by = FILTERS[name]
     recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
-    value = slug_of(untrusted_value) if name == "gpu" and untrusted_value not in recorded else untrusted_value
+    value = untrusted_value
+    if value not in recorded:
+        value = slug_of(value) if name == "gpu" else DTYPE_ALIASES.get(value, value) if name == "dtype" else value
     if recorded and value not in recorded:
         raise UnknownName(kind, untrusted_value, recorded, listed_by=listed_by)
     return value
