@@ -184,7 +184,7 @@ class Workspace:
         return runs.fold(runs.EMPTY, self.ledger.read())
 
     def find_run(self, name: str) -> runs.RunState:
-        """Return the run that `name` means: its id, a unique beginning of it, `last` or `last-N`; raise RunNotFound."""
+        """Return the run that `name` means: its id or its beginning, `last` or `last-N`; raise RunNotFound."""
         found = find_run(self.ledger, name)
         if found.task is not None:
             make_task_known(self.blobs, found.task.event.task)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.confirming import Yes, require_yes
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
@@ -22,6 +23,7 @@ def benchmarks() -> None:
 def invalidate(
     seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1, max=MOST_EVENTS)],
     reason: Annotated[str, typer.Option(help="Reason for the withdrawal. It is recorded with your name.")],
+    yes: Yes = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -31,6 +33,7 @@ def invalidate(
     """
     from forge.app import decisions
 
+    require_yes(f"Withdraw the benchmark of event {seq}, and all that rests on it?", yes=yes)
     with open_workspace(home) as workspace:
         decided: dict[str, Any] = decisions.invalidate(workspace, seq, reason=reason)  # Any: a JSON document
     stood = decided["kernels"]

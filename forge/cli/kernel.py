@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.confirming import Yes, require_yes
 from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
@@ -133,6 +134,7 @@ def revoke(
             help="An event's number, or a file, of which a copy is kept; may be repeated.", show_default=False
         ),
     ] = None,
+    yes: Yes = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -142,6 +144,7 @@ def revoke(
     """
     from forge.app import decisions
 
+    require_yes(f"Revoke {kernel_id}?", yes=yes)
     with open_workspace(home) as workspace:
         decided = decisions.revoke(
             workspace, kernel_id, reason=reason, severity=severity, evidence=tuple(evidence or ())

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli import ledger_copies, ledger_key
+from forge.cli.confirming import Yes, require_yes
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, short
@@ -149,13 +150,14 @@ def checkpoint(
 
 
 @app.command("rotate-key")
-def rotate_key(home: Home = None, as_json: Json = False) -> None:
+def rotate_key(yes: Yes = False, home: Home = None, as_json: Json = False) -> None:
     """Let the signing key name its successor; the next checkpoint is signed by both.
 
     Example: forge ledger rotate-key
     """
     from forge.app import signing
 
+    require_yes("Let another key sign this ledger from now on?", yes=yes)
     with open_workspace(home) as workspace:
         issued: dict[str, Any] = signing.rotate_key(workspace)
     _show(issued, "Checkpoint", as_json=as_json)

@@ -46,7 +46,7 @@ def test_a_run_read_alone_is_the_run_that_the_whole_history_gives(tmp_path: Path
         with pytest.raises(RunNotFound, match="there are 3 runs, expected `last` to `last-2`"):
             find_run(ledger, "last-3")
         assert find_run(ledger, made[2][:-3]) == whole.runs[made[2]]
-        for name in ("2026", "nothing", "", "%", "last-", "last-١", "last--1", "last-9999999999", "\U0010ffff"):
+        for name in ("2026", "nothing", "", "%", "last-", "last-\u0661", "last--1", "last-9999999999", "\U0010ffff"):
             with pytest.raises(RunNotFound):
                 find_run(ledger, name)
         assert [experiments(ledger, one.task_id) for one in whole.runs.values()] == [2, 2, 1]
