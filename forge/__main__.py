@@ -35,6 +35,7 @@ def _run() -> None:
     from forge.cli import command_of, command_tree
     from forge.cli.failing import fail
     from forge.cli.output import say
+    from forge.cli.repeated_options import require_once
     from forge.cli.suggest import suggest
     from forge.errors import EnvironmentUnfit, ForgeError, RunNotFound, UsageError
 
@@ -43,6 +44,7 @@ def _run() -> None:
     try:
         for argument in sys.argv[1:]:
             _check_text(argument)
+        require_once(command_tree(), sys.argv[1:])
         status = command_tree()(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except ForgeError as error:

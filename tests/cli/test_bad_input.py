@@ -89,6 +89,19 @@ def test_an_element_type_may_have_the_name_that_torch_gives_it(name: str, home: 
     assert "_fp32_" in created["task_id"]
 
 
+@pytest.mark.parametrize("option", ["--shape=batch=1,hidden_size=1", "--gpu=cpu", "--home=elsewhere"])
+def test_an_option_that_counts_once_is_refused_if_it_is_given_twice(option: str, home: Path) -> None:
+    arguments = [part for one in TASK.items() for part in one]
+    answer = ask("task", "create", *arguments, option, "--home", home)
+    assert answer.status == 2
+    assert f"{option.partition('=')[0]} is given twice" in answer.error
+    assert len(history(home)) == 5
+
+
+def test_what_stands_behind_two_dashes_is_no_repeated_option() -> None:
+    assert "given twice" not in ask("run", "show", "--", "--home", "--home").error
+
+
 def test_a_constraint_given_twice_is_refused(home: Path) -> None:
     arguments = [part for option in TASK.items() for part in option]
     answer = ask("task", "create", *arguments, "--constraint", "a=1", "--constraint", "a=2", "--home", home)
