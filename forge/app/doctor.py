@@ -36,6 +36,7 @@ def examine_machine() -> dict[str, object]:
         "compiler": environment.compiler,
         "sqlite": sqlite3.sqlite_version,
         "processor": f"{environment.cpu_model}, {environment.cpu_cores} cores",
+        "abi_key": environment.abi_key,
         "platforms": {
             platform.name: {
                 "available": platform.available(),

@@ -66,7 +66,9 @@ def doctor(
     if as_json:
         emit_json(found)
         return
-    rows = [(name, found[name]) for name in ("processor", "python", "torch", "triton", "compiler", "sqlite")]
+    rows = [
+        (name, found[name]) for name in ("processor", "python", "torch", "triton", "compiler", "sqlite", "abi_key")
+    ]
     platforms, languages = found["platforms"], found["languages"]
     assert isinstance(platforms, dict)
     assert isinstance(languages, dict)

@@ -17,8 +17,9 @@ promoted code before a caller asks `Registry.load` for it.
 """
 
 from forge.lookup.answer import Evidence, Kernel
+from forge.lookup.machine import abi_key
 from forge.lookup.policy import FITS, STRICT, Policy
 from forge.lookup.registry import Health, Registry
 from forge.lookup.result import Result
 
-__all__ = ["FITS", "STRICT", "Evidence", "Health", "Kernel", "Policy", "Registry", "Result"]
+__all__ = ["FITS", "STRICT", "Evidence", "Health", "Kernel", "Policy", "Registry", "Result", "abi_key"]

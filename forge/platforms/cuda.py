@@ -1,19 +1,16 @@
 """NVIDIA GPUs, found with nvidia-smi and without importing torch."""
 
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 
 from forge.domain.device import Device
 from forge.domain.environment import GpuFacts
 from forge.errors import UnknownName
+from forge.lookup.machine import HIDES_ALL, answer_lines
 from forge.platforms.gpus import slug_of
 from forge.platforms.platform import Platform
 
-HIDES_ALL = frozenset({"", "-1", "NoDevFiles", "void", "none"})
-"""Values of CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES that hide all GPUs from a process."""
 _QUERY = "name,memory.total,power.limit,ecc.mode.current,mig.mode.current,uuid,compute_cap"
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
 _UUID = re.compile(r"<uuid>(GPU-[^<]+)</uuid>")
@@ -83,13 +80,7 @@ def choose(among: tuple[Device, ...], untrusted_name: str | None) -> Device | No
 
 def _ask(*options: str) -> str:
     """Return nvidia-smi's output; empty if it isn't installed or fails."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return ""
-    try:
-        return subprocess.run([tool, *options], capture_output=True, text=True, timeout=20, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    return "\n".join(answer_lines("nvidia-smi", *options))
 
 
 def _number(text: str) -> float | None:
