@@ -26,7 +26,8 @@ MAY_CATCH_ALL = {
     "sandbox/guest_entry/init.py",  # between fork and exec: it tells the parent of any fault, then the process ends
     "sandbox/launch.py",
 }
-MAY_READ_ENVIRONMENT = ("app/", "guest/", "languages/", "sandbox/guest_entry/")
+MAY_READ_ENVIRONMENT = ("app/", "guest/", "languages/", "sandbox/guest_entry/", "lookup/machine.py")
+"""The last runs in an engine's process, where no composition root of Forge says which GPU is visible."""
 MAY_READ_WALL_TIME = ("app/",)
 ENVIRONMENT = {"os.environ", "os.getenv", "os.environb", "os.putenv"}
 WALL_TIME = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
