@@ -16,6 +16,7 @@ from pydantic import Field
 
 from forge.app.key_folder import KEYS_FOLDER
 from forge.app.policy_file import POLICY_FILE
+from forge.app.user_paths import make_parent
 from forge.app.workspace import LEDGER_FILE, RUNS_FOLDER, Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
@@ -82,8 +83,7 @@ def _filled_aside(target: Path) -> Iterator[Path]:
     target = Path(os.path.abspath(target))
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists: a backup gets a folder of its own; give a name that is free")
-    if not target.parent.is_dir():
-        raise UsageError(f"no folder {str(target.parent)!r}: make it first")
+    make_parent(target)
     with storage_errors(target):
         aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
         try:

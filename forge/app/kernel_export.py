@@ -14,6 +14,7 @@ import orjson
 
 from forge.app.kernels import find_kernel
 from forge.app.phase_inputs import artifact_of
+from forge.app.user_paths import make_parent
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import LedgerCorrupt, UsageError
@@ -104,8 +105,7 @@ def _files(workspace: Workspace, event: KernelPromoted) -> dict[str, bytes]:
 def _require_free(target: Path) -> None:
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"{str(target)!r} exists and isn't an empty folder: give a name that is free")
-    if not target.parent.is_dir():
-        raise UsageError(f"no folder {str(target.parent)!r}: make it first")
+    make_parent(target)
 
 
 def _write_aside(target: Path, files: Mapping[str, bytes]) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from forge.app.user_paths import resolved
+from forge.app.user_paths import make_parent, resolved
 from forge.app.workspace import Workspace
 from forge.errors import UnknownName, UsageError
 from forge.events import KernelPromoted, KernelRevoked
@@ -102,6 +102,7 @@ def _shown(workspace: Workspace, issued: CheckpointPublished) -> Data:
 
 
 def _write(target: Path, text: str) -> None:
-    if not target.parent.is_dir() or target.is_dir():
-        raise UsageError(f"can't write {str(target)!r}: expected a file's name in a folder that exists")
+    if target.is_dir():
+        raise UsageError(f"can't write {str(target)!r}: it is a folder, expected a file's name")
+    make_parent(target)
     write_durably(resolved(target), text.encode(), mode=PUBLIC)

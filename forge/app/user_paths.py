@@ -29,3 +29,11 @@ def read_regular(path: Path, *, limit_bytes: int) -> bytes:
     if len(content) > limit_bytes:
         raise ValueError(f"it has more than {limit_bytes} bytes")
     return content
+
+
+def make_parent(target: Path) -> None:
+    """Make the folder that a new file or folder is put into; raise UsageError if it can't be made."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"can't make the folder {str(target.parent)!r} ({error.strerror}): name another") from error

@@ -204,12 +204,20 @@ def test_a_damaged_backup_is_refused_and_nothing_is_made(case: str, home: Path, 
     assert not (tmp_path / "restored").exists()
 
 
+def test_the_folder_that_a_backup_or_a_note_is_put_into_is_made(home: Path, tmp_path: Path) -> None:
+    assert ask("ledger", "backup", tmp_path / "backups" / "monday", "--home", home).status == 0
+    assert (tmp_path / "backups" / "monday" / "kernel_registry.db").is_file()
+    note = tmp_path / "kept" / "notes" / "checkpoint"
+    assert ask("ledger", "checkpoint", "--copy", note, "--home", home).status == 0
+    assert note.is_file()
+
+
 def test_mistakes_with_backups_are_told_in_one_line(home: Path, elsewhere: Path, tmp_path: Path) -> None:
     backup = copy_of(home, tmp_path / "backup")
     before = files(home)
     for command, says in (
         (("backup", backup, "--home", home), "exists"),
-        (("backup", tmp_path / "no" / "where", "--home", home), "make it first"),
+        (("backup", backup / "backup.json" / "below", "--home", home), "can't make the folder"),
         (("restore", tmp_path / "nothing", tmp_path / "new"), "no kernel_registry.db"),
         (("restore", backup, elsewhere), "is a workspace already"),
         (("restore", backup, backup / "backup.json"), "can't make a workspace"),
