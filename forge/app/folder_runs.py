@@ -45,11 +45,11 @@ class FolderRun:
 
 
 def find_target(workspace: Workspace, name: str) -> PipelineTarget:
-    """Return the run or the task that `name` means: an id, its unique beginning, or `last` for the newest run.
+    """Return the run or the task that `name` means: an id, its unique beginning, `last` or `last-N`.
 
     Raises RunNotFound if nothing has this name, or several have.
     """
-    if name == NEWEST:
+    if NEWEST.fullmatch(name):
         return _run_target(workspace.find_run(name))
     runs = [stream.removeprefix(STREAM) for stream in workspace.ledger.streams(STREAM + name)] if name else []
     created = (recorded.event for recorded in workspace.ledger.read(types=(TaskCreated.TYPE,)))
@@ -61,7 +61,7 @@ def find_target(workspace: Workspace, name: str) -> PipelineTarget:
     shown = ", ".join(sorted((*runs, *tasks))[:3])
     found = f"{len(runs)} runs and {len(tasks)} tasks ({shown})" if runs or tasks else "no run and no task"
     raise RunNotFound(
-        f"{found} by the name {name!r}: expected a task's or a run's id, its unique beginning, or last",
+        f"{found} by the name {name!r}: expected a task's or a run's id, its unique beginning, `last` or `last-N`",
         hint="forge task list",
     )
 

@@ -210,9 +210,9 @@ def test_of_many_names_a_few_are_said_and_the_command_that_lists_them_all() -> N
 
 
 def test_runs_that_a_beginning_may_mean_are_counted() -> None:
-    with pytest.raises(RunNotFound, match=r"5 runs \(a1, a2, a3, and 2 more, which forge run list lists\)"):
+    with pytest.raises(RunNotFound, match=r"5 runs start \(a1, a2, a3, and 2 more, which forge run list lists\)"):
         the_run(["a1", "a2", "a3", "a4", "a5", "b"], "a")
-    with pytest.raises(RunNotFound, match=r"2 runs \(a1, a2\) by"):
+    with pytest.raises(RunNotFound, match=r"2 runs start \(a1, a2\) with"):
         the_run(["a1", "a2"], "a")
 
 

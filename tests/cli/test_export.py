@@ -109,9 +109,10 @@ def test_an_empty_folder_is_filled_and_any_other_is_left_alone(kept: Path, tmp_p
     for target in (full, file, link):
         answer = export(kept, target)
         assert (answer.status, "isn't an empty folder" in answer.error) == (2, True)
-    assert export(kept, tmp_path / "no" / "where").status == 2
     assert [path.name for path in full.iterdir()] == ["mine.txt"]
+    assert export(kept, file / "where").status == 2
     assert export(kept, empty).status == 0
+    assert export(kept, tmp_path / "made" / "for" / "it").status == 0
     assert (empty / "kernel.py").exists()
     assert left_beside(empty) == []
 

@@ -111,4 +111,4 @@ def test_runs_without_a_candidate_and_of_two_tasks_are_compared(home: Path) -> N
 def test_an_unknown_run_is_named(home: Path) -> None:
     answer: Answer = ask("run", "diff", "last", "nothing", "--home", home)
     assert answer.status == 2
-    assert "no run by the name 'nothing'" in answer.error
+    assert "no run starts with 'nothing'" in answer.error
