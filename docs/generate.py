@@ -38,6 +38,7 @@ from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore, mutant_scores
 from forge.operations.typical_domains import TYPICAL_DOMAINS
+from forge.pipeline.create import USUAL_ROOM_BYTES
 from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
 from forge.pipeline.prompt import environment as templates
@@ -285,6 +286,10 @@ def _operations() -> Iterator[str]:
     yield ""
     yield "The mutant score says how many of the tried wrong answers are refused in every element type."
     yield "`make scores` measures it at small shapes; a task tries the wrong answers again at its own shape."
+    yield ""
+    yield "A workload has room if its operands take an eighth of the policy's `memory_limit_bytes` in fp64: 1 GiB by default."
+    yield f"It also has room if they take at most {USUAL_ROOM_BYTES // 2**20} MiB in the task's types."
+    yield "For a larger workload raise the limit: see [tune the policy](../how-to/tune-the-policy.md)."
     yield ""
     rows = (
         (f"[`{one.name}`](#{one.name})", f"`{one.signature}`", one.summary, _score(mutant_scores()[one.name]))

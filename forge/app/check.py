@@ -149,7 +149,7 @@ def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[
     if request.reference is None:
         operation = find_operation(request.op or "")
         shape = parse_shape(request.shape, operation.axes) if request.shape else dict(operation.workloads[0])
-        require_room(operation, shape, dtype)
+        require_room(operation, shape, dtype, policy)
         return operation, shape, draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng).shapes
     question = SubmittedReference(
         source=read_source(request.reference, what="reference"),

@@ -221,6 +221,10 @@ class Operation:
     """Function from a shape, a kind and a seed to operands. None: the operands' specifications say how to draw
     them."""
 
+    def oracle_bytes(self, shape: Mapping[str, int]) -> int:
+        """Return the size of all operands together in bytes, in fp64: what the oracle's arithmetic has of them."""
+        return sum(math.prod(spec.sizes(shape)) for spec in (*self.inputs, *self.returned)) * ITEMSIZE_BYTES["fp64"]
+
     def operand_bytes(self, shape: Mapping[str, int], dtype: DType) -> int:
         """Return the size of all operands together in bytes, whether a kernel touches them or not."""
         operands = (*self.inputs, *self.returned)

@@ -19,6 +19,7 @@ from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.calls.load import ARENA_BYTES
 from forge.lab.inputs.random_sizes import near_shape
+from forge.lab.reference.describe import expected_room, most_set_bytes
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.operations.operation import Operation
@@ -31,8 +32,8 @@ HELD_OUT_SHAPES = 8
 """Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
 MOST_DRAWS = 10_000
 """Largest number of draws of held-out shapes. Without a narrow domain a few dozen are enough."""
-WORKLOAD_LIMIT_BYTES = ARENA_BYTES // 5
-"""Largest size of all operands of a task in bytes: four sets with their red zones must fit in the lab's arena."""
+USUAL_ROOM_BYTES = ARENA_BYTES // 5
+"""Size of a call's operands in bytes for which every guest has room: four sets with red zones fit in its arena."""
 NAMED = 5
 """Largest number of answers that a refusal names; more make it hard to read."""
 NOTES_LIMIT = 16
@@ -120,7 +121,7 @@ def create(
     operation = find_operation(untrusted_request.op)
     terms = parse_terms(untrusted_request, policy)
     shape = parse_shape(untrusted_request.shape, operation.axes)
-    require_room(operation, shape, terms.dtype)
+    require_room(operation, shape, terms.dtype, policy)
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
         require_strength(admission, hint=f"forge op show {operation.name}")
@@ -189,14 +190,14 @@ def require_strength(admission: Admission, *, hint: str) -> None:
         )
 
 
-def require_room(operation: Operation, shape: Shape, dtype: DType) -> None:
-    """Raise UsageError if the lab can't lay out the operands of a shape."""
-    needed = operation.operand_bytes(shape, dtype)
-    if needed > WORKLOAD_LIMIT_BYTES:
-        raise UsageError(
-            f"shape {shape} needs {needed} bytes of operands: expected at most {WORKLOAD_LIMIT_BYTES}, "
-            "what the lab can lay out; ask for a smaller workload"
-        )
+def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Policy) -> None:
+    """Raise UsageError if a guest has no room for the operands of a shape; the policy's memory limit decides.
+
+    The limit counts operands in fp64, as the oracle has them. It is the one of a reference file's operands.
+    """
+    needed = operation.oracle_bytes(shape)
+    if needed > most_set_bytes(policy) and operation.operand_bytes(shape, dtype) > USUAL_ROOM_BYTES:
+        raise UsageError(f"shape {shape} needs {needed} bytes of operands in fp64: {expected_room(policy)}")
 
 
 def _parse_constraints(untrusted_notes: Mapping[str, str]) -> dict[str, str]:

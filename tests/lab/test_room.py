@@ -2,9 +2,11 @@
 
 import pytest
 
+from forge.lab.calls.load import arena_bytes
 from forge.lab.gates.large_offsets import rows_drawn, rows_stand_for_all
 from forge.lab.inputs.shape_budget import MOST_ASKED, MOST_DRAWN, affordable, largest_row, narrowed, rows_within
 from forge.operations import OPERATIONS
+from tests.candidates import job_for
 
 CACHE = {"tokens": 8, "kv_len": 4096, "kv_heads": 8, "group": 4, "head_dim": 128}
 MATRICES = [name for name in OPERATIONS if name != "attention_decode"]
@@ -66,3 +68,9 @@ def test_a_few_rows_stand_for_all_where_rows_are_independent() -> None:
     """Past 2^31 bytes nothing is asked without a GPU, so this is all of that question that a CPU can be asked."""
     others = {name for name, operation in OPERATIONS.items() if not rows_stand_for_all(operation)}
     assert others == {"attention_prefill", "grouped_matmul", "kv_cache_append", "quantize_fp8_per_tensor"}
+
+
+@pytest.mark.parametrize("rows", [16, 2**16])
+def test_an_arena_holds_four_sets_of_a_call_whatever_its_size(rows: int) -> None:
+    job = job_for("", language="torch", shape={"batch": rows, "hidden_size": 4096})
+    assert arena_bytes(job) >= 4 * job.operation.operand_bytes(job.shape, job.dtype)

@@ -11,7 +11,7 @@ from forge.domain.digest import sha256
 from forge.domain.task import HeldOut
 from forge.errors import UsageError
 from forge.events import TaskCreated
-from forge.pipeline.create import HELD_OUT_SHAPES, WORKLOAD_LIMIT_BYTES, create
+from forge.pipeline.create import HELD_OUT_SHAPES, USUAL_ROOM_BYTES, create
 from tests.pipeline.making import POLICY, made, request
 
 MOST_ELEMENTS = 2**22
@@ -50,11 +50,24 @@ def test_the_smallest_shapes_are_never_held_out_as_themselves(shape: str) -> Non
 
 
 def test_the_largest_workload_that_is_taken_has_held_out_shapes_of_a_judgeable_size() -> None:
-    widest = (WORKLOAD_LIMIT_BYTES // 4 - 1) // 3
+    widest = POLICY.memory_limit_bytes // 8 // 8 // 3
     for shape in held_out(7, shape=f"batch=1,hidden_size={widest}").shapes:
         assert shape["batch"] * shape["hidden_size"] <= MOST_ELEMENTS
-    with pytest.raises(UsageError, match="expected at most"):
-        made(shape=f"batch=1,hidden_size={widest + 2}")
+    with pytest.raises(UsageError, match="expected at most 1073741824, .* raise memory_limit_bytes"):
+        made(shape=f"batch=1,hidden_size={widest + 1}")
+
+
+def test_a_policy_with_more_memory_takes_larger_workloads_and_one_with_less_the_usual_ones() -> None:
+    """The gate of 6,000 tokens of Llama 8B, and what every guest has room for."""
+    gate = {"op": "silu_mul", "dtype": "bf16", "shape": "batch=6000,hidden_size=14336"}
+    with pytest.raises(UsageError, match="raise memory_limit_bytes"):
+        made(**gate)
+    assert made(POLICY.model_copy(update={"memory_limit_bytes": 16 * 2**30}), **gate).shape["batch"] == 6000
+    widest = (USUAL_ROOM_BYTES // 4 - 1) // 3
+    small = POLICY.model_copy(update={"memory_limit_bytes": 2**28})
+    assert made(small, shape=f"batch=1,hidden_size={widest}").shape["hidden_size"] == widest
+    with pytest.raises(UsageError, match="expected at most 33554432"):
+        made(small, shape=f"batch=1,hidden_size={widest + 2}")
 
 
 def test_the_same_randomness_gives_the_same_task_and_other_randomness_another() -> None:

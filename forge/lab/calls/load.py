@@ -18,7 +18,7 @@ from forge.sandbox.stage import Program, Stage
 ARENA_BYTES = 768 * 2**20
 """Size of an arena on a CPU in bytes, at least."""
 SETS_AT_ONCE, DEVICE_SETS_AT_ONCE = 4, 8
-"""Number of sets of a reference file's operands that an arena holds, at least, on a CPU and on a device. A device
+"""Number of sets of a call's operands that an arena holds, at least, on a CPU and on a device. A device
 times this many."""
 BETWEEN_BYTES = 2**25
 """Size in bytes of all red zones between operands, if there are as many as a state dict has tensors."""
@@ -30,9 +30,10 @@ address space until it is written."""
 
 
 def arena_bytes(job: Job) -> int:
-    """Return the size of the arena of a job's guest in bytes: the usual one, or more for a reference file."""
+    """Return the size of the arena of a job's guest in bytes: the usual one, or more for large operands."""
     least, sets = (ARENA_BYTES, SETS_AT_ONCE) if job.device == "cpu" else (DEVICE_ARENA_BYTES, DEVICE_SETS_AT_ONCE)
-    return max(least, arena_bytes_for(job.definition.set_bytes, sets))
+    of_a_call = job.operation.operand_bytes(job.shape, job.dtype)
+    return max(least, arena_bytes_for(max(job.definition.set_bytes, of_a_call), sets))
 
 
 def arena_bytes_for(set_bytes: int, sets: int = SETS_AT_ONCE) -> int:
