@@ -16,6 +16,10 @@ FIRST_SIZES = 8
 """Number of sizes of one axis, from the smallest on, among which a shape is looked for."""
 MOST_TRIED = 20_000
 """Number of shapes that are tried before a domain counts as narrow."""
+RANDOM_OUTSIDE = 4
+"""Number of random sizes outside, of each axis, that are drawn anywhere and again above the largest size."""
+FARTHEST = 8
+"""Factor by which a random size exceeds the largest one of its axis, at most. Without a limit, the size inside."""
 REPAIRS = 8
 """Number of times that each broken relation is repaired on the way to a shape inside."""
 
@@ -144,6 +148,35 @@ def outside_shapes(
         if not domain.contains(shape)
         and all(least.get(axis, 1) <= size <= LARGEST_SIZE for axis, size in shape.items())
     ]
+
+
+def random_outside(
+    domain: KernelDomain, inside: Mapping[str, int], least: Mapping[str, int], rng: random.Random
+) -> list[tuple[Sizes, str]]:
+    """Return random shapes outside, each with one axis changed and the condition that it breaks.
+
+    Each octave of a size up to `FARTHEST` times the largest one is equally likely.
+    """
+    found: list[tuple[Sizes, str]] = []
+    for axis in inside:
+        sizes = domain.sizes_of(axis)
+        largest = max(1, inside[axis] if sizes.high == LARGEST_SIZE else sizes.high)
+        limit = min(LARGEST_SIZE, FARTHEST * largest)
+        starts = max(1, least.get(axis, 1)), min(limit, sizes.high + 1)
+        for first in itertools.chain.from_iterable(itertools.repeat(starts, RANDOM_OUTSIDE)):
+            shape = {**inside, axis: int(first * (limit / first) ** rng.random())}
+            if not domain.contains(shape) and all(size >= least.get(one, 1) for one, size in shape.items()):
+                found.append((shape, _broken(domain, shape)))
+    return found
+
+
+def _broken(domain: KernelDomain, shape: Mapping[str, int]) -> str:
+    """Return the first condition of the domain that a shape outside breaks."""
+    axes = (
+        " and ".join(sizes.conditions(axis)) for axis, sizes in domain.axes.items() if not sizes.contains(shape[axis])
+    )
+    relations = (relation.condition for relation in domain.relations if not relation.holds(shape))
+    return next(itertools.chain(axes, relations))
 
 
 def _sizes_outside(domain: KernelDomain, axis: str, size: int) -> list[int]:

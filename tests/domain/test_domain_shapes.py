@@ -5,7 +5,14 @@ import random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from forge.domain.domain_shapes import edge_shapes, holds_at_least, nearest_inside, outside_shapes, random_inside
+from forge.domain.domain_shapes import (
+    edge_shapes,
+    holds_at_least,
+    nearest_inside,
+    outside_shapes,
+    random_inside,
+    random_outside,
+)
 from forge.domain.domain_text import parse_domain
 from forge.domain.kernel_domain import LARGEST_SIZE, KernelDomain
 from tests.domain.domains import AXES, domains, shapes
@@ -31,7 +38,8 @@ def test_every_drawn_shape_lies_where_it_should(found: KernelDomain, inside: Siz
     assert found.contains(nearest_inside(found, other, inside))
     assert found.contains(random_inside(found, inside, dict.fromkeys(AXES, 4096), random.Random(seed)))
     assert all(found.contains(shape) for shape in edge_shapes(found, inside, as_it_is))
-    for shape, condition in outside_shapes(found, inside, LEAST):
+    anywhere = random_outside(found, inside, LEAST, random.Random(seed))
+    for shape, condition in (*outside_shapes(found, inside, LEAST), *anywhere):
         assert not found.contains(shape)
         assert condition
         assert all(LEAST[axis] <= size <= LARGEST_SIZE for axis, size in shape.items())
@@ -91,3 +99,20 @@ def test_a_domain_of_four_shapes_is_narrow() -> None:
     assert holds_at_least(four, INSIDE, 4)
     assert holds_at_least(domain("m in 128, k in 32|64"), INSIDE, 5)
     assert not holds_at_least(domain("m * k * n <= 1, n in 1|2|3|4|5"), {"m": 1, "k": 1, "n": 1}, 5)
+
+
+def test_random_sizes_outside_lie_far_above_and_between_and_differ_each_time() -> None:
+    drawn = [
+        {
+            shape["k"]
+            for shape, _ in random_outside(domain("k <= 1024, k % 64 == 0"), INSIDE, LEAST, random.Random(seed))
+        }
+        for seed in range(20)
+    ]
+    sizes = set().union(*drawn)
+    assert len({frozenset(one) for one in drawn}) == 20
+    assert any(size > 4096 for size in sizes)
+    assert any(64 < size < 1024 for size in sizes)
+    assert all(max(one) > 1024 for one in drawn)
+    assert max(sizes) <= 8 * 1024
+    assert {shape["n"] for shape, _ in random_outside(domain("m <= n"), INSIDE, LEAST, random.Random(1))} >= {256}

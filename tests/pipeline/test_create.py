@@ -53,7 +53,7 @@ def test_the_largest_workload_that_is_taken_has_held_out_shapes_of_a_judgeable_s
     widest = POLICY.memory_limit_bytes // 8 // 8 // 3
     for shape in held_out(7, shape=f"batch=1,hidden_size={widest}").shapes:
         assert shape["batch"] * shape["hidden_size"] <= MOST_ELEMENTS
-    with pytest.raises(UsageError, match="expected at most 1073741824, .* raise memory_limit_bytes"):
+    with pytest.raises(UsageError, match=r"expected at most 1073741824, .* raise memory_limit_bytes"):
         made(shape=f"batch=1,hidden_size={widest + 1}")
 
 

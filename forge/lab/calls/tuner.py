@@ -6,6 +6,7 @@ from forge.lab.calls.configurations import NONE, Configurations, parse_configura
 from forge.lab.calls.placement import PLAIN
 from forge.lab.calls.refusal import no_answer, tampered
 from forge.lab.finding import Failed
+from forge.lab.inputs.seeded import Seeded
 from forge.sandbox.reply import Refused
 from forge.sandbox.session import Session
 
@@ -27,6 +28,11 @@ class Tuner:
     def choose(self, number: int, *, way: Way = "choose") -> None:
         """Have autotuned kernels use the configuration of this number, counted around, from the next call on."""
         self._number, self._way, self._told = number, way, False
+
+    def choose_at_random(self, rng: Seeded) -> None:
+        """Have autotuned kernels use any of their configurations from the next call on."""
+        if self.tunes:
+            self.choose(rng.getrandbits(16))
 
     def settle(self) -> Refused | None:
         """Tell the guest which configuration is due, once."""

@@ -6,6 +6,8 @@ Triton's own tuner does.
 """
 
 import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.verdict import Reason, ReasonCode
@@ -47,6 +49,29 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold=THRESHOLD,
         errors=(*errors, *checked),
     )
+
+
+def ask_each_at(kernel: LoadedKernel, shapes: Iterable[Mapping[str, int]]) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask shapes with each configuration that the calls so far could choose from.
+
+    A configuration may be right at the public shape alone: its block may hold that row, and no longer one.
+    """
+    found = kernel.configurations()
+    if isinstance(found, Failed):
+        return found
+    if found.most > MOST:
+        return _refused(f"an autotuned kernel has {found.most} configurations at some shapes: at most {MOST}")
+    if found.most < 2:
+        return ()
+    kernel.tuner.allow_for(found.most)
+    errors: list[WorkloadErrors] = []
+    for shape, number in itertools.product(shapes, range(found.most)):
+        kernel.tuner.choose(number)
+        checked = kernel.check([kernel.case(shape)])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    return tuple(errors)
 
 
 def in_the_call_that_tunes(failed: Failed) -> Failed:

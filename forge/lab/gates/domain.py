@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from forge.domain.domain_shapes import outside_shapes
+from forge.domain.domain_shapes import outside_shapes, random_outside
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import ClaimableLayout
 from forge.domain.verdict import Reason, ReasonCode
@@ -43,6 +43,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     raised = answered = 0
     most = INTERPRETED_MOST_ASKED if kernel.interpreted else MOST_ASKED
     for condition, case, placement in itertools.islice(_questions(kernel, domain), most):
+        kernel.tuner.choose_at_random(kernel.rng)
         failed = _answer(kernel, case(), placement)
         if failed is None:
             answered += 1
@@ -65,7 +66,10 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _questions(kernel: LoadedKernel, domain: KernelDomain) -> Iterator[Question]:
-    """Yield the questions: layouts and addresses first, since they are few; then shapes in random order."""
+    """Yield the questions: layouts and addresses first, since they are few; then shapes, each in random order.
+
+    Shapes just outside, where limits are mostly missed, alternate with random ones, which no author knows.
+    """
     public = partial(_case, kernel, kernel.shape)
     if domain.layouts is not None and any(can_have_layouts(kernel.operation, s) for s in kernel.operation.inputs):
         for layout in LAYOUTS:
@@ -76,10 +80,14 @@ def _questions(kernel: LoadedKernel, domain: KernelDomain) -> Iterator[Question]
             placement = Placement(layout="offset", elements_in=elements)
             yield f"alignment == {kernel.inside.address_bytes}", public, placement
     least = {kernel.operation.row_axis: int("sizes" not in kernel.definition.declares)}
-    shapes = [one for one in outside_shapes(domain, kernel.shape, least) if _may_be_asked(kernel, one[0])]
-    kernel.rng.shuffle(shapes)
-    for shape, condition in shapes:
-        yield condition, partial(_case, kernel, shape), PLAIN
+    just_outside = outside_shapes(domain, kernel.shape, least)
+    anywhere = random_outside(domain, kernel.shape, least, kernel.rng)
+    for found in (just_outside, anywhere):
+        kernel.rng.shuffle(found)
+    in_turns = itertools.chain.from_iterable(itertools.zip_longest(just_outside, anywhere))
+    for shape, condition in filter(None, in_turns):
+        if _may_be_asked(kernel, shape):
+            yield condition, partial(_case, kernel, shape), PLAIN
 
 
 def _may_be_asked(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:

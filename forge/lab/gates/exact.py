@@ -22,7 +22,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     errors: list[WorkloadErrors] = []
     other = {**kernel.shape, rows: kernel.rng.randint(*ROWS), reduced: odd_size(kernel.rng, *WIDTHS)}
     for shape in (*(kernel.shape,) * DRAWS, other):
-        checked = kernel.check([kernel.case(shape, "integers")])
+        checked = kernel.check_alone(kernel.case(shape, "integers"))
         if isinstance(checked, Failed):
             return checked
         errors += checked

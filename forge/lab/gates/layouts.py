@@ -55,7 +55,7 @@ def examine(kernel: LoadedKernel) -> Finding:
             *itertools.product(small, _placements_of_one(kernel, layout)),
         )
         for shape, placement in asked:
-            checked = kernel.check([_suited(kernel, kernel.case(shape), placement)], placement=placement)
+            checked = kernel.check_alone(_suited(kernel, kernel.case(shape), placement), placement)
             if isinstance(checked, Failed):
                 return _in_layout(checked, layout)
     claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"

@@ -53,7 +53,7 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 
 def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
     if _elements(kernel, shape) <= JUDGED_ELEMENTS:
-        checked = kernel.check([kernel.case(shape)])
+        checked = kernel.check_alone(kernel.case(shape))
         return checked if isinstance(checked, Failed) else None
     count, row = shape[kernel.operation.row_axis], _elements(kernel, {**shape, kernel.operation.row_axis: 1})
     drawn = min(count, next((rows for rows in ROWS_DRAWN if rows * row <= JUDGED_ELEMENTS), 1))

@@ -41,7 +41,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
-        checked = kernel.check([case])
+        checked = kernel.check_alone(case)
         if isinstance(checked, Failed):
             return checked
         errors += checked

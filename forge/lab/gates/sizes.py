@@ -11,7 +11,7 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
-from forge.lab.gates import large_offsets, listed_workloads
+from forge.lab.gates import configurations, large_offsets, listed_workloads
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.changes import swap_in_row
 from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
@@ -82,6 +82,10 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    tuned = configurations.ask_each_at(kernel, _telling_shapes(kernel, (*drawn, *large)))
+    if isinstance(tuned, Failed):
+        return tuned
+    errors += tuned
     listed = listed_workloads.ask(kernel)
     if isinstance(listed, Failed):
         return listed
@@ -95,6 +99,15 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold=THRESHOLD,
         errors=tuple(errors),
     )
+
+
+def _telling_shapes(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """Return a shape with the widest row, one with most rows, and any one; most rows take an interpreter too long."""
+    if not asked:
+        return []
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    widest, tallest = (max(asked, key=lambda shape: shape[axis]) for axis in (reduced, rows))
+    return [widest, kernel.rng.choice(asked), *(() if kernel.interpreted else (tallest,))]
 
 
 def other_shapes(kernel: LoadedKernel, *wanted: Mapping[str, int]) -> list[Mapping[str, int]]:
@@ -123,7 +136,7 @@ def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> t
     The second call has the same addresses, and new contents or two elements swapped.
     """
     case = kernel.case(shape)
-    checked = kernel.check([case])
+    checked = kernel.check_alone(case)
     if isinstance(checked, Failed) or kernel.interpreted or not (large or _largest(kernel, shape) >= AGAIN_ELEMENTS):
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]

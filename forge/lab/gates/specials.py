@@ -34,7 +34,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     for shape, kind in itertools.product(_shapes(kernel), kinds_of(kernel)):
         if kind == "special_weights" and shape[kernel.operation.reduced_axis] == 1:
             continue
-        checked = kernel.check([kernel.case(shape, kind)])
+        checked = kernel.check_alone(kernel.case(shape, kind))
         if isinstance(checked, Failed):
             return checked
         errors += checked
