@@ -7,6 +7,7 @@ import typer
 
 from forge.cli.confirming import Yes, require_yes
 from forge.cli.document import emit_document
+from forge.cli.kernel_summary import show_summary
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, shape_text, short
@@ -39,8 +40,15 @@ def list_kernels(home: Home = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
-    """Show one kernel's registry entry: every number, and the event that recorded it.
+def show(
+    kernel_id: KernelId,
+    everything: Annotated[bool, typer.Option("--all", help="Print every number of the entry.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a kernel answers, its speed over each baseline, and the requirements that it met.
+
+    With --all or --json it shows the whole registry entry: every number, and the event that recorded it.
 
     Example: forge kernel show cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
@@ -50,8 +58,10 @@ def show(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> None:
         entry = find_kernel(workspace, kernel_id)
     if as_json:
         emit_json(entry)
-    else:
+    elif everything:
         emit_document("Kernel", entry)
+    else:
+        show_summary(entry)
 
 
 @app.command()

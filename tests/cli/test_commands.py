@@ -243,6 +243,11 @@ def test_promote_answers_with_the_kernel_and_lookup_finds_it(home: Path) -> None
         shown = ask(*command, "--home", home)
         assert shown.status == 0
         assert kernel_id in shown.out.replace("\n", "")
+    summary = ask("kernel", "show", kernel_id, "--home", home).out
+    assert summary.index("speedup") < summary.index("Over each baseline") < summary.index("Requirements that it met")
+    assert f"{entry['speedup']['ratio']:.3f}x" in summary
+    assert "verification.report_sha256" not in summary
+    assert "verification.report_sha256" in ask("kernel", "show", kernel_id, "--all", "--home", home).out
 
 
 def test_a_lookup_that_finds_nothing_exits_with_one(empty: Path) -> None:

@@ -1,0 +1,50 @@
+"""Shows what matters of a promoted kernel: what it answers, how fast it is, whose it is, and what it had to meet."""
+
+from typing import Any
+
+from forge.cli.document import fact_text
+from forge.cli.output import emit_table, shape_text
+
+Entry = dict[str, Any]  # Any: a registry entry, a JSON document
+US = 1000.0
+"""Nanoseconds in a microsecond, the unit of every time that is shown."""
+
+
+def show_summary(entry: Entry) -> None:
+    """Print a kernel in three tables: facts, times over each baseline, and the requirements that it met."""
+    timed = entry["benchmark"]["workloads"][0]
+    reported = timed.get("confirmation") or timed
+    on_fresh_data = "" if reported is timed else ", on fresh data"
+    facts = (
+        ("kernel", entry["kernel_id"]),
+        ("status", _status(entry)),
+        ("operation", f"{entry['op']} at {shape_text(entry['shape'])}, {entry['dtype']}"),
+        ("for", f"{entry['target_gpu']}, {entry['language']}"),
+        ("speedup", f"{fact_text(entry['speedup'])} over {entry['baseline']}"),
+        ("time", f"{entry['candidate_median_ns'] / US:.2f} us, {entry['baseline']} {_baseline_us(entry)} us"),
+        ("timed by", f"{timed['candidate']['method']}, control {fact_text(reported['control'])}"),
+        ("reaches", f"{timed['floor_fraction']:.0%} of the speed at which the bytes can be moved"),
+        ("verified at", f"{len(entry['coverage']['verified'])} shapes"),
+        ("author", entry["author"]),
+        ("promoted", f"{entry['created_at']}, event {entry['promoted_seq']}"),
+        ("source", entry["source_path"]),
+    )
+    emit_table("Kernel", ("", ""), facts)
+    rows = [
+        (one["baseline"], f"{one['baseline_median_ns'] / US:.2f}", fact_text(one["interval"]))
+        for one in reported["speedups"]
+    ]
+    emit_table(f"Over each baseline{on_fresh_data}", ("baseline", "us", "speedup"), rows)
+    met = [(one["name"], one["observed"], one["threshold"]) for one in entry["gates"]]
+    emit_table("Requirements that it met", ("requirement", "observed", "threshold"), met)
+
+
+def _status(entry: Entry) -> str:
+    """Return the status with its reason and the kernel that took its place, if there are any."""
+    reason = f": {entry['status_reason']}" if entry.get("status_reason") else ""
+    instead = f"; superseded by {entry['superseded_by']}" if entry.get("superseded_by") else ""
+    return f"{entry['status']}{reason}{instead}"
+
+
+def _baseline_us(entry: Entry) -> str:
+    return f"{entry['baseline_median_ns'] / US:.2f}"
