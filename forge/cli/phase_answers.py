@@ -44,6 +44,22 @@ def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     return phase_answer(event, workspace=workspace)
 
 
+def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
+    """Let the lab time a run's candidate, again while an attempt ends without a verdict; return the last answer.
+
+    The samples of all attempts count together. An attempt that spoils those after it is the last.
+    """
+    from forge.app.runs import next_of
+
+    for number in range(1, attempts):
+        answer = bench_answer(workspace, run)
+        state = workspace.find_run(run)
+        if answer["verdict"] != "inconclusive" or next_of(state) != f"forge bench {state.run_id}":
+            return answer
+        say(f"bench: no verdict in attempt {number} of {attempts} ({answer['reason']['code']}); measuring again")
+    return bench_answer(workspace, run)
+
+
 def bench_answer(workspace: "Workspace", run: str) -> Answer:
     """Let the lab time a run's candidate, and show its progress."""
     from forge.app import phases, runs

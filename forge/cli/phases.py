@@ -10,11 +10,12 @@ from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
-from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
+from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 from forge.cli.timed import show_workloads
+from forge.errors import UsageError
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the candidate's five files.")]
@@ -29,6 +30,10 @@ RunOrKernel = Annotated[
     typer.Argument(
         metavar="RUN", help="A run's id, a unique beginning of an id, `last`, or `last-1`; or a kernel's id."
     ),
+]
+Attempts = Annotated[
+    int,
+    typer.Option(min=1, max=8, help="Measure up to so many times, while an attempt ends without a verdict."),
 ]
 Replicate = Annotated[
     bool,
@@ -125,7 +130,12 @@ def verify(
 
 
 def bench(
-    run: RunOrKernel, again: Replicate = False, device: DeviceName = None, home: Home = None, as_json: Json = False
+    run: RunOrKernel,
+    again: Replicate = False,
+    attempts: Attempts = 1,
+    device: DeviceName = None,
+    home: Home = None,
+    as_json: Json = False,
 ) -> None:
     """Time the verified candidate against its baselines, or a promoted kernel a second time.
 
@@ -134,11 +144,13 @@ def bench(
     from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
+    if again and attempts > 1:
+        raise UsageError("--attempts with --replicate: a replication is measured once", hint="forge bench --help")
     if again:
         replicate(run, home, as_json=as_json)
         return
     with open_workspace(home) as workspace:
-        answer = bench_answer(workspace, run)
+        answer = bench_answers(workspace, run, attempts=attempts)
         following = next_command(workspace, run)
     _finish("bench", answer, following, as_json=as_json)
 

@@ -4,6 +4,7 @@ Nothing in the folder is trusted: names, sizes, links, encodings, the content of
 that names the file and its fault. An accepted candidate is copied, so later edits of the folder change nothing.
 """
 
+import errno
 import json
 import os
 import stat
@@ -126,6 +127,8 @@ def _read_file(path: Path) -> bytes | _Refused:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            return _Refused(f"{path.name}: a link; put the file itself there")
         return _Refused(f"{path.name}: can't be read as a regular file ({error.strerror})")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

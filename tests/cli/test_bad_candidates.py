@@ -40,9 +40,9 @@ BAD_FOLDERS: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "symlink to a file": (
         _replace("reference.py", lambda path: path.symlink_to("/etc/hostname")),
         "reference.py",
-        "regular file",
+        "put the file itself there",
     ),
-    "symlink to nothing": (_replace("kernel.py", lambda path: path.symlink_to("nowhere")), "kernel.py", "regular"),
+    "symlink to nothing": (_replace("kernel.py", lambda path: path.symlink_to("nowhere")), "kernel.py", "a link"),
     "fifo": (_replace("kernel.py", lambda path: os.mkfifo(path)), "kernel.py", "not a regular file"),
     "directory for a file": (_replace("bench.py", lambda path: path.mkdir()), "bench.py", "regular file"),
     "not utf-8": (_write("kernel.py", b"x = '\xff'"), "kernel.py", "not UTF-8 (byte 5)"),
