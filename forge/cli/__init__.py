@@ -33,6 +33,7 @@ from forge.cli import (
     skill,
     start,
     task,
+    watch,
     work,
 )
 from forge.cli.output import emit_text
@@ -67,6 +68,7 @@ def forge(
 start.register(app)
 explain.register(app)
 check.register(app)
+watch.register(app)
 new.register(app)
 phases.register(app)
 pipeline.register(app)

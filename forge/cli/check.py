@@ -13,6 +13,7 @@ from forge.cli.options import DeviceName, Json
 from forge.cli.output import SIMULATED, emit_json, emit_table, reporting, say, shape_text
 from forge.cli.suggest import suggest
 from forge.cli.task import Axes, FunctionName, Operands, Vary
+from forge.errors import UsageError
 
 if TYPE_CHECKING:
     from forge.app.check import CheckedFiles
@@ -88,7 +89,9 @@ def check(
     from forge.app.check import check as judge
     from forge.app.chosen_device import chosen_device
 
-    reference, kernel = _files(files, op, shape, one_form=not (as_json and output_format != "text"))
+    if as_json and output_format != "text":
+        raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
+    reference, kernel = chosen_files("check", files, op, shape)
     chosen_device(device)
     request = CheckRequest(
         kernel=kernel,
@@ -114,18 +117,14 @@ def check(
     suggest("next", "forge task create --help")
 
 
-def _files(files: list[Path], op: str | None, shape: str | None, *, one_form: bool) -> tuple[Path | None, Path]:
+def chosen_files(command: str, files: list[Path], op: str | None, shape: str | None) -> tuple[Path | None, Path]:
     """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
-    from forge.errors import UsageError
-
     if shape is not None and op is None:
         raise UsageError("--shape without --op: a reference file has its own sizes")
-    if not one_form:
-        raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
     wanted = 1 if op is not None else 2
     if len(files) != wanted:
         expected = "KERNEL.py alone, since --op names the reference" if op else "REFERENCE.py KERNEL.py"
-        raise UsageError(f"{len(files)} files: expected {expected}", hint="forge check --help")
+        raise UsageError(f"{len(files)} files: expected {expected}", hint=f"forge {command} --help")
     return (None if op is not None else files[0]), files[-1]
 
 

@@ -1,0 +1,169 @@
+"""watch: a kernel is checked again whenever it is saved."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from forge.cli.candidate_log import show_log
+from forge.cli.check import (
+    Document,
+    Dtype,
+    EntryPoint,
+    Files,
+    Gpu,
+    LanguageName,
+    Op,
+    ShapeText,
+    check_document,
+    chosen_files,
+)
+from forge.cli.evidence import show_evidence
+from forge.cli.options import DeviceName, Json
+from forge.cli.output import SIMULATED, emit_json_line, emit_text, reporting, say, visible
+from forge.cli.task import Axes, FunctionName, Operands, Vary
+from forge.errors import EnvironmentUnfit, ForgeError
+
+if TYPE_CHECKING:
+    from forge.app.check import CheckRequest
+
+POLL_S = 0.2
+"""Time between two looks at the files, in seconds. A person takes it for at once, and a look costs microseconds."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the top level."""
+    app.command()(watch)
+
+
+def watch(
+    files: Files,
+    op: Op = None,
+    shape: ShapeText = None,
+    dtype: Dtype = "fp32",
+    language: LanguageName = None,
+    gpu: Gpu = None,
+    entry_point: EntryPoint = None,
+    function: FunctionName = "",
+    operand: Operands = None,
+    axis: Axes = None,
+    vary: Vary = None,
+    device: DeviceName = None,
+    as_json: Json = False,
+) -> None:
+    """Check a kernel as forge check does, now and after each save, until it is interrupted; record nothing.
+
+    With --json it prints one document a line for each check. An interruption ends it with status 0.
+
+    Example: forge watch reference.py kernel.py
+    """
+    from forge.app.check import CheckRequest
+    from forge.app.chosen_device import chosen_device
+
+    reference, kernel = chosen_files("watch", files, op, shape)
+    chosen_device(device)
+    request = CheckRequest(
+        kernel=kernel,
+        reference=reference,
+        op=op,
+        shape=shape,
+        function=function,
+        operands=operand or [],
+        axes=axis or [],
+        ranges=vary or [],
+        language=language,
+        gpu=gpu,
+        dtype=dtype,
+        entry_point=entry_point,
+    )
+    try:
+        _check_each_save(request, as_json=as_json)
+    except KeyboardInterrupt:
+        raise typer.Exit from None
+
+
+def _check_each_save(request: "CheckRequest", *, as_json: bool) -> None:
+    """Check now and after each save, without end; raise ForgeError if the first check can't be made."""
+    from forge.app.check import check as judge
+
+    saved = SavedFiles(tuple(path for path in (request.reference, request.kernel) if path is not None))
+    for is_first in saved.versions():
+        started = time.monotonic()
+        try:
+            with reporting("watch") as progress:
+                checked = judge(request, progress=progress)
+        except ForgeError as error:
+            if is_first or isinstance(error, EnvironmentUnfit):
+                raise
+            _show_error(error, as_json=as_json)
+        else:
+            document = check_document(checked, kernel=request.kernel, reference=request.reference)
+            _show(document, time.monotonic() - started, as_json=as_json)
+        say(f"watch: waiting for a save of {' or '.join(map(str, saved.paths))}; Ctrl-C ends")
+
+
+Stamp = tuple[int, int, int]
+"""Time of the last change in nanoseconds, size in bytes and inode of a file."""
+
+
+@dataclass
+class SavedFiles:
+    """Some files, of which each saved version is taken once."""
+
+    paths: tuple[Path, ...]
+    _stamps: tuple[Stamp, ...] = ()
+    _digest: str = ""
+
+    def versions(self) -> Iterator[bool]:
+        """Yield at once, and then for each version that was saved; say whether it is the first time.
+
+        A version counts once it stays for `POLL_S`, so several saves in a row are one. A file that is gone is waited
+        for, since an editor may put another in its place.
+        """
+        taken = self._content()
+        yield True
+        while True:
+            before = self._content()
+            time.sleep(POLL_S)
+            content = self._content()
+            if content is not None and content == before and content != taken:
+                taken = content
+                yield False
+
+    def _content(self) -> str | None:
+        """Return the digest of all files, read again only if one was changed; None if one is gone."""
+        try:
+            found = tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in (path.stat() for path in self.paths))
+            if found != self._stamps:
+                digest = sha256(b"".join(sha256(path.read_bytes()).digest() for path in self.paths))
+                self._stamps, self._digest = found, digest.hexdigest()
+        except OSError:
+            return None
+        return self._digest
+
+
+def _show(document: Document, took_s: float, *, as_json: bool) -> None:
+    """Print a line with the verdict, and below it what helps to mend a refused kernel."""
+    if as_json:
+        emit_json_line(document)
+        return
+    reason = document["reason"]
+    simulated = f" ({SIMULATED})" if document["simulated"] else ""
+    why = f"  {reason['code']}: {reason['message']}" if reason else ""
+    said = f"{document['verdict']}{simulated} after {took_s:.1f} s{why}"
+    emit_text(visible(said).replace("\n", r"\n") + "\n")
+    show_evidence(document)
+    if reason is not None:
+        show_log(document["log"], None)
+
+
+def _show_error(error: ForgeError, *, as_json: bool) -> None:
+    """Print why there is no verdict; a later save may mend it."""
+    if as_json:
+        emit_json_line({"error": {"code": error.code, "message": error.message}})
+    else:
+        say(f"error[{error.code}]: {error.message}")
