@@ -1,0 +1,207 @@
+"""How a program writes candidates: the steps that it may ask for, what it learns, and the protocol between both.
+
+An author is a pure function of its log. A session asks it for the next step, carries the step out, appends the result
+to the log, and asks again. The same seed, log and budget views give the same steps, so a session can be resumed and
+replayed.
+
+Nothing here is evidence. A trial ranks drafts; a promotion reads what the gates and the clock say of a candidate.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
+from forge.domain.digest import Digest, Value, digest_of, sha256
+from forge.domain.evidence import Interval
+from forge.domain.verdict import Reason, Verdict
+
+ParameterValue = bool | int | float | Annotated[str, StringConstraints(max_length=100)]
+"""One value of a parameter: what a constant of a template may be set to."""
+MOST_AT_ONCE = 32
+"""Number of drafts of one screening, at most: they all stay loaded until the last one is dropped."""
+MOST_FINALISTS = 16
+"""Number of drafts that one step may submit, at most. Each takes about a minute of gates and clock."""
+
+
+class Setting(Value):
+    """A value for each parameter of a template."""
+
+    values: Annotated[dict[Identifier, ParameterValue], Field(max_length=64)]
+
+    @property
+    def sha256(self) -> Digest:
+        """Name the setting by the digest of its values."""
+        return digest_of(self)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in sorted(self.values.items())) or "no parameters"
+
+
+class Draft(Value):
+    """The five files of a candidate that isn't submitted yet. They may be wrong in any way."""
+
+    files: Annotated[dict[str, str], Field(max_length=len(REQUIRED_FILES))]
+    """Text of each file, by name."""
+    hypothesis: Annotated[str, StringConstraints(max_length=2000)]
+    """Reason why this draft should be faster, which names what changed."""
+    setting: Setting | None = None
+    """Setting of the template that the files were made from. None: they were made in another way."""
+
+    @property
+    def sha256(self) -> Digest:
+        """Name the draft by the digest of its files' names and contents."""
+        return digest_of({name: sha256(text.encode()) for name, text in self.files.items()})
+
+    @property
+    def candidate_sha256(self) -> Digest | None:
+        """Digest that the candidate will have. None: a file is missing, or metadata.json can't be read."""
+        if set(self.files) != set(REQUIRED_FILES):
+            return None
+        try:
+            metadata = Metadata.model_validate_json(self.files["metadata.json"])
+        except ValidationError:
+            return None
+        contents = ((name, self.files[name].encode()) for name in REQUIRED_FILES)
+        listed = tuple(
+            CandidateFile(path=name, sha256=sha256(content), size_bytes=len(content)) for name, content in contents
+        )
+        entry_point = metadata.entry_point or metadata.op
+        return Candidate(files=listed, language=metadata.language, entry_point=entry_point).sha256
+
+
+class TimedTrial(Value):
+    """A draft that was right at the shapes that were asked, and its time beside the reference's."""
+
+    outcome: Literal["timed"] = "timed"
+    speedup: Interval
+    """Ratio of the reference's time to the draft's, over paired windows; the interval is of this trial alone."""
+    log_mean: float
+    """Mean of the log ratios of the paired windows."""
+    log_error: Annotated[float, Field(ge=0)]
+    """Standard error of that mean."""
+    windows: Annotated[int, Field(ge=1)]
+    """Number of paired windows."""
+    median_ns: Annotated[float, Field(gt=0)]
+    """Median time of a call in nanoseconds."""
+
+
+class FailedTrial(Value):
+    """A draft that didn't build, gave a wrong answer, or didn't end."""
+
+    outcome: Literal["failed"] = "failed"
+    stage: Literal["sources", "build", "load", "check", "plan", "time"]
+    reason: Reason
+
+
+class Trial(Value):
+    """The result of screening one draft. It is never evidence: no gate, promotion or lookup reads it."""
+
+    draft: Digest
+    """Digest of the draft."""
+    setting: Setting | None
+    result: Annotated[TimedTrial | FailedTrial, Field(discriminator="outcome")]
+
+
+class Screen(Value):
+    """A step: compile drafts, ask whether they are right, and time those that are beside a reference."""
+
+    kind: Literal["screen"] = "screen"
+    drafts: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MOST_AT_ONCE)]
+    reference: Draft
+    """Draft that each window is paired with. One reference throughout a session makes ratios comparable."""
+    final: bool = False
+    """Whether all drafts are timed to the end. Otherwise those that lose by more than the interval are dropped."""
+
+
+class Submit(Value):
+    """A step: hand drafts in as candidates; each goes through all gates, the clock and the promotion rule."""
+
+    kind: Literal["submit"] = "submit"
+    drafts: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MOST_FINALISTS)]
+
+
+class Finished(Value):
+    """The last step: the author has nothing more to ask for."""
+
+    kind: Literal["finished"] = "finished"
+    reason: Literal["nothing_left", "no_gain", "reference_failed", "budget", "finalists_judged"]
+    detail: Annotated[str, StringConstraints(max_length=1000)]
+    """One sentence with the values behind the reason."""
+
+
+Step = Annotated[Screen | Submit | Finished, Field(discriminator="kind")]
+
+
+class Screened(Value):
+    """An entry of the log: the result of a `Screen` step."""
+
+    kind: Literal["screened"] = "screened"
+    reference: Digest
+    """Digest of the reference draft."""
+    trials: tuple[Trial, ...]
+    """One trial for each draft, in the step's order."""
+    reference_failed: Reason | None = None
+    """Why the reference couldn't be timed; there are no trials then."""
+    final: bool = False
+
+
+class Judged(Value):
+    """An entry of the log: what the gates, the clock and the promotion rule said of one submitted draft.
+
+    It holds nothing of held-out shapes.
+    """
+
+    kind: Literal["judged"] = "judged"
+    draft: Digest
+    candidate: Digest
+    verdict: Annotated[Verdict, Field(discriminator="verdict")]
+    speedup: Interval | None = None
+    """Speedup over the baseline to beat, if it was measured; the confirmation's if there is one."""
+    kernel_id: str | None = None
+    """Name of the promoted kernel. None: it wasn't promoted."""
+
+
+class Missed(Value):
+    """An entry of the log: a step that the machine couldn't carry out. It says nothing about the drafts."""
+
+    kind: Literal["missed"] = "missed"
+    step: Literal["screen", "submit"]
+    reason: Reason
+
+
+LogEntry = Annotated[Screened | Judged | Missed, Field(discriminator="kind")]
+
+
+class BudgetLeft(Value):
+    """What a session may still use, as its author sees it. None: there is no limit.
+
+    A session records the view with each step, since a replay must show the same one.
+    """
+
+    candidates: Annotated[int, Field(ge=0)] | None = None
+    """Number of drafts that may still be submitted."""
+    wall_s: Annotated[float, Field(ge=0)] | None = None
+    device_s: Annotated[float, Field(ge=0)] | None = None
+    micro_dollars: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+
+
+class Author(Protocol):
+    """A program that writes candidates. Everything that it was made from is behind `identity`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the kind of author, such as `search`."""
+
+    @property
+    def identity(self) -> Digest:
+        """Digest of all that steps follow from besides seed, log and budget: template, space, options, version."""
+
+    def propose(self, seed: int, log: Sequence[LogEntry], left: BudgetLeft) -> Step:
+        """Return the next step.
+
+        It reads no clock, file or random number but those drawn from `seed`. `log` has an entry for each finished
+        `Screen` step and one for each draft of a `Submit` step, in order, or one `Missed`.
+        """
