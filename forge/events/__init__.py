@@ -46,6 +46,7 @@ from forge.events.promote import (
 )
 from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunSealed, RunStarted
+from forge.events.screen import TrialsScreened
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
 from forge.events.work import WorkRequested, WorkWithdrawn
@@ -65,6 +66,7 @@ Event = (
     | CandidateSubmitted
     | CandidateDuplicated
     | CandidateRejected
+    | TrialsScreened
     | ClaimRecorded
     | ClaimAssessed
     | CandidateVerified
@@ -108,6 +110,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         CandidateSubmitted,
         CandidateDuplicated,
         CandidateRejected,
+        TrialsScreened,
         ClaimRecorded,
         ClaimAssessed,
         CandidateVerified,
@@ -197,6 +200,7 @@ __all__ = [
     "RunSealed",
     "RunStarted",
     "TaskCreated",
+    "TrialsScreened",
     "VerificationErrored",
     "WorkRequested",
     "WorkWithdrawn",

@@ -49,6 +49,7 @@ GROUPS: dict[Group, frozenset[str]] = {
             "ClaimAssessed",
             "ExperimentClosed",
             "ReplicationRecorded",
+            "TrialsScreened",
         }
     ),
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),

@@ -20,6 +20,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "BenchmarkRecorded": _TIMED,
     "BenchmarkFailed": _TIMED,
     "ProfileCaptured": ("raw_sha256",),
+    "TrialsScreened": ("samples_sha256",),
     "PromotionDenied": ("policy_sha256",),
     "KernelPromoted": ("files[].sha256", "artifact_sha256", "policy_sha256", *_TASK),
     "ReplicationRecorded": _TIMED,

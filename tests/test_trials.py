@@ -1,0 +1,58 @@
+"""That a trial is never evidence: nothing that decides, publishes or recommends can name one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "forge"
+MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+TRIALS = re.compile(
+    r"TrialsScreened|FailedTrial|TimedTrial|\bTrial\b|domain\.authoring|events\.screen\b|lab\.screen\b"
+)
+MAY_NAME_TRIALS = (
+    "domain/authoring.py",
+    "events/__init__.py",
+    "events/screen.py",
+    "events/session",
+    "ledger/actors.py",  # who may write the event
+    "ledger/audit/referenced_blobs.py",  # that its samples are stored
+    "authors/",
+    "lab/screen/",
+    "executor/",
+    "app/trials.py",
+    "app/session",
+    "projections/session",
+    "cli/agent",
+)
+"""Beginnings of the only paths that may name a trial: what makes trials, and what an author learns of them."""
+DECIDE = (
+    "pipeline/promote.py",
+    "pipeline/rule.py",
+    "pipeline/benchmark.py",
+    "pipeline/verify.py",
+    "projections/registry.py",
+    "projections/leaderboard.py",
+    "projections/publish.py",
+    "lookup/registry.py",
+    "claims/check.py",
+    "app/audit/__init__.py",
+    "recommend/kernels.py",
+)
+"""Modules that decide what is promoted, offered, claimed or recommended."""
+
+
+def test_only_makers_and_readers_of_trials_name_them() -> None:
+    others = [name for name in MODULES if not name.startswith(MAY_NAME_TRIALS)]
+    found = {name: TRIALS.search((PACKAGE / name).read_text(encoding="utf-8")) for name in others}
+    named = {name: match[0] for name, match in found.items() if match}
+    assert not named, (
+        "a trial ranks drafts and is never evidence: read what a candidate's own events say, "
+        "or add the path here if no decision can follow from it"
+    )
+
+
+@pytest.mark.parametrize("name", DECIDE)
+def test_no_module_that_decides_may_name_a_trial(name: str) -> None:
+    assert name in MODULES
+    assert not name.startswith(MAY_NAME_TRIALS)
