@@ -42,11 +42,6 @@ class Recovery:
     published: bool = False
     """True if the published registry was behind the ledger."""
 
-    @property
-    def did_nothing(self) -> bool:
-        """Return whether there was nothing to repair."""
-        return not (self.swept or self.sealed or self.aborted or self.published)
-
 
 def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
     """Repair what killed processes left; a second or concurrent call changes nothing more.

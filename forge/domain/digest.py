@@ -32,6 +32,11 @@ def is_unset(found: object) -> bool:
     return found is None
 
 
+def is_false(found: object) -> bool:
+    """Return True for False. A field that was added to an event is left out if it is False."""
+    return found is False
+
+
 def is_empty(found: object) -> bool:
     """Return True for an empty tuple: an added field that lists things is left out if there are none."""
     return found == ()

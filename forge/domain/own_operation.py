@@ -8,9 +8,9 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
+from pydantic import Field, StringConstraints
 
-from forge.domain.digest import Digest, Value
+from forge.domain.digest import Digest, Value, is_empty, is_false, is_unset
 from forge.domain.input_kind import InputKind
 from forge.domain.task import Name
 from forge.domain.tensors import ITEMSIZE_BYTES, AxisName, DType, ElementType, Shape
@@ -80,17 +80,6 @@ Varied = Annotated[tuple[tuple[Annotated[int, Field(ge=0, lt=8)], AxisName], ...
 """Sizes of a tensor that vary besides the batch: the position of each, and the axis that it has."""
 
 
-def _written(value: Value, write: SerializerFunctionWrapHandler, *later: str) -> dict[str, object]:
-    """Leave out the `later` fields that have their defaults, so that contracts from before keep their digests."""
-    written: dict[str, object] = write(value)
-    fields = type(value).model_fields
-    return {
-        name: one
-        for name, one in written.items()
-        if name not in later or getattr(value, name) != fields[name].default
-    }
-
-
 def _axes(sizes: tuple[int, ...], varied: Varied, *, batched: bool) -> tuple[str, ...]:
     names = {**({0: BATCH} if batched else {}), **dict(varied)}
     return tuple(names.get(place, str(size)) for place, size in enumerate(sizes))
@@ -107,14 +96,10 @@ class Operand(Value):
     """True if the first size is the batch."""
     drawn: Family
     """Distribution that the values are drawn from."""
-    source: Source = "family"
-    coupled: bool = False
+    source: Source = Field(default="family", exclude_if="family".__eq__)
+    coupled: bool = Field(default=False, exclude_if=is_false)
     """True if the values fit only to those of the other coupled operands, so that all change together."""
-    varied: Varied = ()
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        return _written(self, write, "source", "coupled", "varied")
+    varied: Varied = Field(default=(), exclude_if=is_empty)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -168,13 +153,9 @@ class Result(Value):
     error: Annotated[float, Field(ge=0)] = 0.0
     """Largest error of the reference in the task's type, divided by the root mean square of its exact values. It is
     the largest of several seeds, rounded up to a power of two."""
-    local: Local | None = None
+    local: Local | None = Field(default=None, exclude_if=is_unset)
     """A narrower bound, for a task in which `error` alone lets known wrong answers pass. None: it isn't needed."""
-    varied: Varied = ()
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        return _written(self, write, "local", "varied")
+    varied: Varied = Field(default=(), exclude_if=is_empty)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -216,12 +197,8 @@ class Contract(Value):
     """True if the reference also ran at other batch sizes."""
     wide: bool = True
     """True if the reference runs in fp64. Otherwise it is its own oracle, with a wider tolerance."""
-    axes: Annotated[tuple[Axis, ...], Field(max_length=8)] = ()
+    axes: tuple[Axis, ...] = Field(default=(), max_length=8, exclude_if=is_empty)
     """Sizes that vary besides the batch, as the user declares them."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        return _written(self, write, "axes")
 
     @property
     def tensors(self) -> tuple[Operand, ...]:

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
+from pydantic import Field, StringConstraints
 
 from forge.domain.contender import OwnContender
-from forge.domain.digest import Digest, Value, digest_of, is_empty
+from forge.domain.digest import Digest, Value, digest_of, is_empty, is_unset
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import MeasuredBaseline
 from forge.domain.target import Target
@@ -46,16 +46,8 @@ class Task(Value):
     contenders: tuple[OwnContender, ...] = Field(default=(), max_length=8, exclude_if=is_empty)
     """Files of the user that candidates are measured against, besides the contenders of libraries. Left out of a task
     without any, so that tasks from before this field keep their ids."""
-    domain: KernelDomain | None = None
+    domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Least domain of a candidate, which its own domain must hold. None: a candidate must hold the shape alone."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave `domain` out if it is None, so that tasks from before this field keep their digests."""
-        written: dict[str, object] = write(self)
-        if self.domain is None:
-            del written["domain"]
-        return written
 
     @property
     def family(self) -> str:

@@ -2,9 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
-from forge.domain.digest import Digest, Value
+from forge.domain.digest import Digest, Value, is_false
 from forge.domain.evidence import Interval
 from forge.domain.experiment import Ended
 from forge.domain.verdict import ReasonCode
@@ -54,15 +54,8 @@ class EarlierExperiment(Value):
     axis: str | None = None
     closed_seq: int | None = None
     """Sequence number of the event that closed it."""
-    simulated: bool = False
+    simulated: bool = Field(default=False, exclude_if=is_false)
     """Whether an interpreter stood in for the target. False is left out of the stored form, as before this field."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        written: dict[str, object] = write(self)
-        if not self.simulated:
-            del written["simulated"]
-        return written
 
 
 class BestKernel(Value):

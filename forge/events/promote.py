@@ -2,10 +2,10 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from forge.domain.candidate import CandidateFile
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import Coverage, GateResult, Interval, Isolation, WorkloadTiming
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import BaselineKind
@@ -49,16 +49,8 @@ class KernelPromoted(Fact):
     coverage: Coverage
     evidence_level: Literal["op_level"] = "op_level"
     benchmark_scope: Literal["microbenchmark"] = "microbenchmark"
-    domain: KernelDomain | None = None
+    domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Domain in which it was verified. None: all of the operation's contract."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave `domain` out if it is None, so that events from before this field keep their bytes."""
-        written: dict[str, object] = write(self)
-        if self.domain is None:
-            del written["domain"]
-        return written
 
     def stream(self) -> str:
         """The family's stream."""

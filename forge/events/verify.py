@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import Shape
@@ -37,17 +37,9 @@ class CandidateVerified(Fact):
     """Digest of the judge's version. Since version 2, like the next field."""
     reused_seq: int | None = None
     """Sequence number of an earlier judgement of the same bytes that was reused."""
-    domain: KernelDomain | None = None
+    domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Domain that the candidate declares, with its limit on elements resolved; the gates asked inside it. None: all
     of the operation's contract."""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave `domain` out if it is None, so that events from before this field keep their bytes."""
-        written: dict[str, object] = write(self)
-        if self.domain is None:
-            del written["domain"]
-        return written
 
     def stream(self) -> str:
         """The candidate's stream."""

@@ -68,25 +68,6 @@ def consistency_proof(old_size: int, size: int, subtree: SubtreeHash) -> list[by
     return path[::-1]
 
 
-def roots_of_consistency(old_size: int, size: int, path: Sequence[bytes], old_root: bytes) -> tuple[bytes, bytes]:
-    """Return the old and the new root that a consistency proof gives; the caller compares the old one."""
-    steps = iter(path)
-
-    def climb(old: int, new: int, known: bool) -> tuple[bytes, bytes]:
-        if old == new:
-            same = old_root if known else next(steps)
-            return same, same
-        left = _left_width(new)
-        if old <= left:
-            before, after = climb(old, left, known)
-            return before, node_hash(after, next(steps))
-        before, after = climb(old - left, new - left, False)
-        beside = next(steps)
-        return node_hash(beside, before), node_hash(beside, after)
-
-    return climb(old_size, size, True)
-
-
 def _range_root(begin: int, end: int, subtree: SubtreeHash) -> bytes:
     """Return the root over the leaves `begin` to `end`; `begin` is a multiple of the widest part."""
     width = end - begin

@@ -1,5 +1,6 @@
 """Derives tables and published files from the ledger's events; all of it can be rebuilt from the first event.
 
+A module belongs here if it computes from recorded events alone: a fold, its tables, or a file rendered from them.
 A fold is pure: it uses no clock, randomness, environment, files or network. `FOLDS` is the index of the folds behind
 `history.db`, in the order in which an event passes through them. `documents` renders the JSON files from its tables.
 `runs` is folded when a phase needs it, and published nowhere.

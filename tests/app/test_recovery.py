@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.recovery import FOLDER_GONE, RECOVERY, recover
+from forge.app.recovery import FOLDER_GONE, RECOVERY, Recovery, recover
 from forge.app.workspace import Workspace
 from forge.ledger.crash_marker import Presence, presence_path
 from tests.app.prepared import rejected_run
@@ -131,7 +131,7 @@ def test_a_run_at_its_end_is_sealed_and_what_is_behind_is_published(home: Path) 
     with Workspace.open(home) as workspace:
         found = recover(workspace)
         assert (found.sealed, found.aborted) == ((run_id,), ())
-        assert recover(workspace).did_nothing
+        assert recover(workspace) == Recovery(alone=True, after_a_crash=False)
     assert (home / "kernel_registry" / "current.json").exists()
     assert ask("run", "check", run_id, "--home", home).status == 0
     assert ledger_stands(home)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from forge.domain.configuration import Configuration
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.calls.configurations import kept_configurations
+from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.examine import examine
 from forge.lab.launch_plan.launcher import kept_plan
 from tests.candidates import job_for
@@ -45,7 +46,8 @@ def test_an_autotuned_kernel_ends_as_it_says(path: Path) -> None:
         assert examined.verdict.reason.code in codes.split(" or "), examined.verdict
         return
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
-    (kept,) = kept_configurations(examined.artifact)
+    (file,) = (file for file in examined.artifact if file.name == CONFIGURATION_FILE)
+    (kept,) = (Configuration.model_validate(one) for one in json.loads(file.content))
     captured = kept_plan(examined.artifact)
     (plan,) = (gate for gate in examined.gates if gate.name == "plan")
     print(f"{path.stem}: plan: {plan.observed}")

@@ -46,9 +46,3 @@ def configuration_file(configurations: tuple[Configuration, ...]) -> ArtifactFil
     """Return the measured configurations as the file that is kept with the candidate."""
     listed = [one.model_dump(mode="json") for one in configurations]
     return ArtifactFile(CONFIGURATION_FILE, orjson.dumps(listed, option=orjson.OPT_SORT_KEYS))
-
-
-def kept_configurations(files: tuple[ArtifactFile, ...]) -> tuple[Configuration, ...]:
-    """Return the configurations among a candidate's built files; none if there are none."""
-    content = next((file.content for file in files if file.name == CONFIGURATION_FILE), b"[]")
-    return tuple(map(Configuration.model_validate, orjson.loads(content)))

@@ -107,8 +107,6 @@ class _SlopePair:
     planned: Planned
     rng: random.Random
     rounds: list[dict[str, float]] = field(default_factory=list)
-    wrong_incumbent: Failed | None = None
-    """Wrong answer of the incumbent, if it gave one."""
 
     def warm_up(self) -> Failed | None:
         """Run every side a few times; outputs are judged as in all other rounds."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from forge.errors import CheckpointRefused, UsageError
 from forge.events.ledger import CheckpointPublished, LedgerKeyAdopted, LedgerKeyRotated, LedgerOpened
-from forge.ledger.merkle import roots_of_consistency
 from forge.ledger.signatures.keyring import Keyring, SignedHead
 from forge.ledger.signatures.signing import (
     SigningKey,
@@ -21,6 +20,7 @@ from forge.ledger.signatures.signing import (
 )
 from forge.ledger.store import Ledger
 from forge.ledger.tree import StoredTree
+from forge.proof.tree import extends
 
 VERIFIER_FILE = "ledger.vkey"
 """Name of the published file with the verifier key."""
@@ -187,8 +187,7 @@ def require_extension(tree: StoredTree, last: SignedHead | None) -> None:
         return
     _require_reaches(tree.size, last)
     path = tree.consistency(last.size, tree.size)
-    old, new = roots_of_consistency(last.size, tree.size, path, last.root)
-    if old != last.root or new != tree.root():
+    if not extends(last.size, last.root, tree.size, tree.root(), path):
         raise CheckpointRefused(
             f"the first {last.size} events aren't those that were signed (root {last.root.hex()}, now "
             f"{tree.root(last.size).hex()}): history was rewritten; restore the ledger from a copy",
