@@ -10,6 +10,7 @@ from forge.languages import find_language
 from forge.lookup import Policy, Registry
 from forge.lookup.answer import Kernel
 from forge.lookup.beside import newest_decision
+from forge.lookup.result import Result
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS, find_target
 
@@ -63,8 +64,16 @@ def look_up(
         "sha256": kernel.sha256 if kernel else None,
         "domain": kernel.domain.document() if kernel and kernel.domain else None,
         "evidence": evidence.document() if evidence else None,
+        **_between(found),
         "rejected": [list(item) for item in found.rejected],
     }
+
+
+def _between(found: Result) -> Data:
+    """Return why a kernel answers between two proven shapes, and the evidence at both; nothing for another answer."""
+    if found.match != "between":
+        return {}
+    return {"reason": found.reason, "neighbours": [one.document() for one in found.neighbours]}
 
 
 def _published(home: Path, key: str | None) -> Registry:

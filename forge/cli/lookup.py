@@ -67,7 +67,7 @@ def lookup(
     from forge.lookup import Policy
 
     policy = Policy(
-        shape="nearest" if nearest else "covered",
+        shape="nearest" if nearest else "between",
         gpu="family" if family else "exact",
         deprecated=deprecated,
         max_octaves=max_octaves,
@@ -93,6 +93,8 @@ def _show(answer: dict[str, object]) -> None:
     evidence, rejected = answer["evidence"], answer["rejected"]
     assert isinstance(rejected, list)
     emit_table("Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])])
+    if "reason" in answer:
+        say(f"note: {answer['reason']}")
     if isinstance(evidence, dict):
         interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
         shape = shape_text(evidence["shape"])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Tier:
     """Kernels that differ by their shapes only, all with the same axes."""
 
-    __slots__ = ("axes", "covering", "exact", "measured")
+    __slots__ = ("axes", "covering", "exact", "many", "measured")
 
     def __init__(self, axes: "Axes") -> None:
         self.axes = axes
@@ -40,12 +40,16 @@ class Tier:
         """Every kernel that was verified at a shape."""
         self.measured: dict[Sizes, list[Row]] = {}
         """Every kernel that was measured at a shape, the fastest first."""
+        self.many: list[Offer] = []
+        """Every kernel that was measured at two shapes or more, so that a shape may lie between them."""
 
-    def add(self, offer: "Offer", domain: "Domain", regime: str) -> None:
-        """Add a kernel that was verified in `domain`."""
+    def add(self, offer: "Offer", domain: "Domain", points: "list[Point]") -> None:
+        """Add a kernel that was verified in `domain`, with its measured points that count."""
+        if len(points) > 1:
+            self.many.append(offer)
         for sizes in domain.verified:
             self.covering.setdefault(sizes, set()).add(offer)
-        for point in offer.points(regime)[self.axes]:
+        for point in points:
             row = (point.median_ns, offer.kernel.kernel_id, offer, point)
             rows = self.measured.setdefault(point.sizes, [])
             rows.append(row)
@@ -64,8 +68,15 @@ class Tier:
         found = None if covering is None else self._nearest(question, covering)
         if found is not None:
             return (1, *found)
+        if question.policy.loosest == 1:
+            return None
+        inside = {offer for offer in self.many if question.sizes in offer.domains[self.axes]}
+        between = {offer for offer in inside if question.bracket(offer) is not None}
+        found = self._nearest(question, between) if between else None
+        if found is not None:
+            return (2, *found)
         found = self._nearest(question, None) if question.policy.loosest == len(FITS) - 1 else None
-        return None if found is None else (2, *found)
+        return None if found is None else (3, *found)
 
     def _nearest(self, question: "Question", among: "set[Offer] | None") -> "tuple[float, Offer, Point] | None":
         """The kernel that was measured nearest to the asked shape.
@@ -99,8 +110,9 @@ class Choice:
             if question.barred(offer) is None:
                 last = (offer.kernel.status != "active", offer.kernel.gpu != question.gpu)
                 for axes, domain in offer.domains.items():
-                    if axes in offer.points(question.policy.regime):
-                        tiers.setdefault((axes, *last), Tier(axes)).add(offer, domain, question.policy.regime)
+                    points = question.points(offer).get(axes)
+                    if points is not None:
+                        tiers.setdefault((axes, *last), Tier(axes)).add(offer, domain, points)
         self._tiers: dict[Axes, list[tuple[bool, Tier]]] = {}
         for axes, deprecated, foreign in sorted(tiers):
             self._tiers.setdefault(axes, []).append((foreign, tiers[axes, deprecated, foreign]))

@@ -30,14 +30,21 @@ QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
 class Domain:
     """The shapes with the same axes in which a kernel was verified; sizes are in order of the axes' names."""
 
-    __slots__ = ("axes", "declared", "least", "most", "products", "verified")
+    __slots__ = ("axes", "declared", "least", "most", "products", "unproven", "verified")
 
     def __init__(
-        self, axes: tuple[str, ...], columns: "list[list[int]]", declared: "DeclaredDomain | None" = None
+        self,
+        axes: tuple[str, ...],
+        columns: "list[list[int]]",
+        declared: "DeclaredDomain | None" = None,
+        unproven: "Mapping[tuple[int, ...], str] | None" = None,
     ) -> None:
         self.axes, self.declared = axes, declared
+        self.unproven = {} if unproven is None else unproven
+        """Shapes at which the kernel was measured and isn't promoted -> the reason. It answers at none of them."""
         shapes = list(zip(*columns, strict=True))
-        self.verified = frozenset(sizes for sizes in shapes if self.undeclared(sizes) is None)
+        answered = (sizes for sizes in shapes if sizes not in self.unproven)
+        self.verified = frozenset(sizes for sizes in answered if self.undeclared(sizes) is None)
         self.least, self.most = tuple(map(min, columns)), tuple(map(max, columns))
         self.products = _largest_products(len(axes), shapes)
         """Places of two or more axes -> the largest product of their sizes in a verified shape."""
@@ -50,8 +57,11 @@ class Domain:
         """Why a shape lies outside what was verified, or None.
 
         Each size lies between verified ones. No product of sizes is larger than in a verified shape, since offsets
-        overflow by an operand's number of elements; every operand's is the product of some axes.
+        overflow by an operand's number of elements; every operand's is the product of some axes. Nor is the kernel
+        known to be slow there.
         """
+        if sizes in self.unproven:
+            return f"measured at this shape, and not promoted for it: {self.unproven[sizes]}"
         for axis, size, least, most in zip(self.axes, sizes, self.least, self.most, strict=True):
             if not least <= size <= most:
                 return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
@@ -105,10 +115,14 @@ class Offer:
         self.status_reason: str | None = untrusted["status_reason"]
         self.measured_at: str = untrusted["measured_at"]
         self.state = state_of(untrusted)
-        self._points: dict[str, dict[tuple[str, ...], list[Point]]] = {regime: {} for regime in REGIMES}
+        self._points: dict[tuple[str, str], dict[tuple[str, ...], list[Point]]] = {
+            (regime, evidence): {} for regime in REGIMES for evidence in ("provisional", "replicated")
+        }
         for measured in untrusted["points"]:
             axes, point = _point(measured, untrusted)
-            self._points[point.evidence.regime].setdefault(axes, []).append(point)
+            for evidence in {"provisional", point.evidence.state}:
+                self._points[point.evidence.regime, evidence].setdefault(axes, []).append(point)
+        unproven = _unproven(untrusted)
         self.domains: dict[tuple[str, ...], Domain] = {}
         for columns in untrusted["verified"]:
             axes, sizes = tuple(sorted(columns)), [columns[axis] for axis in sorted(columns)]
@@ -116,11 +130,11 @@ class Offer:
                 raise ValueError(f"kernel {untrusted['kernel_id']!r} has a bad shape among those verified")
             if len(axes) > MOST_AXES:
                 raise ValueError(f"kernel {untrusted['kernel_id']!r} was verified with {len(axes)} axes")
-            self.domains[axes] = Domain(axes, sizes, declared)
+            self.domains[axes] = Domain(axes, sizes, declared, unproven.get(axes))
 
-    def points(self, regime: str) -> "dict[tuple[str, ...], list[Point]]":
-        """What was measured in a regime, by the axes of the shapes."""
-        return self._points[regime]
+    def points(self, regime: str, evidence: str = "provisional") -> "dict[tuple[str, ...], list[Point]]":
+        """What was measured in a regime, by the axes of the shapes; with `replicated`, only what held once more."""
+        return self._points[regime, evidence]
 
 
 def parse_offers(untrusted: bytes, slot: "Slot", registry_root: str) -> tuple[Offer, ...]:
@@ -179,11 +193,27 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
         raise ValueError(f"kernel {entry['kernel_id']!r} has a measurement without baseline, method or samples")
     own = {name: untrusted[name] for name in (*QUANTITIES, "baseline", "method", "samples_sha256")}
     fields = {**entry, **own, "shape": MappingProxyType(dict(shape))}
-    fields["replicated_seq"] = entry.get("replicated_seq")
-    fields["state"] = state_of(entry)
+    # a replication measures the task's own shape; the points of further shapes say that they were measured once
+    fields["replicated_seq"] = (
+        None if untrusted.get("provisional", False) is not False else entry.get("replicated_seq")
+    )
+    fields["state"] = state_of(fields)
     fields["regime"] = untrusted.get("regime", "cold")
     measured = MappingProxyType({name: fields[name] for name in MEASURED})
     return axes, Point(sizes, Evidence(measured, 0.0))
+
+
+def _unproven(entry: "Document") -> "dict[tuple[str, ...], dict[tuple[int, ...], str]]":
+    """Axes -> sizes -> why the kernel isn't promoted for that shape; a snapshot of before such shapes has none."""
+    found: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
+    for listed in entry.get("unproven", ()):
+        shape, why = listed["shape"], listed["why"]
+        axes = tuple(sorted(shape))
+        sizes = tuple(shape[axis] for axis in axes)
+        if not axes or not all(map(is_size, sizes)) or not is_text(why):
+            raise ValueError(f"kernel {entry['kernel_id']!r} has a bad shape among those unproven")
+        found.setdefault(axes, {})[sizes] = why
+    return found
 
 
 def _is_quantity(untrusted: object) -> bool:

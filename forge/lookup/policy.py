@@ -7,14 +7,15 @@ if TYPE_CHECKING:
     from forge.errors import UsageError
 
 REGIMES = ("cold", "resident")
-FITS = ("exact", "covered", "nearest")
+FITS = ("exact", "covered", "between", "nearest")
+"""Ways in which a shape fits a kernel, the best first. `between`: the kernel is proven on both sides of it."""
 MOST_OCTAVES = 1_000_000
 
 
 class Policy(Frozen):
-    """What the caller accepts. By default only what was verified at the asked shape on the asked GPU.
+    """What the caller accepts. By default what is verified at, or proven on both sides of, the asked shape.
 
-    `shape`: the loosest of exact, covered, nearest. `gpu`: exact, or family for another GPU of the same
+    `shape`: the loosest of exact, covered, between, nearest. `gpu`: exact, or family for another GPU of the same
     architecture; `gpu_arch` names the asked GPU's if nothing ever ran on one. `deprecated`: whether a
     deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
     the caller's; kernels built for another are passed over. `measured_since`: a day in UTC or a moment, as in
@@ -39,14 +40,14 @@ class Policy(Frozen):
     evidence: str
     regime: str
     loosest: int
-    """The place of `shape` among exact, covered, nearest."""
+    """The place of `shape` in FITS."""
     key: str
     """The same for equal policies."""
 
     def __init__(
         self,
         *,
-        shape: str = "covered",
+        shape: str = "between",
         gpu: str = "exact",
         gpu_arch: str | None = None,
         deprecated: bool = False,

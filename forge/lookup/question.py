@@ -53,7 +53,7 @@ class Question:
         rank = self._rank(offer)
         if isinstance(rank, str):
             return rank
-        points = offer.points(self.policy.regime).get(self.axes, ())
+        points = self.points(offer).get(self.axes, ())
         if not points:
             return f"never measured at a shape with axes {list(self.axes)}"
         point = min(points, key=self._nearness)
@@ -79,7 +79,7 @@ class Question:
             return f"measured at {offer.measured_at}, asked since {policy.measured_since}"
         if policy.evidence == "replicated" and offer.state != "replicated":
             return "provisional: measured on one occasion, asked for replicated evidence"
-        if offer.points(policy.regime):
+        if self.points(offer):
             return self._gpu_barred(kernel.gpu)
         return "never measured" if policy.regime == "cold" else f"never measured with {policy.regime} operands"
 
@@ -99,16 +99,35 @@ class Question:
         if domain is None:
             return f"shape has axes {list(self.axes)}, none verified"
         if self.sizes in domain.verified:
-            measured = offer.points(self.policy.regime).get(self.axes, ())
+            measured = self.points(offer).get(self.axes, ())
             rank = 0 if any(point.sizes == self.sizes for point in measured) else 1
         else:
             beyond = domain.beyond(self.sizes)
             if beyond is not None:
                 return beyond
-            rank = 2
+            rank = 2 if self.bracket(offer) is not None else 3
         if rank > self.policy.loosest:
             return f"shape is only {FITS[rank]}, the policy asks for {self.policy.shape}"
         return rank
+
+    def points(self, offer: "Offer") -> "dict[Axes, list[Point]]":
+        """The measured points of a kernel that count for this question, by the axes of the shapes."""
+        return offer.points(self.policy.regime, self.policy.evidence)
+
+    def bracket(self, offer: "Offer") -> "tuple[Point, Point] | None":
+        """The nearest proven points with no size above, and with no size below, the asked shape's.
+
+        None if one side has none, or if the kernel was measured between the two and isn't promoted there.
+        """
+        points = sorted(self.points(offer).get(self.axes, ()), key=self._nearness)
+        below = next((point for point in points if _within(point.sizes, self.sizes)), None)
+        above = next((point for point in points if _within(self.sizes, point.sizes)), None)
+        if below is None or above is None:
+            return None
+        unproven = offer.domains[self.axes].unproven
+        if any(_within(below.sizes, sizes) and _within(sizes, above.sizes) for sizes in unproven):
+            return None
+        return below, above
 
     def _nearness(self, point: "Point") -> tuple[float, bool, float]:
         """Order by distance, then the asked size before another at distance 0 (0 and 1 are such), then by time."""
@@ -120,6 +139,11 @@ class Question:
         for asked, measured in zip(self.logs, point.logs, strict=True):
             total += abs(asked - measured)
         return round(total, 6)
+
+
+def _within(sizes: "Sizes", limits: "Sizes") -> bool:
+    """Whether no size is larger than the limit of its axis."""
+    return all(map(int.__le__, sizes, limits))
 
 
 def slug(gpu: str) -> str:

@@ -39,7 +39,7 @@ def test_a_shape_between_verified_ones_is_answered_only_if_the_policy_allows(his
     asked = {**ASK, "shape": BETWEEN}
     refused = registry.lookup(**asked)
     assert (refused.match, refused.kernel, refused.evidence) == ("none", None, None)
-    assert refused.rejected == [(kernel_id, "shape is only nearest, the policy asks for covered")]
+    assert refused.rejected == [(kernel_id, "shape is only nearest, the policy asks for between")]
     assert registry.lookup(**asked, policy=Policy(shape="nearest")).match == "nearest"
     near = Policy(shape="nearest", max_octaves=0.1)
     assert registry.lookup(**asked, policy=near).rejected[0][1].startswith("nearest measured shape")

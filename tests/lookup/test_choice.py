@@ -21,7 +21,7 @@ from tests.projections.values import EDGES, SHAPE
 
 POLICIES = st.builds(
     Policy,
-    shape=st.sampled_from(["exact", "covered", "nearest"]),
+    shape=st.sampled_from(["exact", "covered", "between", "nearest"]),
     gpu=st.sampled_from(["exact", "family"]),
     deprecated=st.booleans(),
 )
@@ -60,7 +60,7 @@ def test_no_lookup_returns_a_kernel_of_another_slot_revoked_or_outside_its_verif
             assert entry["target_gpu"] == gpu or (policy.gpu == "family" and found.match == "family")
             assert entry["status"] == "active" or (policy.deprecated and entry["status"] == "deprecated")
             verified = entry["coverage"]["verified"]
-            assert shape in verified or policy.shape == "nearest"
+            assert shape in verified or policy.shape in ("between", "nearest")
             for axis, size in shape.items():
                 assert min(at[axis] for at in verified) <= size <= max(at[axis] for at in verified)
 
@@ -75,6 +75,7 @@ KERNELS = st.fixed_dictionaries(
         "status": st.sampled_from(["active", "active", "deprecated", "revoked"]),
         "verified": st.lists(SHAPES, min_size=1, max_size=5),
         "measured": st.lists(st.tuples(SHAPES, st.integers(1, 3)), max_size=3),
+        "unproven": st.lists(SHAPES, max_size=2),
     }
 )
 BASE = shown_kernel()
@@ -92,6 +93,9 @@ def kernel_of(number: int, drawn: dict) -> dict:
     points = [{**BASE["points"][0], "shape": shape, "median_ns": time} for shape, time in drawn["measured"]]
     verified = columns(drawn["verified"])
     own = {key: drawn[key] for key in ("gpu", "dtype", "language", "status")}
+    measured = [shape for shape, _ in drawn["measured"]]
+    slow = [{"shape": shape, "why": "TOO_SLOW"} for shape in drawn.get("unproven", ()) if shape not in measured]
+    own |= {"unproven": slow} if slow else {}
     return {**BASE, **own, "kernel_id": f"kernel_v{number}", "points": points, "verified": verified}
 
 
@@ -101,7 +105,7 @@ def kernel_of(number: int, drawn: dict) -> dict:
     asked=st.lists(SHAPES, min_size=1, max_size=6),
     policy=st.builds(
         Policy,
-        shape=st.sampled_from(["exact", "covered", "nearest"]),
+        shape=st.sampled_from(["exact", "covered", "between", "nearest"]),
         gpu=st.sampled_from(["exact", "family"]),
         deprecated=st.booleans(),
         max_octaves=st.sampled_from([None, 0, 1.0, 2.5]),
@@ -137,7 +141,7 @@ def test_the_indexed_choice_is_the_best_of_judging_every_kernel(tmp_path_factory
             assert found.match == "none"
             continue
         _, rank, distance, median_ns, kernel_id = min(fits)
-        assert found.match == ("exact", "covered", "nearest", "family")[min(rank, 3)]
+        assert found.match == ("exact", "covered", "between", "nearest", "family")[min(rank, 4)]
         evidence = (found.evidence.distance, found.evidence.median_ns)
         assert (found.kernel.kernel_id, *evidence) == (kernel_id, distance, median_ns)
 
