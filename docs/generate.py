@@ -17,6 +17,8 @@ from typing import Any
 
 from forge.cli import command_tree
 from forge.domain import (
+    authoring,
+    budget,
     candidate,
     digest,
     environment,
@@ -24,6 +26,7 @@ from forge.domain import (
     experiment,
     kernel_domain,
     policy,
+    session,
     target,
     task,
     tensors,
@@ -52,7 +55,10 @@ from tests.ledger.edits.copy import Found
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
-NOUNS = (candidate, digest, environment, evidence, experiment, kernel_domain, policy, target, task, tensors, verdict)
+NOUNS = (
+    *(authoring, budget, candidate, digest, environment, evidence, experiment, kernel_domain, policy, session),
+    *(target, task, tensors, verdict),
+)
 
 
 def main() -> int:

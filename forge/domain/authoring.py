@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
 from forge.domain.digest import Digest, Value, digest_of, sha256
 from forge.domain.evidence import Interval
+from forge.domain.session import WishKind
 from forge.domain.verdict import Reason, Verdict
 
 ParameterValue = bool | int | float | Annotated[str, StringConstraints(max_length=100)]
@@ -131,7 +132,26 @@ class Finished(Value):
     """One sentence with the values behind the reason."""
 
 
-Step = Annotated[Screen | Submit | Finished, Field(discriminator="kind")]
+class Ask(Value):
+    """A step: ask a language model. A model without a known price isn't asked."""
+
+    kind: Literal["ask"] = "ask"
+    model: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    prompt: Annotated[str, StringConstraints(min_length=1, max_length=2_000_000)]
+    most_tokens: Annotated[int, Field(ge=1)]
+    """Number of tokens that the answer may have, at most."""
+
+
+class Wish(Value):
+    """A step: ask for what isn't an author's to decide. It is recorded and refused, always."""
+
+    kind: Literal["wish"] = "wish"
+    wish: WishKind
+    detail: Annotated[str, StringConstraints(max_length=1000)]
+
+
+Step = Annotated[Screen | Submit | Ask | Wish | Finished, Field(discriminator="kind")]
+StepKind = Literal["screen", "submit", "ask", "wish", "finished"]
 
 
 class Screened(Value):
@@ -167,11 +187,28 @@ class Missed(Value):
     """An entry of the log: a step that the machine couldn't carry out. It says nothing about the drafts."""
 
     kind: Literal["missed"] = "missed"
-    step: Literal["screen", "submit"]
+    step: StepKind
     reason: Reason
 
 
-LogEntry = Annotated[Screened | Judged | Missed, Field(discriminator="kind")]
+class Replied(Value):
+    """An entry of the log: the answer of a language model. It is untrusted text."""
+
+    kind: Literal["replied"] = "replied"
+    text: str | None
+    """The answer. None: there was none."""
+    failure: str | None = None
+    """Why there was no answer."""
+
+
+class Denied(Value):
+    """An entry of the log: a wish that was refused."""
+
+    kind: Literal["denied"] = "denied"
+    wish: WishKind
+
+
+LogEntry = Annotated[Screened | Judged | Missed | Replied | Denied, Field(discriminator="kind")]
 
 
 class BudgetLeft(Value):
@@ -202,6 +239,7 @@ class Author(Protocol):
     def propose(self, seed: int, log: Sequence[LogEntry], left: BudgetLeft) -> Step:
         """Return the next step.
 
-        It reads no clock, file or random number but those drawn from `seed`. `log` has an entry for each finished
-        `Screen` step and one for each draft of a `Submit` step, in order, or one `Missed`.
+        It reads no clock, file or random number but those drawn from `seed`. `log` has, in order, an entry for each
+        `Screen`, `Ask` and `Wish` step, and one for each draft of a `Submit` step. It is a `Missed` if the machine
+        couldn't do it.
         """

@@ -47,6 +47,22 @@ from forge.events.promote import (
 from forge.events.prompt import PromptRendered
 from forge.events.run import RunAborted, RunSealed, RunStarted
 from forge.events.screen import TrialsScreened
+from forge.events.session import (
+    BudgetGranted,
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    ModelFailed,
+    ModelLost,
+    ModelRequested,
+    ModelResponded,
+    RoundClosed,
+    SessionClosed,
+    SessionOpened,
+    StepAnswered,
+    StepProposed,
+    WishRefused,
+)
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
 from forge.events.work import WorkRequested, WorkWithdrawn
@@ -85,6 +101,20 @@ Event = (
     | KernelDeprecated
     | KernelRevoked
     | ReplicationRecorded
+    | SessionOpened
+    | SessionClosed
+    | StepProposed
+    | StepAnswered
+    | RoundClosed
+    | ModelRequested
+    | ModelResponded
+    | ModelFailed
+    | ModelLost
+    | BudgetGranted
+    | BudgetReserved
+    | BudgetSettled
+    | BudgetRefused
+    | WishRefused
     | HumanDecided
     | CheckpointPublished
     | LedgerKeyAdopted
@@ -129,6 +159,20 @@ EVENT_TYPES: dict[str, type[Event]] = {
         KernelDeprecated,
         KernelRevoked,
         ReplicationRecorded,
+        SessionOpened,
+        SessionClosed,
+        StepProposed,
+        StepAnswered,
+        RoundClosed,
+        ModelRequested,
+        ModelResponded,
+        ModelFailed,
+        ModelLost,
+        BudgetGranted,
+        BudgetReserved,
+        BudgetSettled,
+        BudgetRefused,
+        WishRefused,
         HumanDecided,
         CheckpointPublished,
         LedgerKeyAdopted,
@@ -166,6 +210,10 @@ __all__ = [
     "BenchmarkFailed",
     "BenchmarkInvalidated",
     "BenchmarkRecorded",
+    "BudgetGranted",
+    "BudgetRefused",
+    "BudgetReserved",
+    "BudgetSettled",
     "CandidateDuplicated",
     "CandidateRejected",
     "CandidateSubmitted",
@@ -190,18 +238,28 @@ __all__ = [
     "LedgerRestored",
     "LessonAccepted",
     "LessonProposed",
+    "ModelFailed",
+    "ModelLost",
+    "ModelRequested",
+    "ModelResponded",
     "PlanAccepted",
     "ProfileCaptured",
     "PromotionDenied",
     "PromptRendered",
     "Recorded",
     "ReplicationRecorded",
+    "RoundClosed",
     "RunAborted",
     "RunSealed",
     "RunStarted",
+    "SessionClosed",
+    "SessionOpened",
+    "StepAnswered",
+    "StepProposed",
     "TaskCreated",
     "TrialsScreened",
     "VerificationErrored",
+    "WishRefused",
     "WorkRequested",
     "WorkWithdrawn",
     "parse_event",

@@ -30,9 +30,11 @@ GROUPS: dict[Group, frozenset[str]] = {
             "LessonProposed",
             "WorkRequested",
             "WorkWithdrawn",
+            "StepProposed",
+            "WishRefused",
         }
     ),
-    "run": frozenset({"RunStarted", "RunSealed", "RunAborted"}),
+    "run": frozenset({"RunStarted", "RunSealed", "RunAborted", "SessionOpened", "SessionClosed"}),
     "observed": frozenset(
         {
             "EnvironmentCaptured",
@@ -50,10 +52,19 @@ GROUPS: dict[Group, frozenset[str]] = {
             "ExperimentClosed",
             "ReplicationRecorded",
             "TrialsScreened",
+            "StepAnswered",
+            "RoundClosed",
+            "ModelRequested",
+            "ModelResponded",
+            "ModelFailed",
+            "ModelLost",
+            "BudgetReserved",
+            "BudgetSettled",
+            "BudgetRefused",
         }
     ),
     "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
-    "human": frozenset({"HumanDecided", "LessonAccepted", "LedgerKeyAdopted"}),
+    "human": frozenset({"HumanDecided", "LessonAccepted", "LedgerKeyAdopted", "BudgetGranted"}),
     "opening": frozenset({"LedgerOpened"}),
     "signed": frozenset({"CheckpointPublished", "LedgerKeyRotated"}),
     "moved": frozenset({"LedgerImported", "LedgerRestored"}),

@@ -28,6 +28,7 @@ from .making import GOLDEN, examples, open_ledger
 ELSEWHERE = {
     "env_sha256": "the canonical text of an environment, which stands in an EnvironmentCaptured event",
     "environment.host_sha256": "a host's name, which isn't told",
+    "author_sha256": "what an author was made from: its template and options, which the steps show",
     "process_sha256": "random bytes that name a process, which aren't kept",
     "seeds_sha256": "the seeds, which stand in the report",
     "gates_sha256": "the judge's own source, which is part of Forge",

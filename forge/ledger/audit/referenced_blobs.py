@@ -26,6 +26,11 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "ReplicationRecorded": _TIMED,
     "LessonAccepted": ("after_sha256",),
     "RunSealed": ("manifest_sha256",),
+    "SessionOpened": ("policy_sha256",),
+    "StepProposed": ("step_sha256",),
+    "StepAnswered": ("entry_sha256",),
+    "ModelRequested": ("prompt_sha256",),
+    "ModelResponded": ("response_sha256",),
 }
 """Type -> the fields of its payload that name stored bytes; a field may be null if the type allows it."""
 OWN_FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(
