@@ -81,9 +81,11 @@ class TimedTrial(Value):
     log_mean: float
     """Mean of the log ratios of the paired windows."""
     log_error: Annotated[float, Field(ge=0)]
-    """Standard error of that mean."""
+    """Standard error of that mean: over processes if there were several, else over windows."""
     windows: Annotated[int, Field(ge=1)]
     """Number of paired windows."""
+    processes: Annotated[int, Field(ge=1)] = Field(default=1, exclude_if=lambda count: count == 1)
+    """Number of processes that the windows were spread over. Windows of one process share its addresses."""
     median_ns: Annotated[float, Field(gt=0)]
     """Median time of a call in nanoseconds."""
 
@@ -123,11 +125,15 @@ class Submit(Value):
     drafts: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MOST_FINALISTS)]
 
 
+Ending = Literal["nothing_left", "no_gain", "reference_failed", "budget", "finalists_judged", "machine_failed"]
+"""Why an author has nothing more to ask for."""
+
+
 class Finished(Value):
     """The last step: the author has nothing more to ask for."""
 
     kind: Literal["finished"] = "finished"
-    reason: Literal["nothing_left", "no_gain", "reference_failed", "budget", "finalists_judged"]
+    reason: Ending
     detail: Annotated[str, StringConstraints(max_length=1000)]
     """One sentence with the values behind the reason."""
 
@@ -219,6 +225,8 @@ class BudgetLeft(Value):
 
     candidates: Annotated[int, Field(ge=0)] | None = None
     """Number of drafts that may still be submitted."""
+    screening_s: Annotated[float, Field(ge=0)] | None = None
+    """Wall time in seconds that screening may still take, besides a final one. At 0 the author chooses finalists."""
     wall_s: Annotated[float, Field(ge=0)] | None = None
     device_s: Annotated[float, Field(ge=0)] | None = None
     micro_dollars: Annotated[int, Field(ge=0)] | None = None

@@ -1,0 +1,1 @@
+"""Programs that write candidates. An author proposes; gates, clock and ledger are out of its reach."""
