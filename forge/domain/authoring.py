@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, StringConstraints, ValidationError
 
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
-from forge.domain.digest import Digest, Value, digest_of, sha256
+from forge.domain.digest import Digest, Value, digest_of, is_unset, sha256
 from forge.domain.evidence import Interval
 from forge.domain.session import WishKind
 from forge.domain.verdict import Reason, Verdict
@@ -225,7 +225,7 @@ class BudgetLeft(Value):
 
     candidates: Annotated[int, Field(ge=0)] | None = None
     """Number of drafts that may still be submitted."""
-    screening_s: Annotated[float, Field(ge=0)] | None = None
+    screening_s: Annotated[float, Field(ge=0)] | None = Field(default=None, exclude_if=is_unset)
     """Wall time in seconds that screening may still take, besides a final one. At 0 the author chooses finalists."""
     wall_s: Annotated[float, Field(ge=0)] | None = None
     device_s: Annotated[float, Field(ge=0)] | None = None

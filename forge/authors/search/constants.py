@@ -23,7 +23,7 @@ _DEFINED = re.compile(
 
 
 @dataclass(frozen=True)
-class Constant:
+class Tunable:
     """A literal of kernel.py: its value, its place in bytes, and whether it stands in compiled text."""
 
     value: ParameterValue
@@ -40,7 +40,7 @@ class Constant:
         return value.encode() if isinstance(value, str) else json.dumps(value).encode()
 
 
-def constants_of(kernel: str, text_name: str | None) -> dict[str, Constant]:
+def constants_of(kernel: str, text_name: str | None) -> dict[str, Tunable]:
     """Return the constants by name. `text_name` names the module-level string that is compiled, if one is.
 
     A name that is bound twice is left out, since it isn't known which one counts. Raise UsageError if the file
@@ -51,7 +51,7 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Constant]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"the template's kernel.py doesn't parse: {error or 'nested too deeply'}") from error
     starts = _line_starts(kernel)
-    found: dict[str, list[Constant]] = {}
+    found: dict[str, list[Tunable]] = {}
     for node in tree.body:
         name, literal = _assigned(node)
         if literal is None or name is None:
@@ -59,14 +59,14 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Constant]:
         begin, end = _span(literal, starts)
         value = _literal(literal)
         if value is not None and name != text_name:
-            found.setdefault(name, []).append(Constant(value, begin, end, compiled=False))
+            found.setdefault(name, []).append(Tunable(value, begin, end, compiled=False))
         elif name == text_name:
             for inner, constant in _defined(kernel.encode(), begin, end):
                 found.setdefault(inner, []).append(constant)
     return {name: places[0] for name, places in found.items() if len(places) == 1 and _bound_once(tree, name)}
 
 
-def with_values(kernel: str, constants: Mapping[str, Constant], values: Mapping[str, ParameterValue]) -> str:
+def with_values(kernel: str, constants: Mapping[str, Tunable], values: Mapping[str, ParameterValue]) -> str:
     """Return kernel.py with these values in place of the constants'; equal values keep their bytes."""
     content = kernel.encode()
     for name, value in sorted(values.items(), key=lambda one: -constants[one[0]].begin):
@@ -119,10 +119,10 @@ def _span(node: ast.expr, starts: list[int]) -> tuple[int, int]:
     return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
-def _defined(kernel: bytes, begin: int, end: int) -> list[tuple[str, Constant]]:
+def _defined(kernel: bytes, begin: int, end: int) -> list[tuple[str, Tunable]]:
     """Return the constants in the compiled text, which lies between two offsets of kernel.py."""
     return [
-        ((match[1] or match[2]).decode(), Constant(_word(match[3].decode()), *match.span(3), compiled=True))
+        ((match[1] or match[2]).decode(), Tunable(_word(match[3].decode()), *match.span(3), compiled=True))
         for match in _DEFINED.finditer(kernel, begin, end)
     ]
 

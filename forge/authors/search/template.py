@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 from pydantic import ValidationError
 
-from forge.authors.search.constants import Constant, constants_of, with_values
+from forge.authors.search.constants import Tunable, constants_of, with_values
 from forge.authors.search.space import SPACE_FILE, Space, parse_space
 from forge.domain.authoring import Draft, Setting
 from forge.domain.candidate import REQUIRED_FILES, Metadata
@@ -23,7 +23,7 @@ class Template:
     """Text of the five files of a candidate."""
     metadata: Metadata
     space: Space
-    constants: Mapping[str, Constant]
+    constants: Mapping[str, Tunable]
 
     @property
     def sha256(self) -> Digest:
