@@ -6,8 +6,12 @@
     |  |- WorkspaceNotFound     there is no ledger here
     |  |- ReferenceRefused      no task can be judged against this reference file
     |  |- RunNotFound           no run has this name, or several have
+    |  |- SessionNotFound       no session has this name, or several have
+    |  |- SessionTaken          another process works on the session
+    |  |- TranscriptRefused     a session's transcript is of another version or author
     |  '- PhaseOutOfOrder       the run isn't in the state that this phase needs
     |- EnvironmentUnfit       exit 3: this machine lacks something (compiler, GPU, sandbox)
+    |- ReplayDiverged         exit 1: a replayed session gave other events than those recorded
     |- AlreadyDecided         exit 1: the same decision is already recorded
     |- LessonRefused          exit 1: the evidence of a lesson is missing, or contradicts it
     |- LoadRefused            exit 1: a promoted kernel was withdrawn after the lookup, or can't be loaded here
@@ -107,6 +111,24 @@ class RunNotFound(UsageError):
     code = "RUN_NOT_FOUND"
 
 
+class SessionNotFound(UsageError):
+    """No session has this name, or several have."""
+
+    code = "SESSION_NOT_FOUND"
+
+
+class SessionTaken(UsageError):
+    """Another process works on the session."""
+
+    code = "SESSION_TAKEN"
+
+
+class TranscriptRefused(UsageError):
+    """A session's transcript is of another version of Forge, or of another author."""
+
+    code = "TRANSCRIPT_REFUSED"
+
+
 class PhaseOutOfOrder(UsageError):
     """The run isn't in the state that this phase needs."""
 
@@ -118,6 +140,12 @@ class EnvironmentUnfit(ForgeError):
 
     code = "ENVIRONMENT_UNFIT"
     exit_status = 3
+
+
+class ReplayDiverged(ForgeError):
+    """A replayed session gave other events than those recorded."""
+
+    code = "REPLAY_DIVERGED"
 
 
 class AlreadyDecided(ForgeError):

@@ -36,8 +36,13 @@ from forge.pipeline.timings import Measured
 from forge.projections.runs import RunState
 
 
-def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | None) -> Event:
-    """Take a candidate in; return CandidateSubmitted or CandidateRejected."""
+def submit(
+    workspace: Workspace, run: RunState, folder: Path, *, author: str | None, actor: str | None = None
+) -> Event:
+    """Take a candidate in; return CandidateSubmitted or CandidateRejected.
+
+    `actor` is who hands it in. Default: the person at the command line.
+    """
     if run.state == "planned":
         prepare(workspace, run)
         run = workspace.find_run(run.run_id)
@@ -53,7 +58,7 @@ def submit(workspace: Workspace, run: RunState, folder: Path, *, author: str | N
         judged_before=judged_before(workspace, run.task_id),
     )
     key = f"submit:{run.run_id}:{run.attempts.submit + 1}"
-    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run))
+    workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=actor)
     return outcome.events[0]
 
 

@@ -79,13 +79,19 @@ def find_task(workspace: Workspace, name: str) -> TaskCreated:
 
 def open_run(workspace: Workspace, task_name: str, *, command: str = "run open") -> Opened:
     """Open a run for a task: plan it and render its prompt."""
+    started = start_of(workspace, task_name, command=command)
+    run = started.run_id
+    workspace.append((started,), run_id=run, key=f"start:{run}")
+    prompt_path = prepare(workspace, workspace.find_run(run))
+    return Opened(started.task_id, run, prompt_path)
+
+
+def start_of(workspace: Workspace, task_name: str, *, command: str) -> RunStarted:
+    """Return the beginning of a new run for a task; it isn't recorded yet."""
     created = find_task(workspace, task_name)
     task = created.task
     run = make_run_id(now(), task.op, task.target.gpu, workspace.rng.randbytes(3).hex())
-    started = RunStarted(run_id=run, task_id=created.task_id, command=command, policy_sha256=workspace.keep_policy())
-    workspace.append((started,), run_id=run, key=f"start:{run}")
-    prompt_path = prepare(workspace, workspace.find_run(run))
-    return Opened(created.task_id, run, prompt_path)
+    return RunStarted(run_id=run, task_id=created.task_id, command=command, policy_sha256=workspace.keep_policy())
 
 
 def all_tasks(workspace: Workspace) -> list[dict[str, object]]:

@@ -10,9 +10,7 @@ RoundEnd = Literal[
     "gain", "no_gain", "refused", "screened", "answered", "wish_refused", "finished", "budget", "withdrawn"
 ]
 """Reasons with which a round ends."""
-SessionEnd = Literal[
-    "budget", "no_gain", "near_floor", "divergence", "nothing_left", "rounds", "author_failed", "withdrawn"
-]
+SessionEnd = Literal["budget", "no_gain", "near_floor", "divergence", "nothing_left", "rounds", "withdrawn"]
 """Reasons with which a session ends."""
 WishKind = Literal["gate_off", "tolerance", "budget", "held_out", "resume", "other"]
 """What was wished for: a gate turned off, another tolerance, more budget, held-out shapes, a second process in one

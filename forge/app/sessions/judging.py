@@ -1,0 +1,138 @@
+"""Takes one draft of a session through the phases, and says what its author may learn from that."""
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge.app import phases
+from forge.app.runs import abort, next_of, take_up
+from forge.app.workspace import Workspace
+from forge.domain.authoring import Draft, Judged
+from forge.domain.evidence import Interval, WorkloadTiming
+from forge.domain.verdict import UNDECIDED, Accepted, Inconclusive, Reason, Rejected, Verdict
+from forge.errors import EnvironmentUnfit
+from forge.events import KernelPromoted
+from forge.ledger.runs.taken import taken
+from forge.projections.runs import RunState
+
+MOST_STEPS = 6
+"""Number of phases that one candidate is taken through, at most: three, and three more after faults of the machine or
+measurements without a decision."""
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""Pattern of a file's name that is written as the author gave it."""
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """What was found about a draft, and for how long it held the device."""
+
+    entry: Judged
+    device_ms: int
+    speedup: Interval | None
+    floor_fraction: float | None
+
+
+def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progress: Progress) -> Judging:
+    """Submit a draft in its run, run the phases up to the decision, and return what came of it."""
+    device_ns, unfit = 0, ""
+    with taken(workspace.directory(run_id)) as is_ours:
+        if is_ours:
+            try:
+                _hand_in(workspace, run_id, draft, author=author)
+                device_ns = _through_phases(workspace, run_id, progress)
+            except EnvironmentUnfit as error:
+                unfit = error.message
+        else:
+            unfit = f"another process works on run {run_id}"
+    run = take_up(workspace, workspace.find_run(run_id))
+    if run.submitted is None and run.rejection is not None and run.state != "aborted":
+        abort(workspace, run, "its candidate was refused at submission")
+    timed = timing_of(run)
+    return Judging(
+        entry=judged_entry(run, draft, unfit=unfit),
+        device_ms=device_ns // 1_000_000,
+        speedup=timed.speedups[0].interval if timed else None,
+        floor_fraction=timed.floor_fraction if timed else None,
+    )
+
+
+def _hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> None:
+    run = workspace.find_run(run_id)
+    if run.submitted is not None or run.rejection is not None:
+        return
+    with tempfile.TemporaryDirectory(prefix="forge-draft-") as folder:
+        for place, (name, text) in enumerate(draft.files.items()):
+            is_plain = PLAIN_NAME.fullmatch(name) and name not in (".", "..")
+            (Path(folder) / (name if is_plain else f"file-{place}")).write_bytes(text.encode(errors="replace"))
+        phases.submit(workspace, run, Path(folder), author=author, actor=author)
+
+
+def _through_phases(workspace: Workspace, run_id: str, progress: Progress) -> int:
+    """Run phases until the run ends or can't be decided; return the nanoseconds that they took."""
+    began = time.monotonic_ns()
+    for _ in range(MOST_STEPS):
+        run = take_up(workspace, workspace.find_run(run_id))
+        match run.state:
+            case "candidate_ready":
+                phases.verify_candidate(workspace, run, progress=progress)
+            case "verified" if next_of(run) == f"forge bench {run_id}":
+                phases.bench(workspace, run, progress=progress)
+            case "benchmarked":
+                phases.promote_candidate(workspace, run)
+            case _:
+                break
+    return time.monotonic_ns() - began
+
+
+def judged_entry(run: RunState, draft: Draft, *, unfit: str = "") -> Judged:
+    """Return what the author learns of a run: the verdict, its reason and the speedup, and nothing held out."""
+    promoted = run.promotion.event if run.promotion else None
+    is_promoted = isinstance(promoted, KernelPromoted)
+    candidate = run.submitted.event.candidate if run.submitted else draft.candidate_sha256 or draft.sha256
+    return Judged(
+        draft=draft.sha256,
+        candidate=candidate,
+        verdict=_verdict(run, unfit),
+        speedup=promoted.speedup if isinstance(promoted, KernelPromoted) else _over_best(run),
+        kernel_id=promoted.kernel_id if is_promoted and isinstance(promoted, KernelPromoted) else None,
+    )
+
+
+def _verdict(run: RunState, unfit: str) -> Verdict:
+    if isinstance(getattr(run.promotion, "event", None), KernelPromoted):
+        return Accepted()
+    reason = _reason(run)
+    if reason is None or unfit:
+        detail = run.error.event.detail if run.error else f"the run is {run.state}"
+        return Inconclusive(reason=Reason(code="INFRASTRUCTURE", message=unfit or detail))
+    return Inconclusive(reason=reason) if reason.code in UNDECIDED else Rejected(reason=reason)
+
+
+def _reason(run: RunState) -> Reason | None:
+    if run.promotion is not None and not isinstance(run.promotion.event, KernelPromoted):
+        return run.promotion.event.reason
+    if run.failure is not None:
+        return run.failure.event.reason
+    return run.rejection.event.reason if run.rejection else None
+
+
+def timing_of(run: RunState) -> WorkloadTiming | None:
+    """Return the times of a run's candidate at the task's shape; None if there are none that count."""
+    timed = run.benchmark or run.failure
+    if timed is None or not timed.event.workloads:
+        return None
+    if run.benchmark is None and run.failure and run.failure.event.reason.code in UNDECIDED:
+        return None
+    return timed.event.workloads[0]
+
+
+def _over_best(run: RunState) -> Interval | None:
+    """Return the speedup over the fastest baseline."""
+    timed = timing_of(run)
+    if timed is None or not timed.speedups:
+        return None
+    return min(timed.speedups, key=lambda one: one.baseline_median_ns).interval

@@ -1,0 +1,154 @@
+"""The ground of a session that is worked on: the workspace's ledger, its phases, and a model if one can be asked."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from forge.app.sessions import judging
+from forge.app.tasks import start_of
+from forge.app.workspace import Workspace
+from forge.domain.authoring import Ask, Draft, Missed, Screen
+from forge.domain.budget import Amounts
+from forge.domain.digest import Digest, sha256
+from forge.domain.verdict import Reason
+from forge.errors import IdempotencyConflict
+from forge.events import Event, Recorded
+from forge.events.run import RunStarted
+from forge.events.session import BudgetReserved, ModelFailed, ModelResponded
+from forge.pipeline.sessions.ground import SYSTEM, Judgement, Reply, ScreenOutcome
+from forge.projections import sessions
+from forge.projections.sessions import SessionState
+
+Watch = Callable[[Recorded[Event], SessionState], None]
+"""Is told each event of the session, with the state after it."""
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """What a model said, and what that cost."""
+
+    text: str
+    prompt_tokens: int
+    answer_tokens: int
+
+
+class ModelUnanswered(Exception):
+    """A model gave no answer that can be used. `cause` is one of ModelFailed's."""
+
+    def __init__(self, cause: str, detail: str, *, tokens: tuple[int, int] | None = None) -> None:
+        super().__init__(detail)
+        self.cause, self.detail, self.tokens = cause, detail, tokens
+
+
+class Model(Protocol):
+    """Sends a prompt to language models."""
+
+    def answer(self, step: Ask, *, request_id: str) -> ModelAnswer:
+        """Return the answer; raise ModelUnanswered."""
+
+
+class Screener(Protocol):
+    """Screens drafts of a session."""
+
+    def screen(self, reserved: BudgetReserved, step: Screen, task_id: str) -> ScreenOutcome:
+        """Return the trials, and the events that describe them."""
+
+
+@dataclass
+class LedgerGround:
+    """Carries out a session's steps in a workspace."""
+
+    workspace: Workspace
+    session_id: str
+    progress: judging.Progress
+    watch: Watch | None = None
+    model: Model | None = None
+    screener: Screener | None = None
+    _state: SessionState | None = None
+    _seq: int = 0
+    _begun: set[str] = field(default_factory=set)
+    """Runs that this process began; any other one was begun by a process that was killed."""
+
+    @property
+    def state(self) -> SessionState:
+        """Return the session's state; only events since the last call are read."""
+        stream = f"session:{self.session_id}"
+        for recorded in self.workspace.ledger.read(stream=stream, after_seq=self._seq):
+            self._state = sessions.begin(recorded) if self._state is None else sessions.apply(self._state, recorded)
+            self._seq = recorded.seq
+            if self.watch is not None:
+                self.watch(recorded, self._state)
+        assert self._state is not None, "a session that was found has events"
+        return self._state
+
+    def content(self, digest: Digest) -> bytes:
+        """Return stored bytes."""
+        return self.workspace.blobs.get(digest)
+
+    def record(self, *events: Event, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()) -> None:
+        """Store the bytes and append the events. If a person closed the session meanwhile, that stands."""
+        for blob in blobs:
+            self.workspace.blobs.put(blob)
+        run_id = next((one.run_id for one in events if isinstance(one, RunStarted)), self.session_id)
+        try:
+            self.workspace.append(events, run_id=run_id, key=key, actor=actor)
+        except IdempotencyConflict:
+            if self.state.closed is None:
+                raise
+
+    def new_run(self, request: int) -> RunStarted:
+        """Return the beginning of a run of the session's task."""
+        task_id = self.state.opened.event.task_id
+        started = start_of(self.workspace, task_id, command=f"agent {self.session_id} {request}")
+        self._begun.add(started.run_id)
+        return started
+
+    def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
+        """Take a draft through the phases. A run that a killed process began is settled in full."""
+        assert reserved.for_run is not None
+        began = time.monotonic_ns()
+        author = f"agent:{self.state.opened.event.author}"
+        found = judging.judge(self.workspace, reserved.for_run, draft, author=author, progress=self.progress)
+        wall_ms = (time.monotonic_ns() - began) // NS_PER_MS
+        used = Amounts(wall_ms=wall_ms, device_ms=found.device_ms, candidates=1)
+        if reserved.for_run not in self._begun:
+            used = used.at_least(reserved.worst)
+        return Judgement(entry=found.entry, used=used, speedup=found.speedup, floor_fraction=found.floor_fraction)
+
+    def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
+        """Screen the step's drafts."""
+        if self.screener is None:
+            reason = Reason(code="INFRASTRUCTURE", message="this session has nothing to screen drafts with")
+            return ScreenOutcome(entry=Missed(step="screen", reason=reason), used=Amounts())
+        return self.screener.screen(reserved, step, self.state.opened.event.task_id)
+
+    def ask(self, reserved: BudgetReserved, step: Ask) -> Reply:
+        """Ask the model, once. A failure whose cost isn't known is settled in full."""
+        began = time.monotonic_ns()
+        named = {"session_id": reserved.session_id, "round": reserved.round, "request": reserved.request}
+        try:
+            if self.model is None:
+                raise ModelUnanswered("unreachable", "this session has no model to ask", tokens=(0, 0))
+            answer = self.model.answer(step, request_id=f"{self.session_id}-{reserved.request}")
+        except ModelUnanswered as failed:
+            ended: ModelResponded | ModelFailed = ModelFailed.model_validate(
+                {**named, "cause": failed.cause, "detail": failed.detail}
+            )
+            tokens, text = failed.tokens, b""
+        else:
+            text, tokens = answer.text.encode(), (answer.prompt_tokens, answer.answer_tokens)
+            ended = ModelResponded.model_validate(
+                {
+                    **named,
+                    "response_sha256": sha256(text),
+                    "prompt_tokens": tokens[0],
+                    "answer_tokens": tokens[1],
+                }
+            )
+        wall = Amounts(wall_ms=(time.monotonic_ns() - began) // NS_PER_MS)
+        if tokens is None:
+            return Reply(ended=ended, used=reserved.worst.at_least(wall), text=text)
+        price = next(one for one in self.state.opened.event.prices if one.model == step.model)
+        return Reply(ended=ended, used=price.of(*tokens) + wall, text=text)

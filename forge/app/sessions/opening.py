@@ -1,0 +1,202 @@
+"""Opens, finds, works off and ends sessions."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from forge.app.runs import REASON_LIMIT
+from forge.app.sessions.fence import fenced
+from forge.app.sessions.judging import Progress
+from forge.app.sessions.ledger_ground import LedgerGround, Model, Screener, Watch
+from forge.app.tasks import find_task
+from forge.app.workspace import Workspace, now
+from forge.domain.authoring import Author
+from forge.domain.budget import NOTHING, Amounts, Price
+from forge.domain.digest import Digest
+from forge.domain.session import SessionTerms
+from forge.errors import (
+    IdempotencyConflict,
+    PhaseOutOfOrder,
+    SessionNotFound,
+    SessionTaken,
+    TranscriptRefused,
+    UsageError,
+)
+from forge.events.session import BudgetGranted, SessionClosed, SessionOpened, WishRefused
+from forge.pipeline.sessions.loop import Loop
+from forge.projections import sessions
+from forge.projections.sessions import SessionState
+
+TRANSCRIPT_VERSION = 1
+"""Version of the loop, of its steps and log entries. A session of another version isn't resumed or replayed."""
+STREAM = "session:"
+"""Beginning of the name of a session's stream."""
+MOST_NAMED = 3
+"""Number of sessions that a message names if a name means several."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRequest:
+    """What a person asks for when a session is opened."""
+
+    task: str
+    seed: int
+    budget: Amounts
+    round_budget: Amounts | None = None
+    terms: SessionTerms = field(default_factory=SessionTerms)
+    prices: tuple[Price, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a session is worked off with."""
+
+    progress: Progress = lambda _: None
+    watch: Watch | None = None
+    model: Model | None = None
+    screener: Screener | None = None
+
+
+def open_session(workspace: Workspace, author: Author, request: SessionRequest) -> str:
+    """Record that an author may work on a task; return the session's id."""
+    task = find_task(workspace, request.task)
+    session_id = f"{now():%Y%m%dT%H%M%S}_{author.name}_{workspace.rng.randbytes(3).hex()}"
+    event = SessionOpened(
+        session_id=session_id,
+        task_id=task.task_id,
+        author=author.name,
+        author_sha256=author.identity,
+        seed=request.seed,
+        transcript_version=TRANSCRIPT_VERSION,
+        terms=request.terms,
+        budget=request.budget,
+        round_budget=request.round_budget,
+        prices=request.prices,
+        policy_sha256=workspace.keep_policy(),
+    )
+    workspace.append((event,), run_id=session_id, key=f"session:{session_id}:open")
+    return session_id
+
+
+def find_session(workspace: Workspace, name: str) -> SessionState:
+    """Return the session that `name` means: its id, a unique beginning of it, or `last`; raise SessionNotFound."""
+    if name == "last":
+        newest = workspace.ledger.newest(SessionOpened.TYPE, before=0)
+        if newest is None:
+            raise SessionNotFound("there is no session yet", hint="forge agent run --help")
+        return sessions.fold(workspace.ledger.read(stream=newest.stream))
+    known = workspace.ledger.streams(STREAM + name) if name else []
+    exact = [one for one in known if one == STREAM + name]
+    if len(exact or known) != 1:
+        shown = ", ".join(one.removeprefix(STREAM) for one in list(known)[:MOST_NAMED])
+        raise SessionNotFound(
+            f"{len(known)} sessions start with {name!r}{f' ({shown})' if shown else ''}: "
+            "expected a session's id, a unique beginning of one, or `last`",
+            hint="forge agent list",
+        )
+    return sessions.fold(workspace.ledger.read(stream=(exact or list(known))[0]))
+
+
+def all_sessions(workspace: Workspace) -> list[SessionState]:
+    """Return every session, the oldest first."""
+    opened = workspace.ledger.read(types=(SessionOpened.TYPE,))
+    return [sessions.fold(workspace.ledger.read(stream=one.stream)) for one in opened]
+
+
+def work_off(workspace: Workspace, session_id: str, author: Author, means: Means) -> SessionState:
+    """Let an author work until its session is closed; go on where a killed process stopped.
+
+    Raises SessionTaken while another process has the session, TranscriptRefused for a session of another version or
+    author, and PhaseOutOfOrder for one that is closed.
+    """
+    state = find_session(workspace, session_id)
+    require_version(state)
+    require_author(state, author)
+    if state.closed is not None:
+        raise PhaseOutOfOrder(
+            f"session {session_id!r} is closed ({state.closed.event.reason}): expected one that is open",
+            hint=f"forge agent cost {session_id}",
+        )
+    with fenced(workspace.runs_root, session_id) as is_ours:
+        if not is_ours:
+            raise _taken(workspace, session_id)
+        ground = LedgerGround(
+            workspace,
+            session_id,
+            means.progress,
+            watch=means.watch,
+            model=means.model,
+            screener=means.screener,
+        )
+        return Loop(author, ground).run()
+
+
+def require_version(state: SessionState) -> None:
+    """Raise TranscriptRefused for a session of another version of the loop."""
+    version = state.opened.event.transcript_version
+    if version != TRANSCRIPT_VERSION:
+        raise TranscriptRefused(
+            f"session {state.session_id!r} has transcript version {version}: this Forge reads {TRANSCRIPT_VERSION}",
+            hint=f"forge agent cost {state.session_id}",
+        )
+
+
+def require_author(state: SessionState, author: Author) -> None:
+    """Raise TranscriptRefused for an author that was made from something else than the session's."""
+    opened = state.opened.event
+    if (opened.author, opened.author_sha256) != (author.name, author.identity):
+        raise TranscriptRefused(
+            f"session {state.session_id!r} is of author {_named(opened.author, opened.author_sha256)}, not of "
+            f"{_named(author.name, author.identity)}: expected the same author, template and options",
+            hint="forge agent list",
+        )
+
+
+def _named(name: str, identity: Digest) -> str:
+    return f"{name} {identity[:12]}"
+
+
+def _taken(workspace: Workspace, session_id: str) -> SessionTaken:
+    """Record that a second process asked for a session, and return the error."""
+    detail = "another process works on it"
+    event = WishRefused(session_id=session_id, round=None, wish="resume", detail=detail)
+    workspace.append((event,), run_id=session_id, key=f"session:{session_id}:second:{workspace.ledger.head.seq}")
+    return SessionTaken(
+        f"session {session_id!r} is taken: {detail}. Expected one process for each session; wait for it, or end it",
+        hint=f"forge agent cost {session_id}",
+    )
+
+
+def withdraw(workspace: Workspace, session_id: str, reason: str) -> SessionState:
+    """Close a session; the process that works on it ends after the request that it has begun."""
+    state = find_session(workspace, session_id)
+    event = SessionClosed(session_id=state.session_id, reason="withdrawn", detail=_line(reason))
+    with suppress(IdempotencyConflict):
+        workspace.append((event,), run_id=state.session_id, key=f"session:{state.session_id}:close")
+    state = find_session(workspace, state.session_id)
+    assert state.closed is not None
+    if state.closed.event != event:
+        raise PhaseOutOfOrder(f"session {state.session_id!r} is closed already ({state.closed.event.reason})")
+    return state
+
+
+def grant(workspace: Workspace, session_id: str, more: Amounts, reason: str) -> SessionState:
+    """Give a session more budget; only a person may. Raises UsageError for nothing, and ActorForbidden."""
+    state = find_session(workspace, session_id)
+    if state.closed is not None:
+        raise PhaseOutOfOrder(
+            f"session {state.session_id!r} is closed ({state.closed.event.reason}): expected one that is open",
+            hint=f"forge agent run {state.opened.event.task_id} --help",
+        )
+    if more == NOTHING:
+        raise UsageError("nothing to grant: expected at least one amount above 0", hint="forge agent grant --help")
+    event = BudgetGranted(session_id=state.session_id, more=more, reason=_line(reason))
+    workspace.append(
+        (event,), run_id=state.session_id, key=f"session:{state.session_id}:grant:{workspace.ledger.head.seq}"
+    )
+    return find_session(workspace, state.session_id)
+
+
+def _line(reason: str) -> str:
+    if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):
+        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
+    return reason

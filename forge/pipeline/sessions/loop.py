@@ -1,0 +1,291 @@
+"""The loop of a session: one transition at a time, each decided from what is recorded.
+
+A process may be killed anywhere. The next one reads the same state and goes on: what was answered isn't asked again,
+and what may have been sent is settled in full.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from forge.domain.authoring import (
+    Ask,
+    Author,
+    BudgetLeft,
+    Denied,
+    Finished,
+    LogEntry,
+    Replied,
+    Screen,
+    Step,
+    Submit,
+    Wish,
+)
+from forge.domain.budget import NOTHING, Amounts, shortage
+from forge.domain.digest import canonical, sha256
+from forge.errors import IntegrityError
+from forge.events import Event
+from forge.events.session import (
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    ModelFailed,
+    ModelLost,
+    ModelRequested,
+    ModelResponded,
+    RoundClosed,
+    SessionClosed,
+    StepAnswered,
+    StepProposed,
+    WishRefused,
+)
+from forge.pipeline.sessions.ground import Ground, Interrupted, Judgement
+from forge.pipeline.sessions.stop import EndOfRound, end_of_round, end_of_session
+from forge.pipeline.sessions.worst_case import purpose_of, worst_case
+from forge.projections.sessions import RequestState, RoundState, SessionState
+
+STEP: TypeAdapter[Any] = TypeAdapter(Step)
+ENTRY: TypeAdapter[Any] = TypeAdapter(Annotated[LogEntry, Field(discriminator="kind")])
+
+
+@dataclass
+class Loop:
+    """The loop of one session with one author."""
+
+    author: Author
+    ground: Ground
+    _entries: dict[int, LogEntry] = field(default_factory=dict)
+    """Request -> its entry in the author's log, once it was read."""
+
+    def run(self) -> SessionState:
+        """Go on until the session is closed; return its last state."""
+        while (state := self.ground.state).closed is None:
+            self.advance(state)
+        return state
+
+    def advance(self, state: SessionState) -> None:
+        """Take the one transition that follows from the state."""
+        current = state.current
+        if current is None:
+            self._between_rounds(state)
+        elif (left_open := current.open_request) is not None:
+            self._take_up(state, current, left_open)
+        elif current.refused is not None:
+            self._close(state, current, EndOfRound("budget", current.refused.detail))
+        else:
+            self._go_on(state, current, self.step_of(current))
+
+    def log(self, state: SessionState) -> list[LogEntry]:
+        """Return what the author has learned so far."""
+        return [entry for one in state.rounds for entry in self._learned(one)]
+
+    def step_of(self, current: RoundState) -> Step:
+        """Return the step of a round, as it was stored."""
+        return STEP.validate_json(self.ground.content(current.step.step_sha256))  # type: ignore[no-any-return]  # an adapter of a union
+
+    def _learned(self, one: RoundState) -> list[LogEntry]:
+        if one.wish is not None:
+            return [Denied(wish=one.wish.wish)]
+        return [self._entry(request) for request in one.requests if request.gave_an_answer]
+
+    def _entry(self, request: RequestState) -> LogEntry:
+        found = self._entries.get(request.number)
+        if found is None:
+            found = self._entries[request.number] = self._read(request)
+        return found
+
+    def _read(self, request: RequestState) -> LogEntry:
+        if request.answered is not None:
+            return ENTRY.validate_json(self.ground.content(request.answered.entry_sha256))  # type: ignore[no-any-return]  # an adapter of a union
+        if isinstance(request.ended, ModelResponded):
+            return Replied(text=self.ground.content(request.ended.response_sha256).decode(errors="replace"))
+        assert isinstance(request.ended, ModelFailed)
+        return Replied(text=None, failure=f"{request.ended.cause}: {request.ended.detail}")
+
+    def _between_rounds(self, state: SessionState) -> None:
+        ended = end_of_session(state)
+        opened, number = state.opened.event, len(state.rounds) + 1
+        if ended is not None:
+            event = SessionClosed(session_id=state.session_id, reason=ended.reason, detail=ended.detail)
+            self.ground.record(event, key=f"session:{state.session_id}:close")
+            return
+        left = state.tree.left_for(number)
+        view = BudgetLeft(
+            candidates=left.candidates,
+            wall_s=left.wall_ms / 1000,
+            device_s=left.device_ms / 1000,
+            micro_dollars=left.micro_dollars,
+            tokens=left.tokens,
+        )
+        step = self.author.propose(opened.seed, self.log(state), view)
+        stored = canonical(step)
+        proposed = StepProposed(
+            session_id=state.session_id, round=number, kind=step.kind, step_sha256=sha256(stored), left=view
+        )
+        self._record(state, proposed, what=f"{number}:step", actor=f"agent:{opened.author}", blobs=(stored,))
+
+    def _go_on(self, state: SessionState, current: RoundState, step: Step) -> None:
+        if isinstance(step, Wish) and current.wish is None:
+            refused = WishRefused(
+                session_id=state.session_id, round=current.number, wish=step.wish, detail=step.detail
+            )
+            actor = f"agent:{state.opened.event.author}"
+            self._record(state, refused, what=f"{current.number}:wish", actor=actor)
+            return
+        if isinstance(step, Screen | Submit | Ask):
+            places = range(len(step.drafts)) if isinstance(step, Submit) else range(1)
+            place = next((one for one in places if current.answer_of(one) is None), None)
+            if place is not None:
+                self._request(state, current, step, place)
+                return
+        self._close(state, current, end_of_round(state, current, step, self._learned(current)))
+
+    def _request(self, state: SessionState, current: RoundState, step: Screen | Submit | Ask, place: int) -> None:
+        """Reserve the worst case of one request and carry it out; if there is too little left, refuse it."""
+        opened, number = state.opened.event, state.requests + 1
+        worst, left = worst_case(step, opened), state.tree.left_for(current.number)
+        if worst is None:
+            assert isinstance(step, Ask)
+            self._refuse(state, current, step, NOTHING, left, f"the price of model {step.model!r} isn't known")
+            return
+        short = shortage(worst, left)
+        if short:
+            self._refuse(state, current, step, worst, left, short)
+            return
+        started = self.ground.new_run(number) if isinstance(step, Submit) else None
+        reserved = BudgetReserved(
+            session_id=state.session_id,
+            round=current.number,
+            request=number,
+            purpose=purpose_of(step),
+            place=place,
+            for_run=started.run_id if started else None,
+            worst=worst,
+        )
+        first: list[Event] = [started] if started else []
+        blobs: tuple[bytes, ...] = ()
+        if isinstance(step, Ask):
+            blobs = (step.prompt.encode(),)
+            first.append(
+                ModelRequested(
+                    session_id=state.session_id,
+                    round=current.number,
+                    request=number,
+                    model=step.model,
+                    prompt_sha256=sha256(blobs[0]),
+                    most_tokens=step.most_tokens,
+                )
+            )
+        self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs)
+        self._carry_out(reserved, step)
+
+    def _refuse(
+        self,
+        state: SessionState,
+        current: RoundState,
+        step: Screen | Submit | Ask,
+        needed: Amounts,
+        left: Amounts,
+        detail: str,
+    ) -> None:
+        refused = BudgetRefused(
+            session_id=state.session_id,
+            round=current.number,
+            purpose=purpose_of(step),
+            needed=needed,
+            left=left,
+            detail=detail,
+        )
+        self._record(state, refused, what=f"{current.number}:refuse")
+
+    def _take_up(self, state: SessionState, current: RoundState, request: RequestState) -> None:
+        """Go on with a request that a killed process left open.
+
+        A candidate's run is taken up. What may have been sent or run is settled in full.
+        """
+        step, reserved = self.step_of(current), request.reserved
+        match reserved.purpose:
+            case "candidate":
+                self._carry_out(reserved, step)
+            case "model":
+                lost = ModelLost(session_id=state.session_id, round=current.number, request=request.number)
+                self._settle(state, reserved, reserved.worst, lost)
+            case "screening":
+                self._settle(state, reserved, reserved.worst)
+
+    def _carry_out(self, reserved: BudgetReserved, step: Step) -> None:
+        try:
+            match step:
+                case Submit():
+                    judged = self.ground.judge(reserved, step.drafts[reserved.place])
+                    self._answer(reserved, judged.entry, judged.used, judged=judged)
+                case Screen():
+                    screened = self.ground.screen(reserved, step)
+                    self._answer(reserved, screened.entry, screened.used, *screened.events)
+                case Ask():
+                    reply = self.ground.ask(reserved, step)
+                    blobs = (reply.text,) if isinstance(reply.ended, ModelResponded) else ()
+                    self._settle(self.ground.state, reserved, reply.used, reply.ended, blobs=blobs)
+                case Wish() | Finished():
+                    raise IntegrityError(f"request {reserved.request} is for a step that has none: {step.kind}")
+        except Interrupted:
+            return
+
+    def _answer(
+        self,
+        reserved: BudgetReserved,
+        entry: LogEntry,
+        used: Amounts,
+        *beside: Event,
+        judged: Judgement | None = None,
+    ) -> None:
+        """Record what the author learns from a request, and settle it, in one transaction."""
+        stored = canonical(entry)
+        answered = StepAnswered(
+            session_id=reserved.session_id,
+            round=reserved.round,
+            request=reserved.request,
+            entry_sha256=sha256(stored),
+            kernel_id=judged.entry.kernel_id if judged else None,
+            speedup=judged.speedup if judged else None,
+            floor_fraction=judged.floor_fraction if judged else None,
+        )
+        self._settle(self.ground.state, reserved, used, *beside, answered, blobs=(stored,))
+
+    def _settle(
+        self,
+        state: SessionState,
+        reserved: BudgetReserved,
+        used: Amounts,
+        *beside: Event,
+        blobs: tuple[bytes, ...] = (),
+    ) -> None:
+        settled = BudgetSettled(
+            session_id=state.session_id,
+            round=reserved.round,
+            request=reserved.request,
+            used=used,
+            uncovered=state.tree.uncovered(reserved.request, used),
+        )
+        self._record(state, *beside, settled, what=f"{reserved.request}:settle", blobs=blobs)
+
+    def _close(self, state: SessionState, current: RoundState, ended: EndOfRound) -> None:
+        event = RoundClosed(
+            session_id=state.session_id, round=current.number, reason=ended.reason, detail=ended.detail
+        )
+        self._record(state, event, what=f"{current.number}:round")
+
+    def _record(
+        self,
+        state: SessionState,
+        *events: Event,
+        what: str,
+        actor: str | None = None,
+        blobs: tuple[bytes, ...] = (),
+    ) -> None:
+        key = f"session:{state.session_id}:{what}"
+        if actor is None:
+            self.ground.record(*events, key=key, blobs=blobs)
+        else:
+            self.ground.record(*events, key=key, actor=actor, blobs=blobs)

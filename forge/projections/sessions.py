@@ -1,0 +1,256 @@
+"""Folds the full state of a session: its rounds, their requests, and its budget.
+
+The fold refuses a history in which more was reserved than was granted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from forge.domain.budget import BudgetTree
+from forge.errors import LedgerCorrupt
+from forge.events import Event, Recorded
+from forge.events.screen import TrialsScreened
+from forge.events.session import (
+    BudgetGranted,
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    ModelFailed,
+    ModelLost,
+    ModelRequested,
+    ModelResponded,
+    RoundClosed,
+    SessionClosed,
+    SessionOpened,
+    StepAnswered,
+    StepProposed,
+    WishRefused,
+)
+from forge.projections.fold import holds
+
+ModelEnd = ModelResponded | ModelFailed | ModelLost
+
+
+@dataclass(frozen=True, slots=True)
+class RequestState:
+    """One request of a round: its reservation, and what became of it."""
+
+    reserved: BudgetReserved
+    asked: ModelRequested | None = None
+    ended: ModelEnd | None = None
+    answered: StepAnswered | None = None
+    settled: BudgetSettled | None = None
+
+    @property
+    def number(self) -> int:
+        """Return its number in the session."""
+        return self.reserved.request
+
+    @property
+    def gave_an_answer(self) -> bool:
+        """Return whether the author's log has an entry for it; a request that was lost has none."""
+        return self.answered is not None or isinstance(self.ended, ModelResponded | ModelFailed)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundState:
+    """One round: the author's step, its requests, and its end."""
+
+    step: StepProposed
+    requests: tuple[RequestState, ...] = ()
+    refused: BudgetRefused | None = None
+    wish: WishRefused | None = None
+    closed: RoundClosed | None = None
+
+    @property
+    def number(self) -> int:
+        """Return its number in the session."""
+        return self.step.round
+
+    @property
+    def open_request(self) -> RequestState | None:
+        """Return the request that isn't settled; None if all are."""
+        return next((one for one in self.requests if one.settled is None), None)
+
+    def answer_of(self, place: int) -> RequestState | None:
+        """Return the request that gave the answer for a draft of the step; None if there is none yet."""
+        return next((one for one in self.requests if one.reserved.place == place and one.gave_an_answer), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """The state of one session after some events of its stream."""
+
+    opened: Recorded[SessionOpened]
+    rounds: tuple[RoundState, ...] = ()
+    tree: BudgetTree = field(default_factory=BudgetTree)
+    closed: Recorded[SessionClosed] | None = None
+    events: int = 1
+    """Number of events in its stream."""
+
+    @property
+    def session_id(self) -> str:
+        """Return its id."""
+        return self.opened.event.session_id
+
+    @property
+    def current(self) -> RoundState | None:
+        """Return the round that isn't closed; None if there is none."""
+        return self.rounds[-1] if self.rounds and self.rounds[-1].closed is None else None
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests so far."""
+        return sum(len(one.requests) for one in self.rounds)
+
+    def answers(self) -> Iterator[StepAnswered]:
+        """Yield the answers about candidates and screenings, in order."""
+        for one in self.rounds:
+            yield from (request.answered for request in one.requests if request.answered is not None)
+
+
+def begin(recorded: Recorded[Event] | None) -> SessionState:
+    """Return the state after a session's first event; raise LedgerCorrupt for another event."""
+    if not holds(recorded, SessionOpened):
+        raise LedgerCorrupt("a session has events and was never opened", hint="forge ledger verify")
+    opened = recorded.event
+    return SessionState(opened=recorded, tree=BudgetTree(round_limit=opened.round_budget).grant(opened.budget))
+
+
+def fold(events: Iterable[Recorded[Event]]) -> SessionState:
+    """Return a session's state after the events of its stream. Raises LedgerCorrupt."""
+    coming = iter(events)
+    state = begin(next(coming, None))
+    for recorded in coming:
+        state = apply(state, recorded)
+    return state
+
+
+def apply(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    """Return the state after one more event; `state` isn't changed. Raises LedgerCorrupt."""
+    step = STEPS.get(type(recorded.event))
+    if step is None:
+        raise LedgerCorrupt(f"event {recorded.seq} ({recorded.event.TYPE}) doesn't belong to a session's stream")
+    try:
+        return replace(step(state, recorded), events=state.events + 1)
+    except (KeyError, IndexError, ValueError) as error:
+        raise LedgerCorrupt(
+            f"event {recorded.seq} ({recorded.event.TYPE}) contradicts session {state.session_id!r}: {error}",
+            hint="forge ledger verify",
+        ) from error
+
+
+def _proposed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, StepProposed)
+    if state.current is not None or event.round != len(state.rounds) + 1:
+        raise ValueError(f"round {event.round} begins after round {len(state.rounds)}")
+    return replace(state, rounds=(*state.rounds, RoundState(step=event)))
+
+
+def _reserved(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, BudgetReserved)
+    tree = state.tree.reserve(event.round, event.request, event.worst)
+    return replace(
+        _in_round(state, event.round, lambda one: replace(one, requests=(*one.requests, RequestState(event)))),
+        tree=tree,
+    )
+
+
+def _settled(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, BudgetSettled)
+    if state.tree.uncovered(event.request, event.used) != event.uncovered:
+        raise ValueError(f"request {event.request} says {event.uncovered} isn't covered")
+    tree = state.tree.settle(event.request, event.used)
+    return replace(_in_request(state, event.round, event.request, settled=event), tree=tree)
+
+
+def _granted(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, BudgetGranted)
+    return replace(state, tree=state.tree.grant(event.more))
+
+
+def _refused(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, BudgetRefused)
+    return _in_round(state, event.round, lambda one: replace(one, refused=event))
+
+
+def _wished(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, WishRefused)
+    return state if event.round is None else _in_round(state, event.round, lambda one: replace(one, wish=event))
+
+
+def _asked(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, ModelRequested)
+    return _in_request(state, event.round, event.request, asked=event)
+
+
+def _model_ended(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, ModelResponded | ModelFailed | ModelLost)
+    return _in_request(state, event.round, event.request, ended=event)
+
+
+def _answered(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, StepAnswered)
+    return _in_request(state, event.round, event.request, answered=event)
+
+
+def _round_closed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    event = recorded.event
+    assert isinstance(event, RoundClosed)
+    return _in_round(state, event.round, lambda one: replace(one, closed=event))
+
+
+def _closed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    if state.closed is not None:
+        raise ValueError("it is closed a second time")
+    return replace(state, closed=recorded) if holds(recorded, SessionClosed) else state
+
+
+def _nothing(state: SessionState, _: Recorded[Event]) -> SessionState:
+    return state
+
+
+def _in_round(state: SessionState, number: int, change: Callable[[RoundState], RoundState]) -> SessionState:
+    rounds = list(state.rounds)
+    if not 1 <= number <= len(rounds):
+        raise ValueError(f"round {number} never began")
+    rounds[number - 1] = change(rounds[number - 1])
+    return replace(state, rounds=tuple(rounds))
+
+
+def _in_request(state: SessionState, number: int, request: int, **found: object) -> SessionState:
+    def change(one: RoundState) -> RoundState:
+        if request not in {each.number for each in one.requests}:
+            raise ValueError(f"request {request} was never reserved in round {number}")
+        requests = tuple(replace(each, **found) if each.number == request else each for each in one.requests)  # type: ignore[arg-type]  # named fields of the class
+        return replace(one, requests=requests)
+
+    return _in_round(state, number, change)
+
+
+STEPS: Mapping[type[Event], Callable[[SessionState, Recorded[Event]], SessionState]] = {
+    StepProposed: _proposed,
+    StepAnswered: _answered,
+    RoundClosed: _round_closed,
+    ModelRequested: _asked,
+    ModelResponded: _model_ended,
+    ModelFailed: _model_ended,
+    ModelLost: _model_ended,
+    BudgetGranted: _granted,
+    BudgetReserved: _reserved,
+    BudgetSettled: _settled,
+    BudgetRefused: _refused,
+    WishRefused: _wished,
+    SessionClosed: _closed,
+    TrialsScreened: _nothing,
+}
+"""Event class -> how it changes a session."""
