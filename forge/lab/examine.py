@@ -3,7 +3,7 @@
 The candidate's bytes go in, findings come out. Nothing here imports, loads or trusts the candidate.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -100,7 +100,7 @@ class _Record:
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit if the machine fails, not the candidate."""
     record = _Record()
-    if job.device == "cuda":
+    if job.runner.launches_plans:
         trusted.prepare(job)
     steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build), ("verify", _verify))
     for stage, step in steps:
@@ -190,12 +190,20 @@ def _through_gates(
     return None
 
 
-Answer = tuple[str, Finding, tuple[ArtifactFile, ...]]
-"""Result of a separate question: a gate's name, its finding, and files to keep with the candidate."""
+@dataclass(frozen=True, kw_only=True)
+class SeparateQuestion:
+    """A question that needs guests of its own."""
+
+    name: str
+    applies: Callable[[Job], bool]
+    ask: Callable[[Job, tuple[ArtifactFile, ...]], tuple[Finding, tuple[ArtifactFile, ...]]]
+    """Function that returns the finding, and files to keep with the candidate."""
+    saw_held_out: bool = False
+    """Whether its guests are asked at held-out shapes, so that their words may name the shapes."""
 
 
 class _SeparateQuestions:
-    """The questions that need guests of their own.
+    """The separate questions of one candidate.
 
     On a GPU they run beside the later gates, since each mostly starts guests and waits. Otherwise they run
     afterwards.
@@ -203,59 +211,58 @@ class _SeparateQuestions:
 
     def __init__(self, job: Job, artifact: tuple[ArtifactFile, ...], progress: Progress) -> None:
         self._job, self._artifact, self._progress = job, artifact, progress
-        self._begun: list[Future[Answer]] = []
-        self.questions: list[Callable[[Job, tuple[ArtifactFile, ...]], Answer]] = [_own_tests]
-        if sanitizer.applies(job):
-            self.questions.insert(0, _sanitized)
-        if threads.applies(job):
-            self.questions.insert(0, _threads)
-        if job.device == "cuda":
-            self.questions.insert(0, _planned)
+        self._begun: list[Future[tuple[Finding, tuple[ArtifactFile, ...]]]] = []
+        self.questions = [question for question in SEPARATE_QUESTIONS if question.applies(job)]
 
     def begin(self, pool: ThreadPoolExecutor) -> None:
         """Start the questions if they run beside the gates.
 
         They don't if a guest computes the reference's answers: all would ask it, and wait.
         """
-        if self._job.device == "cuda" and self._job.definition.runs_here:
+        if self._job.runner.leaves_host_idle and self._job.definition.runs_here:
             self._begun = [pool.submit(self._ask, question) for question in self.questions]
 
     def take(self, record: _Record) -> Failed | None:
         """Record the findings, up to the first refusal."""
-        for name, finding, files in self._answers():
+        answers = (asked.result() for asked in self._begun) if self._begun else map(self._ask, self.questions)
+        for question, (finding, files) in zip(self.questions, answers, strict=True):
             record.artifact = (*record.artifact, *files)
-            record.log_withheld = name == "sanitizer"  # of these guests, only its own are asked at held-out shapes
-            failed = record.take(name, finding)
+            record.log_withheld = question.saw_held_out
+            failed = record.take(question.name, finding)
             if failed is not None:
                 return failed
         return None
 
-    def _answers(self) -> Iterator[Answer]:
-        if self._begun:
-            yield from (asked.result() for asked in self._begun)
-        else:
-            yield from map(self._ask, self.questions)
-
-    def _ask(self, question: Callable[[Job, tuple[ArtifactFile, ...]], Answer]) -> Answer:
-        self._progress(question.__name__.removeprefix("_"))
-        return question(self._job, self._artifact)
+    def _ask(self, question: SeparateQuestion) -> tuple[Finding, tuple[ArtifactFile, ...]]:
+        self._progress(question.name)
+        return question.ask(self._job, self._artifact)
 
 
-def _planned(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
-    return "plan", *examine_plan(job, artifact.staged_files(job, built))
-
-
-def _threads(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
-    return "threads", threads.examine(job, artifact.staged_files(job, built)), ()
-
-
-def _sanitized(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
-    return "sanitizer", sanitizer.examine(job, built), ()
-
-
-def _own_tests(job: Job, built: tuple[ArtifactFile, ...]) -> Answer:
+def _ask_own_tests(job: Job, built: tuple[ArtifactFile, ...]) -> tuple[Finding, tuple[ArtifactFile, ...]]:
     if OWN_TESTS_FILE not in job.files:
-        return "own_tests", NotAsked(observed=f"no {OWN_TESTS_FILE} was given", threshold="its own tests pass"), ()
+        return NotAsked(observed=f"no {OWN_TESTS_FILE} was given", threshold="its own tests pass"), ()
     with staged(job, artifact.staged_files(job, built), {}) as stage:
         limits = job.limits(job.policy.verify_limit_s)
-        return "own_tests", examine_own_tests(stage, limits=limits, threads=job.threads), ()
+        return examine_own_tests(stage, limits=limits, threads=job.threads), ()
+
+
+SEPARATE_QUESTIONS: tuple[SeparateQuestion, ...] = (
+    SeparateQuestion(
+        name="plan",
+        applies=lambda job: job.runner.launches_plans,
+        ask=lambda job, built: examine_plan(job, artifact.staged_files(job, built)),
+    ),
+    SeparateQuestion(
+        name="threads",
+        applies=threads.applies,
+        ask=lambda job, built: (threads.examine(job, artifact.staged_files(job, built)), ()),
+    ),
+    SeparateQuestion(
+        name="sanitizer",
+        applies=sanitizer.applies,
+        ask=lambda job, built: (sanitizer.examine(job, built), ()),
+        saw_held_out=True,
+    ),
+    SeparateQuestion(name="own_tests", applies=lambda _: True, ask=_ask_own_tests),
+)
+"""Questions that are asked after the gates, or beside them, in the order in which their findings count."""

@@ -15,6 +15,7 @@ from forge.domain.tensors import DType
 from forge.lab.definitions import definition_of
 from forge.lab.definitions.definition import Definition
 from forge.lab.inputs.seeded import new_seed
+from forge.lab.runner import Runner, runner_of
 from forge.languages import Language
 from forge.operations import baselines_of
 from forge.operations.operation import Operation
@@ -93,6 +94,11 @@ class Job:
     """Seed from which every question of a verification follows; it is recorded once a verdict stands."""
 
     @property
+    def runner(self) -> Runner:
+        """Runner of the candidate's calls: a processor, a GPU, or an interpreter in its place."""
+        return runner_of(self.device, interpreted=self.interpreted)
+
+    @property
     def domain(self) -> KernelDomain | None:
         """Domain that the candidate declares, with its limit on elements resolved; None if it declares none."""
         stated = self.metadata.domain
@@ -115,7 +121,7 @@ class Job:
     @property
     def threads(self) -> int:
         """Number of threads of a guest: one for each of its processors, or few if a GPU does the work."""
-        return processors() if self.device == "cpu" else min(THREADS_BESIDE_GPU, processors())
+        return min(THREADS_BESIDE_GPU, processors()) if self.runner.leaves_host_idle else processors()
 
     def limits(self, cpu_s: float, *, shadow: bool = False) -> Limits:
         """Return what one guest of this job may use if one thread may work for `cpu_s` seconds."""

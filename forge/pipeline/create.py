@@ -17,9 +17,9 @@ from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
-from forge.lab.calls.load import ARENA_BYTES
 from forge.lab.inputs.random_sizes import near_shape
 from forge.lab.reference.describe import expected_room, most_set_bytes
+from forge.lab.runner import PROCESSOR
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
 from forge.operations.operation import Operation
@@ -32,7 +32,7 @@ HELD_OUT_SHAPES = 8
 """Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
 MOST_DRAWS = 10_000
 """Largest number of draws of held-out shapes. Without a narrow domain a few dozen are enough."""
-USUAL_ROOM_BYTES = ARENA_BYTES // 5
+USUAL_ROOM_BYTES = PROCESSOR.least_arena_bytes // 5
 """Size of a call's operands in bytes for which every guest has room: four sets with red zones fit in its arena."""
 NAMED = 5
 """Largest number of answers that a refusal names; more make it hard to read."""

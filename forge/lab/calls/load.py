@@ -9,36 +9,28 @@ from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
 from forge.lab.inputs.inside import Inside, held_out_inside
 from forge.lab.job import Job
+from forge.lab.runner import PROCESSOR, Runner
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused
 from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
-ARENA_BYTES = 768 * 2**20
-"""Size of an arena on a CPU in bytes, at least."""
-SETS_AT_ONCE, DEVICE_SETS_AT_ONCE = 4, 8
-"""Number of sets of a call's operands that an arena holds, at least, on a CPU and on a device. A device
-times this many."""
 BETWEEN_BYTES = 2**25
 """Size in bytes of all red zones between operands, if there are as many as a state dict has tensors."""
 NAMES_LIMIT = 600
 """Number of characters of a state dict's names in a refusal, at most."""
-DEVICE_ARENA_BYTES = 16 * 2**30
-"""Size in bytes of an arena for a device: room for operands past 2^31 bytes, if the device can hold them. It is only
-address space until it is written."""
 
 
 def arena_bytes(job: Job) -> int:
     """Return the size of the arena of a job's guest in bytes: the usual one, or more for large operands."""
-    least, sets = (ARENA_BYTES, SETS_AT_ONCE) if job.device == "cpu" else (DEVICE_ARENA_BYTES, DEVICE_SETS_AT_ONCE)
     of_a_call = job.operation.operand_bytes(job.shape, job.dtype)
-    return max(least, arena_bytes_for(max(job.definition.set_bytes, of_a_call), sets))
+    return arena_bytes_for(max(job.definition.set_bytes, of_a_call), job.runner)
 
 
-def arena_bytes_for(set_bytes: int, sets: int = SETS_AT_ONCE) -> int:
+def arena_bytes_for(set_bytes: int, runner: Runner = PROCESSOR) -> int:
     """Return the size of an arena in bytes that holds a few sets of operands."""
-    return max(ARENA_BYTES, sets * set_bytes + BETWEEN_BYTES)
+    return max(runner.least_arena_bytes, runner.sets_at_once * set_bytes + BETWEEN_BYTES)
 
 
 @contextmanager
@@ -112,11 +104,10 @@ def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool, own
         dtype=job.dtype,
         policy=job.policy,
         entry=job.entry_point,
-        device=job.device,
+        runner=job.runner,
         claimed=job.metadata.layouts,
-        interpreted=job.interpreted,
         fills_memory=fills_memory,
         seed=job.seed,
         tunes=own and job.language.tunes,
-        inside=Inside(job.operation, job.shape, job.domain, interpreted=job.interpreted),
+        inside=Inside(job.operation, job.shape, job.domain, job.runner),
     )

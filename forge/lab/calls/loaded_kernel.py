@@ -7,7 +7,7 @@ they were when the clock stopped, since the guest is stopped from then on (forge
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
@@ -29,6 +29,7 @@ from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
+from forge.lab.runner import PROCESSOR, Runner
 from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
@@ -59,9 +60,8 @@ class LoadedKernel:
         dtype: DType,
         policy: Policy,
         entry: str,
-        device: Literal["cpu", "cuda"] = "cpu",
+        runner: Runner = PROCESSOR,
         claimed: tuple[ClaimableLayout, ...] = (),
-        interpreted: bool = False,
         fills_memory: bool = False,
         seed: int | None = None,
         tunes: bool = False,
@@ -71,8 +71,8 @@ class LoadedKernel:
         self.definition = definition_of(operation)
         self.shape, self.held_out = shape, held_out
         self.dtype: DType = dtype
-        self.policy, self.entry, self.device = policy, entry, device
-        self.claimed, self.interpreted = claimed, interpreted
+        self.policy, self.entry, self.runner = policy, entry, runner
+        self.claimed = claimed
         self.inside = inside or Inside(operation, shape)
         self._fills_memory = fills_memory
         self.unfilled_share = UNFILLED_SHARE
@@ -344,7 +344,7 @@ class LoadedKernel:
         """Judge quickly, or in full if the call isn't plainly right. The answer isn't remembered."""
         if observed.case.kind != "normal":
             return self.judge(observed)[1]
-        one = for_oracle(observed, self.device)
+        one = for_oracle(observed, self.runner.device)
         expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
         plain = all(
             isinstance(expected, Expectation)
@@ -368,7 +368,7 @@ class LoadedKernel:
 
     def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
         """Judge one call's outputs by the oracle; the expectation is computed only now."""
-        looked_at = for_oracle(observed, self.device)
+        looked_at = for_oracle(observed, self.runner.device)
         case = looked_at.case
         expectations, baselines = self.expected(case)
         results = judged_outputs(

@@ -41,7 +41,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     """Make several calls, and read their outputs only after the last call."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     shape = {**kernel.shape, rows: min(4, kernel.shape[rows])}
-    more = 1 if kernel.interpreted else LARGE_ELEMENTS // largest_row(kernel.operation, kernel.shape)
+    takes_more = kernel.runner.takes_large_shapes
+    more = LARGE_ELEMENTS // largest_row(kernel.operation, kernel.shape) if takes_more else 1
     large = {**shape, rows: rows_within(kernel.operation, kernel.shape, max(kernel.shape[rows], more))}
     larger = {**large, rows: large[rows] + kernel.rng.randint(*EXTRA_ROWS_RANGE)}
     tiny = {**shape, rows: kernel.rng.randint(*SMALL_ROWS_RANGE), reduced: SMALL_COLUMNS}
@@ -50,7 +51,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     series: list[Series] = [
         (shape, kind, CALLS_OF_KIND[kind]) for kind in kernel.definition.kinds(tuple(CALLS_OF_KIND))
     ]
-    series += [(one, "normal", LARGE_CALLS) for one in ((large,) if kernel.interpreted else (large, larger))]
+    series += [(one, "normal", LARGE_CALLS) for one in ((large, larger) if takes_more else (large,))]
     for asked, kind, count in _defined(kernel, [*series, (tiny, "normal", many)]):
         fitting = _calls_that_fit(kernel, asked, count)
         cases = [kernel.case(asked, kind) for _ in range(fitting)]

@@ -20,7 +20,7 @@ input that ends at a page on an odd address. Width one is asked as well."""
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Make calls beside closed pages, then report on all calls so far."""
-    on_host = kernel.device == "cpu"
+    on_host = kernel.runner.shares_pages
     placements = (Placement(pages="closed_after"), Placement(pages="closed_before")) if on_host else (PLAIN,)
     left_out = 0
     for placement in placements:

@@ -22,10 +22,6 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 
-MOST_ASKED = 24
-"""Number of questions outside the domain, at most. Each may compile a kernel anew."""
-INTERPRETED_MOST_ASKED = 8
-"""Number of questions outside the domain to an interpreter, at most; its calls are slow."""
 LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
 """Layouts that are asked if the domain has a closed list without them."""
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})
@@ -41,8 +37,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     if domain is None:
         return NotAsked(observed="no domain is declared, so all of the contract was asked", threshold=THRESHOLD)
     raised = answered = 0
-    most = INTERPRETED_MOST_ASKED if kernel.interpreted else MOST_ASKED
-    for condition, case, placement in itertools.islice(_questions(kernel, domain), most):
+    for condition, case, placement in itertools.islice(_questions(kernel, domain), kernel.runner.most_asked_outside):
         kernel.tuner.choose_at_random(kernel.rng)
         failed = _answer(kernel, case(), placement)
         if failed is None:
@@ -115,7 +110,7 @@ def _answer(kernel: LoadedKernel, case: Case, placement: Placement) -> Failed | 
 def _past_the_elements(kernel: LoadedKernel) -> str | Failed:
     """Ask past 2^31 elements, if the domain ends before; return in words what happened, or the refusal."""
     shape = large_offsets.shape_beyond(kernel, large_offsets.ELEMENTS)
-    if kernel.device == "cpu" or shape is None or kernel.inside.contains(shape):
+    if not kernel.runner.reaches_past_2_gib or shape is None or kernel.inside.contains(shape):
         return ""
     failed = large_offsets.answer_at(kernel, shape)
     if isinstance(failed, str):

@@ -43,9 +43,10 @@ THRESHOLD = "1 x the bound, every answer of the row"
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask a small question many times, with new contents in each release."""
-    if kernel.interpreted or kernel.operation.updates:
-        why = "an interpreter makes the calls" if kernel.interpreted else "each call changes what the next one gets"
-        return NotAsked(observed=why, threshold=THRESHOLD)
+    if not kernel.runner.makes_many_calls:
+        return NotAsked(observed="an interpreter makes the calls", threshold=THRESHOLD)
+    if kernel.operation.updates:
+        return NotAsked(observed="each call changes what the next one gets", threshold=THRESHOLD)
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     (shape,) = kernel.shapes({**kernel.shape, rows: ROWS, reduced: log_uniform(kernel.rng, *WIDTHS)})
     most_calls = max(2, MOST_BYTES // max(1, _answer_bytes(kernel, shape)))

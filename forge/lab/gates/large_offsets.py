@@ -46,7 +46,9 @@ def ask(kernel: LoadedKernel) -> str | Failed:
 
     Return in words what was asked, or why it wasn't, or the refusal.
     """
-    if kernel.device == "cpu":
+    if not kernel.runner.takes_large_shapes:
+        return "large shapes not asked of an interpreter"
+    if not kernel.runner.reaches_past_2_gib:
         return "past 2^31 bytes not asked on a CPU (memory)"
     if not rows_stand_for_all(kernel.operation):
         return "past 2^31 bytes not asked (a few rows can't stand for all)"

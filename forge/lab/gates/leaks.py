@@ -35,7 +35,7 @@ THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} rows
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape, and at one with odd sizes, since the tails of rows often have code of their own."""
-    if kernel.interpreted:
+    if not kernel.runner.makes_many_calls:
         return NotAsked(observed="an interpreter makes the calls, not a device", threshold=THRESHOLD)
     if not kernel.held_bytes:
         return NotAsked(observed="this machine doesn't show a guest's memory", threshold=THRESHOLD)

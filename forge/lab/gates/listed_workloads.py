@@ -6,18 +6,11 @@ random.
 
 import math
 from collections.abc import Mapping
-from typing import Literal
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_all
 
-MOST_ELEMENTS: dict[Literal["cpu", "cuda"], int] = {"cpu": 2**25 + 2**16, "cuda": 2**28}
-"""Number of elements in all operands of one call, at most, by device. Moving more takes too long."""
-MOST_FLOPS: dict[Literal["cpu", "cuda"], int] = {"cpu": 2**29, "cuda": 2**36}
-"""Floating-point operations of one call, at most, by device. More take too long."""
-INTERPRETED_ELEMENTS = 2**15
-"""Number of elements in all operands of one call of an interpreter, at most."""
 JUDGED_ELEMENTS = 2**21
 """Number of elements in all operands up to which every row is drawn and judged."""
 ROWS_DRAWN = (127, 13, 5)
@@ -44,11 +37,11 @@ def ask(kernel: LoadedKernel) -> str | Failed:
 
 def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     elements = _elements(kernel, shape)
-    if elements > (INTERPRETED_ELEMENTS if kernel.interpreted else MOST_ELEMENTS[kernel.device]):
+    if elements > kernel.runner.most_workload_elements:
         return False
     if elements > JUDGED_ELEMENTS and not rows_stand_for_all(kernel.operation):
         return False
-    return kernel.operation.flops(shape) <= MOST_FLOPS[kernel.device] and kernel.fits(shape, 1)
+    return kernel.operation.flops(shape) <= kernel.runner.most_workload_flops and kernel.fits(shape, 1)
 
 
 def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:

@@ -20,7 +20,7 @@ eight."""
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape and at two small shapes."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    on_host = kernel.device == "cpu"
+    on_host = kernel.runner.shares_pages
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
     rng = kernel.rng
     shapes = kernel.shapes(

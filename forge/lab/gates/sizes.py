@@ -36,12 +36,9 @@ TWO_DRAWS_FROM = 1024
 NEAR_SHAPES = 3
 """Number of shapes drawn near the public one. They are new each time, so an earlier refusal tells nothing about
 them."""
-CORNER_ROWS_RANGE, INTERPRETED_CORNER_ROWS_RANGE = (64, 300), (33, 65)
-"""Ranges from which the number of rows of `CORNERS` is drawn; an interpreter gets fewer. Other code often handles
-many rows at once, and a third kind of code the corner of two tails."""
 CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
-"""Modulus, remainder and largest value of the width in each shape with many rows. The width is even in some; other
-axes are odd."""
+"""Modulus, remainder and largest value of the width in each shape with many rows. Other code often handles many rows
+at once, and a third kind of code the corner of two tails. The width is even in some; other axes are odd."""
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 """Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
 MOST_CORNER = 2**24
@@ -89,7 +86,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     listed = listed_workloads.ask(kernel)
     if isinstance(listed, Failed):
         return listed
-    past = "large shapes not asked of an interpreter" if kernel.interpreted else large_offsets.ask(kernel)
+    past = large_offsets.ask(kernel)
     if isinstance(past, Failed):
         return past
     worst = max(e.bound_used for e in errors)
@@ -107,7 +104,7 @@ def _telling_shapes(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) ->
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     widest, tallest = (max(asked, key=lambda shape: shape[axis]) for axis in (reduced, rows))
-    return [widest, kernel.rng.choice(asked), *(() if kernel.interpreted else (tallest,))]
+    return [widest, kernel.rng.choice(asked), *((tallest,) if kernel.runner.takes_large_shapes else ())]
 
 
 def other_shapes(kernel: LoadedKernel, *wanted: Mapping[str, int]) -> list[Mapping[str, int]]:
@@ -137,7 +134,8 @@ def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> t
     """
     case = kernel.case(shape)
     checked = kernel.check_alone(case)
-    if isinstance(checked, Failed) or kernel.interpreted or not (large or _largest(kernel, shape) >= AGAIN_ELEMENTS):
+    again_too = kernel.runner.takes_large_shapes and (large or _largest(kernel, shape) >= AGAIN_ELEMENTS)
+    if isinstance(checked, Failed) or not again_too:
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]
     swapped = bool(movable) and kernel.rng.random() < SWAP_SHARE
@@ -166,7 +164,7 @@ def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     widths = (*in_each_octave(rng, 2, TWO_DRAWS_FROM), *in_each_octave(rng, TWO_DRAWS_FROM, WIDEST, draws=2))
     counts = in_each_octave(rng, 16, MOST_ROWS)[rng.randrange(2) :: 2]
     shapes: list[Mapping[str, int]] = [{**kernel.shape, rows: rng.randint(1, 3), reduced: size} for size in widths]
-    for count in counts[:1] if kernel.interpreted else counts:
+    for count in counts if kernel.runner.takes_large_shapes else counts[:1]:
         width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
         narrow = {**kernel.shape, reduced: max(1, width)}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
@@ -182,11 +180,7 @@ def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         free = {axis: 2 * rng.randint(*ODD_FREE_RANGE) + 1 for axis in operation.free_axes}
         reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
         thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
-        rows = rows_within(
-            operation,
-            thin,
-            rng.randint(*(INTERPRETED_CORNER_ROWS_RANGE if kernel.interpreted else CORNER_ROWS_RANGE)),
-        )
+        rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
         wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
         smaller = affordable(operation, wanted, kernel.shape, most_elements=MOST_CORNER)
         shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
@@ -199,7 +193,7 @@ def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     Free axes are small in the first two. Then each free axis once gets the length that the rows had. An interpreter
     gets none of these shapes, since they take it minutes.
     """
-    if kernel.interpreted:
+    if not kernel.runner.takes_large_shapes:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     usual = max((workload[reduced] for workload in kernel.operation.workloads), default=0)

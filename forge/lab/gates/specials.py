@@ -41,7 +41,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     if kernel.operation.specials == "unspecified":
         left_out = "; the contract leaves NaN and infinities open: not asked"
     else:
-        left_out = "; subnormal numbers not asked of an interpreter" if kernel.interpreted else ""
+        left_out = "; subnormal numbers not asked of an interpreter" if not kernel.runner.keeps_subnormals else ""
     return Passed(
         observed=f"{len(errors)} calls as the reference{left_out}", threshold=THRESHOLD, errors=tuple(errors)
     )
@@ -52,7 +52,7 @@ def kinds_of(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     masks: tuple[InputKind, ...] = ("masked",) if kernel.operation.masks else ()
     if kernel.operation.specials == "unspecified":
         return masks
-    return (*(kind for kind in KINDS if not (kernel.interpreted and kind == "subnormal")), *masks)
+    return (*(kind for kind in KINDS if kernel.runner.keeps_subnormals or kind != "subnormal"), *masks)
 
 
 def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:

@@ -77,7 +77,7 @@ def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
     failed = observed if isinstance(observed, Failed) else kernel.judge(observed[0])[1]
     if failed is None:
         return None
-    thread = ", from another thread" * (kernel.device == "cpu")
+    thread = ", from another thread" * kernel.runner.serves_in_threads
     where = f"under inference_mode(), weights as parameters, torch's default type {OTHER_TYPE}{thread}"
     message = f"{where}, as the caller may have it: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))

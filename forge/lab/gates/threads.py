@@ -13,6 +13,7 @@ from forge.lab.inputs.random_sizes import odd_size
 from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import narrowed
 from forge.lab.job import Job
+from forge.lab.runner import PROCESSOR
 
 EXTRA_THREADS = (1, 3, 5)
 """Numbers of threads beyond those that a guest usually has, of which one is chosen at random."""
@@ -27,7 +28,7 @@ THRESHOLD = "1 x the bound, every element"
 
 def applies(job: Job) -> bool:
     """Return whether a processor's threads do the work, and the operation is defined at any number of rows."""
-    return job.device == "cpu" and not job.interpreted and "sizes" in job.definition.declares
+    return job.runner is PROCESSOR and "sizes" in job.definition.declares
 
 
 def examine(job: Job, files: Mapping[str, bytes]) -> Finding:

@@ -13,15 +13,13 @@ from forge.domain.kernel_domain import KernelDomain, effective_layouts
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName
 from forge.lab.inputs.random_sizes import WIDEST
 from forge.lab.inputs.seeded import Seeded
+from forge.lab.runner import PROCESSOR, Runner
 from forge.operations.operation import Operation
 
 COST_FACTOR = 4
 """Factor by which a shape inside may cost more than the shape that was asked for, or than the public one."""
-CHEAP_ELEMENTS, CHEAP_FLOPS = 2**25, 2**32
-"""Elements of all operands, and floating-point operations, up to which a shape is never made smaller. Then 65,537
-rows of 128 columns are still asked."""
-INTERPRETED_CHEAP_ELEMENTS = 2**18
-"""Elements of all operands up to which an interpreter's shape is never made smaller; its calls are slow."""
+CHEAP_FLOPS = 2**32
+"""Floating-point operations up to which a shape is never made smaller."""
 RANDOM_SHAPES = 8
 """Number of shapes that are drawn anywhere in the domain."""
 ALLOCATED_BYTES = 64
@@ -38,7 +36,7 @@ class Inside:
     public: Mapping[str, int]
     domain: KernelDomain | None = None
     """Domain that the candidate declares, resolved. None: all of the operation's contract."""
-    interpreted: bool = False
+    runner: Runner = PROCESSOR
 
     def contains(self, shape: Mapping[str, int]) -> bool:
         """Return whether the candidate must answer at a shape."""
@@ -83,10 +81,9 @@ class Inside:
         return not _exceeds(_costs(self.operation, shape), self._limits(self.public))
 
     def _limits(self, *shapes: Mapping[str, int]) -> Costs:
-        cheap = INTERPRETED_CHEAP_ELEMENTS if self.interpreted else CHEAP_ELEMENTS
         costs = [_costs(self.operation, shape) for shape in shapes]
         elements, flops = (COST_FACTOR * max(one) for one in zip(*costs, strict=True))
-        return max(elements, cheap), max(flops, CHEAP_FLOPS)
+        return max(elements, self.runner.cheap_elements), max(flops, CHEAP_FLOPS)
 
     def _cheaper(self, domain: KernelDomain, shape: Mapping[str, int], limits: Costs, *, pinned: str = "") -> Sizes:
         """Return the nearest shape inside, made smaller until its cost is allowed; `pinned` isn't made shorter."""

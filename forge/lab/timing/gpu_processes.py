@@ -16,7 +16,6 @@ from forge.lab.baselines import (
     compiled_copy,
     compiled_folder,
 )
-from forge.lab.calls.load import DEVICE_SETS_AT_ONCE
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import trusted_program
 from forge.lab.contenders.guests import contender_folder, contender_program
@@ -25,6 +24,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
 from forge.lab.parallel import parallel_map
+from forge.lab.runner import GPU
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.incumbent import PROMOTED
@@ -39,7 +39,7 @@ MiB), and more than any in the table (96 MiB)."""
 LONG_SETS, LONG_BYTES = 128, 2**30
 """Number and bytes of sets, of which the first that is reached is enough. A window then has much more work than the
 start of its graph."""
-MOST_SETS, FEWEST_SETS = 512, DEVICE_SETS_AT_ONCE
+MOST_SETS, FEWEST_SETS = 512, GPU.sets_at_once
 """Number of calls in one window, at most and at least."""
 
 

@@ -101,7 +101,7 @@ def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> Co
     with ExitStack() as stack:
         progress(f"contenders: {len(present)} installed of {len(present) + len(absent)}")
         opened = [stack.enter_context(ExitStack()) for _ in present]
-        serial = len(present) if job.device == "cpu" else 1
+        serial = 1 if job.runner.leaves_host_idle else len(present)
         examined = parallel_map(
             lambda one: _examined(one[0], job, one[1]), list(zip(opened, present, strict=True)), serial_up_to=serial
         )

@@ -41,8 +41,7 @@ def open_timed(
         dtype=job.dtype,
         policy=job.policy,
         entry=functions[0].entry_point,
-        device=job.device,
-        interpreted=job.interpreted,
+        runner=job.runner,
     )
     for index in range(len(functions)):
         called = kernel.call([kernel.case(kernel.shape)], function=index)

@@ -10,7 +10,7 @@ from forge.domain.task import LanguageName
 from forge.lab.triage.collector import Collector
 from forge.lab.triage.library import assignments, cpp_texts, loads_built_library, scan_constant
 from forge.lab.triage.names import Names
-from forge.lab.triage.reach import Reach, drops_outputs, is_jit, reach
+from forge.lab.triage.reach import is_jit, reach
 from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, is_harmless, kind_of
 from forge.lab.triage.state import lasting_writes
 from forge.lab.triage.walk import Function, executed, walk
@@ -48,22 +48,11 @@ def triage(
             if not (kind == "foreign_kernel" and language == "torch"):
                 reader.found.add_span(kind, start, end)
     reached = reach(tree, reader.names, entry_point)
-    _decoys(tree, reached, reader.found, entry_point)
-    opaque = bool(reader.found.kinds() & _OPAQUE) or reader.unnamed
-    return TriageResult(reader.found.findings(), reached.launches_none and not opaque)
-
-
-def _decoys(tree: ast.Module, reached: Reach, found: Collector, entry_point: str) -> None:
     for name, statement in reached.kernels.items():
         if name not in reached.reached:
-            found.add("decoy_kernel", statement)
-    if reached.libraries and not reached.libraries.keys() & reached.reached:
-        found.add("decoy_kernel", next(iter(reached.libraries.values())))
-    launchers = frozenset({*reached.kernels, *reached.libraries})
-    for statement in tree.body:
-        if isinstance(statement, Function) and statement.name in (reached.reached | {entry_point}) - launchers:
-            for call in drops_outputs(statement, launchers):
-                found.add("decoy_kernel", call)
+            reader.found.add("decoy_kernel", statement)
+    opaque = bool(reader.found.kinds() & _OPAQUE) or reader.unnamed
+    return TriageResult(reader.found.findings(), reached.launches_none and not opaque)
 
 
 class _Reader:

@@ -18,7 +18,7 @@ WHY: dict[FindingKind, str] = {
     "foreign_kernel": "a library of ready-made kernels is used",
     "vendor_fallback": "the vendor's library or torch may do the computation, not this candidate's kernel",
     "fallback_on_error": "an error is caught and something else is done instead of the kernel",
-    "decoy_kernel": "a kernel is defined that the entry point never launches, or whose outputs it doesn't use",
+    "decoy_kernel": "a kernel is defined that the entry point never launches",
     "state": "values outlive a call: an answer could be remembered",
     "eval_exec": "text is run as a program: what it does can't be read off the source",
     "serialized_payload": "data is unpacked that a reader can't see through",

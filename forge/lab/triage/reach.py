@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from forge.lab.triage.names import Names, mentioned
-from forge.lab.triage.walk import Function, children, walk
+from forge.lab.triage.walk import Function, walk
 
-MOST_LAUNCHES = 50
-"""Number of launches in one function that are followed, at most."""
 _JIT = ("triton.jit", "triton.runtime.jit", "triton.JITFunction", "triton.experimental.gluon.jit")
 
 
@@ -21,8 +19,6 @@ class Reach:
 
     kernels: dict[str, ast.stmt]
     """Compiled kernels of the module, by name."""
-    libraries: dict[str, ast.stmt]
-    """Statements of names that come from a library loaded by ctypes, by name."""
     reached: frozenset[str]
     """Names that the entry point mentions, directly or indirectly."""
     certain: bool
@@ -43,14 +39,11 @@ def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
     mentions = {id(statement): frozenset(mentioned(statement)) for statement in tree.body}
     jit = {id(one) for one in tree.body if _is_jit(one, names)}
     kernels = {name: one for name, found in bound.items() for one in found if id(one) in jit}
-    libraries = _libraries(tree, names, mentions)
     reached = _closure({entry_point}, bound, mentions)
     if not kernels:
-        return Reach(kernels, libraries, frozenset(reached), certain=False)
+        return Reach(kernels, frozenset(reached), certain=False)
     certain = not names.stars and not any(_may_launch(one, names, frozenset(kernels), mentions) for one in tree.body)
-    return Reach(
-        kernels, libraries, frozenset(reached), certain and not _makes_kernels(bound, reached, kernels, names)
-    )
+    return Reach(kernels, frozenset(reached), certain and not _makes_kernels(bound, reached, kernels, names))
 
 
 def is_jit(node: ast.AST, names: Names) -> bool:
@@ -105,79 +98,6 @@ def _makes_kernels(
     """Return whether a reached statement compiles kernels itself."""
     used = {id(one): one for name in reached - kernels.keys() for one in bound.get(name, ())}
     return any(is_jit(node, names) for one in used.values() for node in walk(one))
-
-
-def _libraries(tree: ast.Module, names: Names, mentions: dict[int, frozenset[str]]) -> dict[str, ast.stmt]:
-    found: dict[str, ast.stmt] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and (mentions[id(statement)] & found.keys() or _loads(statement, names)):
-            found |= {one.id: statement for one in statement.targets if isinstance(one, ast.Name)}
-    return found
-
-
-def _loads(statement: ast.Assign, names: Names) -> bool:
-    calls = (one.func for one in walk(statement.value) if isinstance(one, ast.Call))
-    return any((names.resolve(one) or "").startswith(("ctypes.CDLL", "ctypes.cdll", "ctypes.PyDLL")) for one in calls)
-
-
-def drops_outputs(function: ast.AST, launchers: frozenset[str]) -> list[ast.Call]:
-    """Return the launches in a function on which no returned value depends."""
-    if not isinstance(function, Function):
-        return []
-    calls = [one for one in walk(function) if isinstance(one, ast.Call) and _launcher(one.func) in launchers][
-        :MOST_LAUNCHES
-    ]
-    returned = [one.value for one in walk(function) if isinstance(one, ast.Return) and one.value is not None]
-    if not calls or not returned:
-        return []
-    flows, sources = _flows(function)
-    parameters = {one.arg for one in walk(function.args) if isinstance(one, ast.arg)}
-    results = _closure({name for one in returned for name in mentioned(one)}, flows, sources)
-    own = flows.keys() - parameters
-    inside = {id(node) for one in returned for node in walk(one)}
-    return [
-        call
-        for call in calls
-        if id(call) not in inside
-        and _launcher(call.func) not in results
-        and not _given(call, flows, sources) & results & own
-    ]
-
-
-def _given(call: ast.Call, flows: dict[str, list[ast.AST]], sources: dict[int, frozenset[str]]) -> set[str]:
-    direct = {name for part in children(call) if part is not call.func for name in mentioned(part)}
-    return _closure(direct, flows, sources)
-
-
-def _launcher(node: ast.expr) -> str:
-    """Return the name at the root of `kernel[grid]`, `library.symbol` or `symbol`."""
-    for _ in range(8):
-        if isinstance(node, ast.Subscript | ast.Attribute):
-            node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _flows(function: ast.AST) -> tuple[dict[str, list[ast.AST]], dict[int, frozenset[str]]]:
-    """Return the nodes in which each name is computed, and the names that each node (by `id`) is computed from."""
-    flows: dict[str, list[ast.AST]] = {}
-    sources: dict[int, frozenset[str]] = {}
-    for node in walk(function):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                pass
-            case ast.AugAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
-                targets = [target]
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                targets = [target]
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                targets = [target]
-            case _:
-                continue
-        sources[id(node)] = frozenset(mentioned(value))
-        for target in targets:
-            for name in mentioned(target):
-                flows.setdefault(name, []).append(node)
-    return flows, sources
 
 
 def _closure(
