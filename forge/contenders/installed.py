@@ -18,7 +18,7 @@ def find_installed(package: str) -> Installed | None:
     """Return the distribution of this name; None if it isn't installed, or its metadata is damaged."""
     try:
         found = importlib.metadata.distribution(package)
-        version = found.version
+        version = next(iter(found.metadata.get_all("Version", [])), None)
     except (importlib.metadata.PackageNotFoundError, KeyError, OSError, ValueError):
         return None
     if not isinstance(version, str) or not version:  # a METADATA file without a version

@@ -14,24 +14,34 @@ def main() -> None:
     first = channel.read_command()
     if not isinstance(first, channel.Setup):
         return
+    _start(first.body)
+    channel.reply(0, wire.DONE)  # no line of a candidate has run until here
+    second = channel.read_command()
+    if not isinstance(second, channel.Setup):
+        return
     language = importlib.import_module(".language", __package__)
-    language.prepare(first.body)
-    functions = _load_all(first.body)
+    language.prepare(second.body)
+    functions = _load_all(second.body)
     if functions is not None:
         channel.reply(0, wire.DONE)
-        _serve(functions, int(str(first.body["arena_bytes"])), str(first.body["device"]))
+        _serve(functions, int(str(second.body["arena_bytes"])), str(first.body["device"]))
+
+
+def _start(body: dict[str, object]) -> None:
+    """Import what each guest needs, and set it up; if that fails, the machine is the reason."""
+    import torch
+
+    importlib.import_module(".surroundings", __package__)
+    torch.set_num_threads(int(str(body["threads"])))
+    torch.set_grad_enabled(False)
+    if body["device"] == "cuda":
+        torch.cuda.init()
 
 
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
-    import torch
-
     from . import module, surroundings
 
-    torch.set_num_threads(int(str(body["threads"])))
-    torch.set_grad_enabled(False)
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
-    if body["device"] == "cuda":
-        torch.cuda.init()
     before = surroundings.look(())
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]

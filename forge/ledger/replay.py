@@ -48,7 +48,7 @@ def replay(
     statement = select_lines(len(wanted))
     while after_seq < until_seq:
         with storage_errors(path):
-            values = (*wanted, after_seq, until_seq, PAGE_ROWS)
+            values = (*wanted, *wanted, after_seq, until_seq, PAGE_ROWS)
             found: list[_Row] = connection.execute(statement, values).fetchall()
         for row in found:
             after_seq += 1

@@ -86,12 +86,11 @@ def select_page(*, stream: bool, types: int, correlation: bool) -> str:
 def select_lines(types: int) -> str:
     """Return the query for the columns that a fold needs, with the payloads of some types only.
 
-    It takes those types, `after < seq <= until`, and the number of rows.
+    It takes those types twice, `after < seq <= until`, and the number of rows.
     """
-    numbered = ", ".join(f"?{place}" for place in range(1, types + 1)) or "NULL"
-    payloads = (f"CASE WHEN type IN ({numbered}) THEN {column} END" for column in ("payload", "payload_sha256"))
-    after, until, page = range(types + 1, types + 4)
+    wanted = ", ".join("?" * types) or "NULL"
+    payloads = (f"CASE WHEN type IN ({wanted}) THEN {column} END" for column in ("payload", "payload_sha256"))
     return (
         f"SELECT seq, type, schema_version, recorded_at, actor, event_hash, {', '.join(payloads)} "
-        f"FROM event WHERE seq > ?{after} AND seq <= ?{until} ORDER BY seq LIMIT ?{page}"
+        "FROM event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
     )

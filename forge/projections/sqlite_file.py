@@ -76,11 +76,15 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
     )
-    if read_only:
-        connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
-    else:
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        connection.execute("PRAGMA synchronous = NORMAL")
+    settings = (
+        (f"mmap_size = {MAPPED_BYTES}",) if read_only else (f"cache_size = -{CACHE_KIB}", "synchronous = NORMAL")
+    )
+    try:
+        for setting in settings:
+            connection.execute(f"PRAGMA {setting}")
+    except BaseException:  # a damaged file, which is built anew
+        connection.close()
+        raise
     return connection
 
 

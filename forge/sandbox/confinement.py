@@ -83,7 +83,7 @@ def _rlimits(limits: Limits, level: Level) -> dict[str, int]:
         "CPU": limits.cpu_s,
     }
     if not limits.shadow:
-        wanted["DATA"] = limits.memory_bytes
+        wanted["DATA"] = limits.data_bytes
     if level != "none":  # without a user namespace the limit would count all of the user's processes
         wanted["NPROC"] = limits.processes
     return wanted

@@ -29,6 +29,9 @@ class Limits:
     memory_bytes: int = 8 * GIB
     """Private writable memory of one process in bytes (RLIMIT_DATA; not RLIMIT_AS, since CUDA reserves address
     space)."""
+    runtime_bytes: int | None = None
+    """Private memory that the interpreter's libraries map for themselves, in bytes. RLIMIT_DATA allows it on top of
+    `memory_bytes`: most of it is never used, and it grows with the number of processors."""
     processes: int = 256
     """Number of processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
     open_files: int = 256
@@ -42,6 +45,11 @@ class Limits:
     limited."""
     log_bytes: int = 64 * 1024
     """Size of the kept standard output and error in bytes: half from the start, half from the end."""
+
+    @property
+    def data_bytes(self) -> int:
+        """RLIMIT_DATA in bytes: what the guest may take, and what its runtime maps besides."""
+        return self.memory_bytes + (self.runtime_bytes or 0)
 
     @property
     def total_memory_bytes(self) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
+from forge.errors import EnvironmentUnfit
 from forge.guest import wire
 from forge.sandbox.arena import Arena, Closed, SlotSet
 from forge.sandbox.channel import CLOSED, Channel
@@ -114,7 +115,13 @@ class Session:
         self._guest.allow(more_s)
 
     def load(self, functions: tuple[GuestFunction, ...]) -> Returned | Refused:
-        """Let the guest import the functions in this order, and wrap them if asked."""
+        """Let the guest import the functions in this order, and wrap them if asked.
+
+        Raise EnvironmentUnfit if the guest ends before the first line of a candidate has run.
+        """
+        started = self._set_up({"threads": self._threads, "device": self._stage.device})
+        if isinstance(started, Refused):
+            return _unstarted(started)
         directory = self._stage.candidate_directory
         listed = [
             {
@@ -128,10 +135,8 @@ class Session:
         return self._set_up(
             {
                 "functions": listed,
-                "threads": self._threads,
                 "arena_bytes": self._arena.size_bytes,
                 "candidate_directory": directory,
-                "device": self._stage.device,
             }
         )
 
@@ -278,6 +283,17 @@ class Session:
             return Refused(CLOSED, self._guest.log())
         reason, by_the_clock = exit_reason(ended, self._limits), ended.by_the_clock
         return Refused(reason, self._guest.log(), signal=ended.signal, by_the_clock=by_the_clock)
+
+
+def _unstarted(refused: Refused) -> Refused:
+    """Return tampering, and what only the clock ended; raise EnvironmentUnfit for any other end of a start."""
+    if refused.by_the_clock or refused.reason.code == "TAMPERING":
+        return refused
+    said = refused.log.strip().rpartition("\n")[2][:300]
+    raise EnvironmentUnfit(
+        f"a guest couldn't import torch ({refused.reason.message}): {said or 'it said nothing'}",
+        hint="forge doctor, or raise memory_limit_bytes in policy.toml",
+    )
 
 
 def exit_reason(ended: Exit, limits: Limits) -> Reason:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from forge.errors import EnvironmentUnfit
 from forge.languages import find_language
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
@@ -24,14 +25,16 @@ from guest import channel, wire
 def record(call_id, status=0, completed=0):
     return wire.pack_record(wire.Record(call_id, status, completed, ()))
 """
+START = "channel.read_command(); os.write(4, record(0))\n"
+"""The guest's first exchange, before it loads a candidate."""
 FUNCTIONS = (GuestFunction("kernel.py", "f"),)
 
 
 @contextmanager
-def conversation(program: str, *, limit_s: float = 20.0) -> Iterator[Session]:
-    """A guest that runs `program` in the place of the harness's loop; it needs no torch."""
+def conversation(program: str, *, limit_s: float = 20.0, starts: bool = True) -> Iterator[Session]:
+    """A guest that runs `program` in the place of the harness's loop, after its start; it needs no torch."""
     stage = Stage(Program(language=find_language("torch"), files={"kernel.py": b""}), isolation())
-    (stage._directory / "serve.py").write_text(PROTOCOL + program)
+    (stage._directory / "serve.py").write_text(PROTOCOL + START * starts + program)
     arena = Arena(1 << 16)
     try:
         with Session(stage, arena, limits=Limits(wall_s=limit_s), threads=1) as session:
@@ -68,7 +71,7 @@ def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
 
 
 def test_bytes_before_they_are_asked_for_are_tampering() -> None:
-    with conversation("os.write(4, record(0)); time.sleep(60)") as session:
+    with conversation("os.write(4, record(0)); time.sleep(60)", starts=False) as session:
         time.sleep(1.0)
         assert code(load(session)) == "TAMPERING"
 
@@ -120,9 +123,22 @@ def test_an_end_before_the_answer_is_the_guests_failure() -> None:
 
 
 def test_a_guest_that_ends_before_it_is_asked_is_heard_of() -> None:
-    with conversation("os._exit(0)") as session:
+    with conversation("channel.read_command(); os.write(4, record(0)); os._exit(0)") as session:
+        assert isinstance(load(session), Returned)
         time.sleep(0.5)
-        assert code(load(session)) == "RUNTIME_ERROR"
+        assert code(session.release(0, 0, 1, ())) == "RUNTIME_ERROR"
+
+
+@pytest.mark.parametrize("program", ["os._exit(1)", "channel.read_command(); os._exit(1)"])
+def test_a_guest_that_ends_before_a_candidate_is_loaded_is_no_candidates_failure(program: str) -> None:
+    said = "print('OpenBLAS error: Memory allocation still failed', flush=True)\n"
+    with (
+        conversation(said + program, starts=False) as session,
+        pytest.raises(
+            EnvironmentUnfit, match=r"couldn't import torch .*status 1.*: OpenBLAS error: Memory allocation"
+        ),
+    ):
+        load(session)
 
 
 @pytest.mark.parametrize("program", ["time.sleep(60)", "channel.read_command()\nwhile True: pass"])
@@ -136,6 +152,8 @@ def test_silence_ends_at_the_time_limit(program: str) -> None:
 
 def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:
     many = tuple(GuestFunction("kernel.py", f"f{number}") for number in range(4000))
+    with conversation("time.sleep(60)", limit_s=1.5, starts=False) as session:
+        assert code(session.load(FUNCTIONS)) == "TIMEOUT"
     with conversation("time.sleep(60)", limit_s=1.5) as session:
         assert code(session.load(many)) == "TIMEOUT"
 

@@ -9,6 +9,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import Isolation
@@ -60,8 +61,11 @@ class Answers:
         self.failed: Refused | None = None
         """Reason why the reference couldn't be loaded, if it couldn't."""
         files = {"reference.py": source, CONTRACT_FILE: contract_file(contract)}
-        self._stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
+        stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
+        self._open = ExitStack()
+        self._open.callback(stage.remove)
         self._arena = Arena(arena_bytes)
+        self._open.callback(self._arena.close)
         self._operands: tuple[Slot, ...] = ()
         self._lock = threading.RLock()
         """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
@@ -74,24 +78,21 @@ class Answers:
             memory_bytes=policy.memory_limit_bytes,
         )
         try:
-            self._session = Session(self._stage, self._arena, limits=limits, threads=threads)
+            self._session = self._open.enter_context(Session(stage, self._arena, limits=limits, threads=threads))
             wanted = FUNCTIONS if contract.wide else FUNCTIONS[:-1]
             answer = self._session.load(
                 tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in wanted)
             )
             self.failed = answer if isinstance(answer, Refused) else None
         except BaseException:
-            self._stage.remove()
-            self._arena.close()
+            self._open.close()
             raise
 
     def __enter__(self) -> Answers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._session.close()
-        self._arena.close()
-        self._stage.remove()
+        self._open.close()
 
     def outputs(self, inputs: Tensors, shape: Mapping[str, int], *, wide: bool) -> Tensors | Refused:
         """Return the reference's outputs for operands and weights, in the task's type or in fp64."""
