@@ -6,6 +6,7 @@ The same code gives the same bytes. `--check` exits 1 and names the pages that d
 import argparse
 import ast
 import inspect
+import itertools
 import json
 import sys
 import textwrap
@@ -233,13 +234,13 @@ def _events() -> Iterator[str]:
 
 
 def _fields(model: type[digest.Value]) -> Iterator[str]:
-    written = _annotations(model)
+    written, meanings = _annotations(model), _docstrings(model)
     rows = [
         (
             f"`{name}`",
             f"`{written[name]}`",
             "" if field.is_required() else f"`{_text_of(field)}`",
-            _prose(field.description),
+            _prose(meanings.get(name)),
         )
         for name, field in model.model_fields.items()
     ]
@@ -251,12 +252,30 @@ def _text_of(field: Any) -> str:  # Any: pydantic's FieldInfo
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-def _annotations(model: type[digest.Value]) -> dict[str, str]:
-    """Field -> its type as the source says it, without the bounds."""
+def _docstrings(model: type[digest.Value]) -> dict[str, str]:
+    """Field -> the docstring below it."""
+    body = _body_of(model)
+    return {
+        node.target.id: inspect.cleandoc(said.value.value)
+        for node, said in itertools.pairwise(body)
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(said, ast.Expr)
+        and isinstance(said.value, ast.Constant)
+        and isinstance(said.value.value, str)
+    }
+
+
+def _body_of(model: type[digest.Value]) -> list[ast.stmt]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     assert isinstance(tree, ast.ClassDef)
+    return tree.body
+
+
+def _annotations(model: type[digest.Value]) -> dict[str, str]:
+    """Field -> its type as the source says it, without the bounds."""
     found = {}
-    for node in tree.body:
+    for node in _body_of(model):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = node.annotation
             if isinstance(text, ast.Subscript) and ast.unparse(text.value) == "Annotated":
@@ -488,9 +507,9 @@ def _policy() -> Iterator[str]:
     yield "An unknown field or a value out of range is refused."
     yield "[Tune the policy](../how-to/tune-the-policy.md) says what to consider before you change one."
     yield ""
-    schema = policy.Policy.model_json_schema()["properties"]
+    schema, meanings = policy.Policy.model_json_schema()["properties"], _docstrings(policy.Policy)
     rows = (
-        (f"`{name}`", _range(schema[name]), f"`{_text_of(field)}`", _prose(field.description))
+        (f"`{name}`", _range(schema[name]), f"`{_text_of(field)}`", _prose(meanings.get(name)))
         for name, field in policy.Policy.model_fields.items()
     )
     yield from _table(("field", "allowed", "default", "meaning"), rows)

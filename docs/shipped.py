@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from forge.app.workspace import LEDGER_FILE, Workspace
+from forge.app.home import LEDGER_FILE
+from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.task import Task

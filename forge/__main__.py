@@ -5,7 +5,14 @@ import gc
 import io
 import os
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False  # as typing has it, which takes long to import
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from typer.core import TyperGroup
+
+    from forge.errors import ForgeError
 
 INTERRUPTED = 130
 """128 and SIGINT, as shells have it."""
@@ -28,49 +35,107 @@ def main() -> None:
         _fail_of_the_system(error)
 
 
+def _answered_quickly(arguments: list[str]) -> bool:
+    """Answer what needs no parser: help, the version, and a plain lookup; return False for all else."""
+    if arguments in (["-h"], ["--help"], ["--version"]):
+        from forge import __version__
+        from forge.cli.index import help_text
+
+        sys.stdout.write(f"forge {__version__}\n" if arguments == ["--version"] else help_text())
+        return True
+    if arguments[:1] == ["lookup"]:
+        from forge.cli.quick_lookup import quick_lookup
+
+        return quick_lookup(arguments[1:])
+    return False
+
+
 def _run() -> None:
     """Run the command; end with its exit status, and with one error if it failed."""
+    if _answered_quickly(sys.argv[1:]):
+        sys.stdout.flush()
+        sys.exit(0)
     import typer
 
-    from forge.cli import command_of, command_tree
-    from forge.cli.failing import fail
-    from forge.cli.output import say
     from forge.cli.repeated_options import require_once
-    from forge.cli.suggest import suggest
-    from forge.errors import EnvironmentUnfit, ForgeError, RunNotFound, UsageError
+    from forge.errors import ForgeError
 
     bad_usage = typer.BadParameter.__bases__[0]  # the class of all mistakes in arguments, whatever typer brings
     assert issubclass(bad_usage, Exception)
     try:
         for argument in sys.argv[1:]:
             _check_text(argument)
-        require_once(command_tree(), sys.argv[1:])
-        status = command_tree()(standalone_mode=False)
+        tree = _tree_for(sys.argv[1:])
+        require_once(tree, sys.argv[1:])
+        status = tree(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except ForgeError as error:
-        usual = f"{command_of(sys.argv[1:])} --help"
-        if not isinstance(error, UsageError):
-            usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
-        if isinstance(error, RunNotFound):
-            usual = "forge run list"
-        following = error.hint or usual
-        fail(error.code, error.message, following=following, status=error.exit_status, more=error.document)
+        _fail_with(error)
     except bad_usage as error:
-        if "NoArgs" in type(error).__name__:
-            error.show()  # type: ignore[attr-defined]  # the help of a command without arguments
-            sys.exit(2)
-        said = error.format_message()  # type: ignore[attr-defined]  # a class of typer's
-        fail("USAGE", said, following=f"{command_of(sys.argv[1:])} --help", status=2)
+        _fail_of_usage(error)
     except (KeyboardInterrupt, SystemExit, typer.Abort) as ended:  # typer makes the one of the other
         interrupted = isinstance(ended, KeyboardInterrupt | typer.Abort)
         if interrupted or (isinstance(ended, SystemExit) and ended.code == INTERRUPTED):
-            say("interrupted; what was recorded stays, and a run can be taken up again")
-            suggest("try", "forge run show last")
-            sys.exit(INTERRUPTED)
+            _leave_interrupted()
         raise
 
 
-def _fail_of_the_system(error: OSError) -> NoReturn:
+def _fail_with(error: "ForgeError") -> "NoReturn":
+    """End with an error of Forge and the next command: its own, or the usual one."""
+    from forge.cli import command_of
+    from forge.cli.failing import fail
+    from forge.errors import EnvironmentUnfit, RunNotFound, UsageError
+
+    usual = f"{command_of(sys.argv[1:])} --help"
+    if not isinstance(error, UsageError):
+        usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
+    if isinstance(error, RunNotFound):
+        usual = "forge run list"
+    fail(error.code, error.message, following=error.hint or usual, status=error.exit_status, more=error.document)
+
+
+def _fail_of_usage(error: Exception) -> "NoReturn":
+    """End with a mistake in the arguments; without any argument, with the help of a group."""
+    from forge.cli import command_of
+    from forge.cli.failing import fail
+
+    if "NoArgs" in type(error).__name__:
+        error.show()  # type: ignore[attr-defined]  # a class of typer's
+        sys.exit(2)
+    said = error.format_message()  # type: ignore[attr-defined]
+    named = command_of(sys.argv[1:2] if "No such command" in said else sys.argv[1:])
+    fail("USAGE", said, following=f"{named} --help", status=2)
+
+
+def _leave_interrupted() -> "NoReturn":
+    """End after an interruption; name the run that goes on, if the command had one."""
+    from forge.cli import command_of
+    from forge.cli.index import RUN_COMMANDS
+    from forge.cli.output import say
+    from forge.cli.suggest import suggest
+
+    of_a_run = sys.argv[1] in RUN_COMMANDS
+    said = "what was recorded stays, and a run can be taken up again" if of_a_run else "what was recorded stays"
+    say(f"interrupted; {said}")
+    suggest("try", "forge run show last" if of_a_run else f"{command_of(sys.argv[1:])} --help")
+    sys.exit(INTERRUPTED)
+
+
+def _tree_for(arguments: list[str]) -> "TyperGroup":
+    """Return the commands of the asked one's file; raise UnknownName if there is no such command."""
+    from forge.cli.index import FILES
+    from forge.cli.tree import tree_of
+    from forge.errors import UnknownName
+
+    command = arguments[0] if arguments else None
+    if command is None or command.startswith("-"):
+        return tree_of(None)
+    if command not in FILES:
+        raise UnknownName("command", command, list(FILES), listed_by="forge --help")
+    return tree_of(command)
+
+
+def _fail_of_the_system(error: OSError) -> "NoReturn":
     """End with an error of the system: a path that can't be followed, or a disk that refused."""
     from forge.cli import command_of
     from forge.cli.failing import fail

@@ -185,8 +185,33 @@ def test_the_read_side_starts_without_the_heavy_packages() -> None:
     assert not {"torch", "numpy", "sqlmodel", "sqlalchemy", "pydantic", "typer", "orjson"} & set(loaded)
 
 
-def test_help_answers_without_the_heavy_packages() -> None:
-    code = "import sys, forge.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+HEAVY = {"torch", "numpy", "sqlmodel", "sqlalchemy", "pydantic", "rich"}
+
+
+def _loaded_by(*arguments: str, cwd: Path = ROOT) -> set[str]:
+    """Return the packages that a command loads, as Python's own list of imports names them."""
+    command = [sys.executable, "-X", "importtime", "-m", "forge", *arguments]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd).stderr
+    return {line.rpartition("|")[2].strip().split(".")[0] for line in said.splitlines() if line.startswith("import")}
+
+
+def test_the_help_of_a_command_loads_no_heavy_package() -> None:
+    loaded = _loaded_by("task", "create", "--help")
     assert "typer" in loaded
-    assert not {"torch", "numpy", "sqlmodel", "sqlalchemy", "pydantic"} & set(loaded)
+    assert not HEAVY - {"pydantic"} & loaded  # the parser brings it
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+def test_a_plain_lookup_loads_neither_the_parser_nor_the_catalogue(form: tuple[str, ...]) -> None:
+    slot = ("--op", "softmax", "--gpu", "h200", "--dtype", "bf16", "--shape", "batch=4096,hidden_size=4096")
+    loaded = _loaded_by("lookup", *slot, *form)
+    assert "forge" in loaded
+    assert (
+        not (HEAVY | {"typer", "dataclasses", "inspect"} - ({"dataclasses", "inspect"} if form else set())) & loaded
+    )
+
+
+def test_help_loads_neither_the_parser_nor_a_command() -> None:
+    loaded = _loaded_by("--help")
+    assert "forge" in loaded
+    assert not (HEAVY | {"typer", "dataclasses", "inspect", "json"}) & loaded

@@ -14,10 +14,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from forge.app.home import LEDGER_FILE, RUNS_FOLDER
 from forge.app.key_folder import KEYS_FOLDER
 from forge.app.policy_file import POLICY_FILE
 from forge.app.user_paths import make_parent
-from forge.app.workspace import LEDGER_FILE, RUNS_FOLDER, Workspace
+from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
 from forge.ledger.audit.history import audit

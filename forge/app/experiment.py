@@ -12,7 +12,6 @@ from forge.events import (
     Recorded,
 )
 from forge.pipeline.experiment import Decision, Parent, Timed, close
-from forge.pipeline.samples import protocol_of
 from forge.projections.runs import RunState
 from forge.projections.standing import Standing, Standings
 
@@ -73,6 +72,8 @@ def _timed(workspace: Workspace, candidate: Digest, *, like: Timed, before_seq: 
 
 def _clock(workspace: Workspace, timed: Timed) -> str | None:
     """Return the protocol of its samples; None if nothing was timed."""
+    from forge.pipeline.samples import protocol_of  # the lab's timing comes with it
+
     return protocol_of(workspace.blobs.get(timed.workloads[0].samples_sha256)) if timed.workloads else None
 
 

@@ -3,8 +3,9 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.key_folder import kept_beside
-from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace
+from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from forge.projections.read_through import refusals
 from forge.proof.files import key_of, read

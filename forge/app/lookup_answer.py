@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, Workspace, find_home
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, find_home
+from forge.app.lookup_document import lookup_document
+from forge.app.workspace import Workspace
 from forge.domain.own_operation import BATCH, is_own
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.errors import BlobCorrupt, IntegrityError, ProofRefused, WorkspaceNotFound
@@ -10,7 +12,6 @@ from forge.languages import find_language
 from forge.lookup import Policy, Registry
 from forge.lookup.answer import Kernel
 from forge.lookup.beside import newest_decision
-from forge.lookup.result import Result
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS, find_target
 
@@ -49,31 +50,10 @@ def look_up(
     slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
     arch = PROCESSORS[target.gpu].arch
     found = registry.lookup(**slot, shape=sizes, language=known, policy=policy.of_architecture(arch))
-    kernel, evidence = found.kernel, found.evidence
-    if kernel is not None:
-        _require_promoted(kernel)
-    return {
-        "match": found.match,
-        "gpu_arch": arch,
-        "ran_on_gpu": target.gpu in registry.gpus if target.platform != "cpu" else None,
-        "generation": found.generation,
-        "ledger_seq": registry.health().ledger_seq,
-        "kernel_id": kernel.kernel_id if kernel else None,
-        "entry_point": kernel.entry_point if kernel else None,
-        "source": kernel.source_path if kernel else None,
-        "sha256": kernel.sha256 if kernel else None,
-        "domain": kernel.domain.document() if kernel and kernel.domain else None,
-        "evidence": evidence.document() if evidence else None,
-        **_between(found),
-        "rejected": [list(item) for item in found.rejected],
-    }
-
-
-def _between(found: Result) -> Data:
-    """Return why a kernel answers between two proven shapes, and the evidence at both; nothing for another answer."""
-    if found.match != "between":
-        return {}
-    return {"reason": found.reason, "neighbours": [one.document() for one in found.neighbours]}
+    if found.kernel is not None:
+        _require_promoted(found.kernel)
+    ran_on_gpu = target.gpu in registry.gpus if target.platform != "cpu" else None
+    return lookup_document(registry, found, arch=arch, ran_on_gpu=ran_on_gpu)
 
 
 def _published(home: Path, key: str | None) -> Registry:

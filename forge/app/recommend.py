@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from forge.app.workspace import REGISTRY_FOLDER, find_home
+from forge.app.home import REGISTRY_FOLDER, find_home
 from forge.errors import UsageError, WorkspaceNotFound
 from forge.recommend import (
     Comparison,

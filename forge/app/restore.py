@@ -12,12 +12,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.key_folder import KEYS_FOLDER, keys_folder
 from forge.app.policy_file import POLICY_FILE, load_policy
 from forge.app.recovery import RECOVERY
 from forge.app.user import command_line_actor
 from forge.app.user_paths import read_regular
-from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace, new_id, now
+from forge.app.workspace import Workspace, new_id, now
 from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored

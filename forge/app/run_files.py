@@ -12,7 +12,6 @@ from forge.domain.digest import Digest, canonical
 from forge.errors import PhaseOutOfOrder
 from forge.ledger.blobs import BlobStore
 from forge.ledger.runs.directory import CANDIDATE, RunDirectory, check
-from forge.pipeline.plan import listed
 from forge.projections.runs import RunState
 
 
@@ -56,6 +55,8 @@ def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
     if run.task is not None:
         files["task.json"] = _readable(run.task.event.task.model_dump(mode="json"))
     if run.plan is not None:
+        from forge.pipeline.plan import listed  # the catalogue comes with it
+
         files["skills.json"] = listed(run.plan.event)
     if run.promotion is not None:
         files["promotion.json"] = _readable(run.promotion.event.model_dump(mode="json"))

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from forge.app.conflicts import add_recorded_events, naming_the_first
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.key_folder import keys_folder
 from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
@@ -20,7 +21,6 @@ from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
 from forge.app.run_files import put_back, recorded_digests
 from forge.app.user import command_line_actor
-from forge.app.user_paths import resolved
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy
@@ -39,13 +39,8 @@ from forge.pipeline.outcome import Outcome
 from forge.projections import runs
 from forge.projections.run_lookup import find_run
 
-LEDGER_FILE = "kernel_registry.db"
-RUNS_FOLDER = "forge_runs"
-REGISTRY_FOLDER = "kernel_registry"
 SIGNER = "system:signer"
 """Actor of checkpoints."""
-HOME_VARIABLE = "FORGE_HOME"
-"""Environment variable that names the workspace."""
 ORIGIN_LIMIT = 200
 """Longest origin of a ledger, in characters."""
 
@@ -61,18 +56,6 @@ def now() -> datetime:
 def new_id() -> str:
     """Return a new event id."""
     return uuid7(int(now().timestamp() * 1000), os.urandom(10))
-
-
-def find_home(named: Path | None) -> Path:
-    """Return the workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
-    chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
-    if chosen is not None:
-        return resolved(chosen)
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / LEDGER_FILE).exists():
-            return folder
-    raise WorkspaceNotFound(f"no {LEDGER_FILE} in {str(here)!r} or above it: expected a workspace", hint="forge init")
 
 
 @dataclass(frozen=True, kw_only=True)

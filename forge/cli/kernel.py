@@ -92,7 +92,7 @@ def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> Non
     Example: forge kernel claims cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
     from forge.app.claims import kernel_claims
-    from forge.app.workspace import find_home
+    from forge.app.home import find_home
 
     found: dict[str, Any] = kernel_claims(find_home(home), kernel_id)  # Any: a JSON document
     if as_json:

@@ -91,8 +91,8 @@ def verify(
 
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
+    from forge.app.home import find_home
     from forge.app.ledger_answers import verify_ledger
-    from forge.app.workspace import find_home
 
     report: dict[str, Any] = verify_ledger(  # Any: a JSON document
         find_home(home), checkpoint=checkpoint, key=key, full=full

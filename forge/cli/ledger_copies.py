@@ -35,8 +35,9 @@ def recover(
     """
     from dataclasses import asdict
 
+    from forge.app.home import find_home
     from forge.app.recovery import recover as put_right
-    from forge.app.workspace import Workspace, find_home
+    from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home)) as workspace:
         found = put_right(workspace, abort_open=abort_open)
@@ -66,7 +67,8 @@ def backup(
     Example: forge ledger backup ../backups/monday
     """
     from forge.app.backup import back_up
-    from forge.app.workspace import Workspace, find_home
+    from forge.app.home import find_home
+    from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home), read_only=True) as workspace, reporting("backup") as progress:
         made = back_up(workspace, target, with_key=with_key, progress=progress)

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from forge.cli.lookup_tables import show_lookup
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, number_text, say, shape_text
+from forge.cli.output import emit_json, say
 from forge.cli.suggest import suggest
 
 Deprecated = Annotated[bool, typer.Option("--deprecated", help="Return a deprecated kernel if there is no other.")]
@@ -79,42 +80,10 @@ def lookup(
     if as_json:
         emit_json(answer)
     else:
-        _show(answer)
+        show_lookup(answer)
     if family and answer["ran_on_gpu"] is False:
         seen = "nothing here was verified or measured on it, and its architecture"
         say(f"note: {gpu!r} is a GPU that nothing ran on: {seen}, {answer['gpu_arch']}, is the catalogue's word")
     if answer["match"] == "none":
         suggest("try", "forge kernel list")
         raise typer.Exit(1)
-
-
-def _show(answer: dict[str, object]) -> None:
-    """Print the kernel with its measurement, and the other kernels with the reasons against them."""
-    evidence, rejected = answer["evidence"], answer["rejected"]
-    assert isinstance(rejected, list)
-    emit_table("Lookup", ("match", "kernel", "source"), [(answer["match"], answer["kernel_id"], answer["source"])])
-    if "reason" in answer:
-        say(f"note: {answer['reason']}")
-    if isinstance(evidence, dict):
-        interval = f"{evidence['speedup']:.3f} ({evidence['low']:.3f} to {evidence['high']:.3f})"
-        shape = shape_text(evidence["shape"])
-        header = (
-            "measured at",
-            "octaves away",
-            "median us",
-            "speedup, 95 % interval",
-            "over",
-            "timed by",
-            "regime",
-            "evidence",
-            "benchmark event",
-        )
-        median_us = number_text(evidence["median_ns"] / 1000)
-        told = (shape, number_text(evidence["distance"]), median_us, interval, evidence["baseline"])
-        emit_table(
-            "",
-            header,
-            [(*told, evidence["method"], evidence["regime"], evidence["state"], evidence["benchmark_seq"])],
-        )
-    if rejected:
-        emit_table("", ("passed over", "why"), rejected)

@@ -15,8 +15,9 @@ def open_workspace(home: Path | None) -> "Workspace":
 
     If another process was killed in it, and no other process is in it now, repair what that process left half done.
     """
+    from forge.app.home import find_home
     from forge.app.recovery import recover
-    from forge.app.workspace import Workspace, find_home
+    from forge.app.workspace import Workspace
 
     workspace = Workspace.open(find_home(home))
     try:

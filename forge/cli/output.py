@@ -1,15 +1,22 @@
 """Output of all commands: tables and JSON on stdout, progress and hints on stderr."""
 
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from forge.cli.colour import Painter
+
+TYPE_CHECKING = False  # as typing has it, which takes long to import
+if TYPE_CHECKING:
+    from typing import TextIO
+
 Row = Sequence[object]
-WIDEST, WIDEST_CELL = 100_000, 240
-"""Largest width of a table and of one cell, in characters, if stdout isn't a terminal. Ids and paths then stay on one
-line for programs that read them. The limit of a cell keeps a long document from padding every row."""
+
+
+WIDEST_CELL = 240
+"""Largest width of a cell, in characters, if stdout isn't a terminal. Ids and paths then stay on one line, and a long
+document doesn't pad every row."""
 _OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that JSON allows unescaped but that control a terminal: control codes and text-direction marks."""
 
@@ -49,21 +56,26 @@ def _encodable(document: object) -> object:
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     """Print a table. If stdout isn't a terminal, it is as wide as its content; else it fits the terminal's width."""
-    from rich.console import Console
-    from rich.text import Text
+    from forge.cli.table_layout import table_lines
 
-    from forge.cli.table_layout import print_table
-
-    watched = sys.stdout.isatty()
-    console = Console(width=terminal_width() if watched else WIDEST)
-    if title:
-        console.print(Text(visible(title), style="bold"), soft_wrap=True)
+    watched, paint = sys.stdout.isatty(), painter(sys.stdout)
     cells = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
-    print_table(console, [visible(column) for column in columns], cells, cell_limit=None if watched else WIDEST_CELL)
+    limit, cell_limit = (terminal_width(), None) if watched else (None, WIDEST_CELL)
+    lines = table_lines([visible(column) for column in columns], cells, paint, limit=limit, cell_limit=cell_limit)
+    sys.stdout.write("".join(f"{line}\n" for line in ([paint.heading(visible(title))] if title else []) + lines))
+
+
+def painter(stream: "TextIO") -> Painter:
+    """Return what paints for a stream: nothing unless it is a terminal that wants colours."""
+    from forge.app.terminal import wants_colour
+
+    return Painter(coloured=stream.isatty() and wants_colour())
 
 
 def terminal_width() -> int:
     """Return the width of the terminal on stdout, in characters; COLUMNS=0 is ignored."""
+    import shutil
+
     return shutil.get_terminal_size().columns
 
 

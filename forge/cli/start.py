@@ -90,8 +90,8 @@ def doctor(
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
     """Measure the ceilings and print them; record them if there is a workspace."""
     from forge.app.ceilings import calibrated
+    from forge.app.home import find_home
     from forge.app.site import executor_here, executor_of
-    from forge.app.workspace import find_home
     from forge.domain.policy import Policy
     from forge.errors import WorkspaceNotFound
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from forge.app.audit import authors, free_sql, histories, speed, standing
 from forge.app.audit.answer import Answer
 from forge.app.audit.files import as_csv, write_parquet
-from forge.app.workspace import LEDGER_FILE, Workspace
+from forge.app.home import LEDGER_FILE
+from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.verdict import Reason
 from forge.errors import UnknownName, UsageError

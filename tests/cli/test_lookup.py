@@ -106,3 +106,41 @@ def test_a_policy_that_is_none_is_refused(home, options, said):
     answer = ask(*slot(), *options, "--home", home)
     assert answer.status == 2
     assert said in answer.err
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+def test_a_plain_question_gets_the_whole_commands_answer(home, form, monkeypatch):
+    plain = (*slot(shape="batch=16,hidden_size=4096"), "--home", str(home), *form)
+    quick = ask(*plain)
+    whole = ask(*plain, "--max-octaves", "1000")  # an option that only the whole command knows, and that bars nothing
+    assert (quick.status, quick.out, quick.err) == (whole.status, whole.out, whole.err) != (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        (("--gpu", "h100"), 1),
+        (("--gpu", "h201"), 2),
+        (("--op", "rmsnrm"), 2),
+        (("--dtype", "fp31"), 2),
+        (("--shape", "batch=16"), 2),
+        (("--shape", "batch=16,hidden_size=0"), 2),
+        (("--shape", "batch=16,hidden_size=4096,batch=16"), 2),
+    ],
+    ids=str,
+)
+def test_what_no_kernel_answers_is_answered_by_the_whole_command(home, changed, status):
+    asked = dict(zip(slot()[1::2], slot()[2::2], strict=True)) | dict([changed])
+    answer = ask("lookup", *(part for pair in asked.items() for part in pair), "--home", home)
+    assert answer.status == status
+    assert "try: forge" in answer.err
+
+
+def test_a_kernel_whose_file_was_changed_is_refused_by_a_plain_question_too(home, tmp_path):
+    copy = tmp_path / "home"
+    shutil.copytree(home, copy)
+    for source in copy.rglob("kernel.py"):
+        source.write_text("changed")
+    answer = ask(*slot(shape="batch=16,hidden_size=4096"), "--home", copy)
+    assert answer.status != 0
+    assert "BLOB_CORRUPT" in answer.err

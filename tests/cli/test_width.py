@@ -1,6 +1,5 @@
 """Tables on a narrow terminal: nothing that is copied or counted is broken in two."""
 
-import io
 import os
 import re
 import subprocess
@@ -9,20 +8,17 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
+from forge.cli.colour import PLAIN, Painter
 from forge.cli.output import number_text
-from forge.cli.table_layout import print_table
+from forge.cli.table_layout import cell_width, table_lines
 
 WORDS = st.text(st.sampled_from("ab01_=,./"), min_size=1, max_size=60)
 CELLS = st.lists(WORDS, max_size=12).map(" ".join)
 
 
 def printed(columns: list[str], rows: list[list[str]], *, width: int) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    print_table(console, columns, rows, cell_limit=None)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return "\n".join(table_lines(columns, rows, PLAIN, limit=width))
 
 
 @given(rows=st.lists(st.lists(CELLS, min_size=4, max_size=4), min_size=1, max_size=4), width=st.integers(40, 200))
@@ -51,8 +47,22 @@ def test_rows_that_do_not_fit_are_printed_one_below_the_other() -> None:
         ["run", rows[1][0]],
         ["speedup", "1.072"],
         ["task", rows[1][2]],
-        [],
     ]
+
+
+def test_a_terminal_shows_a_refusal_in_another_colour_than_an_acceptance_and_keeps_the_columns() -> None:
+    columns, rows = ["gate", "verdict"], [["sources", "passed"], ["replay", "failed"], ["sizes", "not asked"]]
+    plain = table_lines(columns, rows, PLAIN, limit=80)
+    painted = table_lines(columns, rows, Painter(coloured=True), limit=80)
+    assert [re.sub(r"\x1b\[\d*m", "", line) for line in painted] == plain
+    colours = [re.findall(r"\x1b\[(\d+)m(?:passed|failed|not asked)", line) for line in painted]
+    assert [one for found in colours for one in found] == ["32", "31", "33"]
+
+
+def test_wide_letters_and_marks_keep_the_columns_apart() -> None:
+    lines = table_lines(["author", "n"], [["\u6771\u4eac", "1"], ["e\u0301a", "2"]], PLAIN, limit=None)
+    assert [line.rstrip()[-1] for line in lines[2:4]] == ["1", "2"]
+    assert [cell_width(line) for line in lines[2:4]] == [12, 12]
 
 
 def read_whole(terminal: int) -> bytes:

@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 from forge.app.exchange import export, take_in
+from forge.app.home import LEDGER_FILE
 from forge.app.signing import checkpoint, rotate_key
-from forge.app.workspace import LEDGER_FILE, Workspace
+from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from forge.ledger.schema import USER_VERSION
 from forge.ledger.signatures.checkpoints import issue

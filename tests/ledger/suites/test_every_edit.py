@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from forge.app.exchange import export, take_in
+from forge.app.home import LEDGER_FILE
 from forge.app.signing import checkpoint
-from forge.app.workspace import LEDGER_FILE, Workspace
+from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from tests.ledger.suites.ledgers import fill
 from tests.ledger.suites.sizes import LONG

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from forge.app.exchange import export
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.recovery import recover
-from forge.app.workspace import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER, Workspace
+from forge.app.workspace import Workspace
 from forge.errors import IdempotencyConflict
 from forge.events import Recorded
 from forge.ledger.audit.history import audit

@@ -1,0 +1,90 @@
+"""Answers a plain `forge lookup` without the parser, the catalogue and the ledger's code, which take half a second.
+
+Only a question that a published kernel answers is answered here. All others, and all mistakes, are left to the whole
+command, which says what is wrong.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+VALUES = ("--op", "--gpu", "--dtype", "--shape", "--home")
+"""Options with a value that a plain question may have; all but --home are needed."""
+JSON = "--json"
+PROCESSOR, PROCESSOR_ARCH = "cpu", "host"
+"""Slot of a processor in the registry, and its architecture in the catalogue."""
+
+
+def quick_lookup(arguments: Sequence[str]) -> bool:
+    """Print the answer to the arguments of a plain lookup; return False if the whole command must answer."""
+    asked = _parsed(arguments)
+    if asked is None:
+        return False
+    from forge.errors import ForgeError
+
+    try:
+        document = _answered(asked)
+    except (ForgeError, OSError):
+        return False
+    if document is None:
+        return False
+    if JSON in asked:
+        from forge.cli.output import emit_json
+
+        emit_json(document)
+    else:
+        from forge.cli.lookup_tables import show_lookup
+
+        show_lookup(document)
+    return True
+
+
+def _parsed(arguments: Sequence[str]) -> dict[str, str] | None:
+    """Return each option with its value, if all are plain and none is given twice."""
+    asked: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        option, given, value = rest.pop(0).partition("=")
+        if option == JSON and not given:
+            value = option
+        elif option not in VALUES:
+            return None
+        elif not given:
+            if not rest:
+                return None
+            value = rest.pop(0)
+        if option in asked or not value or value.startswith("-") != (option == JSON):
+            return None
+        asked[option] = value
+    return asked if {*VALUES} - {"--home"} <= asked.keys() else None
+
+
+def _sizes(shape: str) -> dict[str, int] | None:
+    """Return the sizes of `batch=16,hidden_size=4096`; None for any other form."""
+    sizes: dict[str, int] = {}
+    for item in shape.split(","):
+        axis, _, size = item.partition("=")
+        if axis in sizes or not (axis.isidentifier() and size.isascii() and size.isdigit()):
+            return None
+        sizes[axis] = int(size)
+    return sizes
+
+
+def _answered(asked: dict[str, str]) -> dict[str, object] | None:
+    """Return the answer of the published registry; None if no kernel answers or a decision isn't published yet."""
+    from forge.app.home import REGISTRY_FOLDER, find_home
+    from forge.app.lookup_document import lookup_document
+    from forge.lookup import Registry
+
+    sizes = _sizes(asked["--shape"])
+    if sizes is None:
+        return None
+    home = find_home(Path(asked["--home"]) if "--home" in asked else None)
+    registry, gpu = Registry.open(home / REGISTRY_FOLDER), asked["--gpu"]
+    arch = PROCESSOR_ARCH if gpu == PROCESSOR else registry.gpus.get(gpu)
+    if arch is None or registry.health().stale:
+        return None
+    found = registry.lookup(op=asked["--op"], gpu=gpu, dtype=asked["--dtype"], shape=sizes)
+    if found.kernel is None:
+        return None
+    found.kernel.read_source()  # raises BlobCorrupt if it isn't what was promoted
+    return lookup_document(registry, found, arch=arch, ran_on_gpu=None if gpu == PROCESSOR else True)

@@ -1,0 +1,51 @@
+"""Makes the tree of commands, whole or with the files of one command."""
+
+from functools import cache
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from forge import __version__
+from forge.cli.index import FILES, NOUNS, PURPOSE, VERSION
+from forge.cli.output import emit_text
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        emit_text(f"forge {__version__}\n")
+        raise typer.Exit
+
+
+def forge(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help=VERSION, callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Options that stand before any command."""
+
+
+@cache
+def tree_of(command: str | None) -> TyperGroup:
+    """Return `forge` with the commands of one command's file, or with all of them for None; made once each."""
+    app = typer.Typer(
+        name="forge",
+        help=PURPOSE,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(forge)
+    for file in dict.fromkeys(FILES.values() if command is None else [FILES[command]]):
+        module = import_module(f"forge.cli.{file}")
+        noun = next((name for name, (one, _) in NOUNS.items() if one == file), None)
+        if noun is None:
+            module.register(app)
+        else:
+            app.add_typer(module.app, name=noun)
+    return get_group(app)
