@@ -12,7 +12,7 @@ from forge.domain.contender import (
 )
 from forge.domain.evidence import Confirmation, Replay, Residency, Speedup, WorkloadTiming
 from forge.domain.verdict import UNDECIDED, Reason
-from forge.events import BenchmarkFailed, BenchmarkRecorded
+from forge.events import BenchmarkFailed, BenchmarkRecorded, ShapeTimed
 
 Data = dict[str, object]
 
@@ -34,6 +34,18 @@ def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
         "workloads": [_workload(timing) | {"notes": _notes(timing, reason)} for timing in event.workloads],
         "contenders": [_contender(one) for one in event.contenders],
     }
+
+
+def further_shape(event: ShapeTimed) -> Data:
+    """Return the verdict at a further shape, its reason, and the times if there are any."""
+    reason = event.reason
+    told: Data = {
+        "shape": event.shape,
+        "verdict": "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected",
+        "reason": reason.model_dump(mode="json") if reason else None,
+        "baseline_used": event.baseline_used,
+    }
+    return told | {"timing": _workload(event.timing) | {"notes": []} if event.timing else None}
 
 
 def _contender(one: ContenderStanding) -> Data:

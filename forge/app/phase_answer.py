@@ -3,7 +3,8 @@
 import orjson
 
 from forge.app.author_log import author_log
-from forge.app.benchmark_answer import timed
+from forge.app.benchmark_answer import further_shape, timed
+from forge.app.phase_inputs import further_shapes_of
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.events import (
@@ -37,7 +38,7 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
             return passed | _seen(event) | wall | _reported(event, workspace) | author_log(workspace, event)
         case BenchmarkRecorded() | BenchmarkFailed():
-            return timed(event) | author_log(workspace, event)
+            return timed(event) | _further(event, workspace) | author_log(workspace, event)
         case VerificationErrored() | BenchmarkErrored():
             reason = {"code": "INFRASTRUCTURE", "message": event.detail}
             return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
@@ -47,6 +48,13 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             return {"verdict": "rejected", "kernel_id": None} | _seen(event)
         case _:
             raise AssertionError(f"{event.TYPE} is no phase's answer")
+
+
+def _further(event: BenchmarkRecorded | BenchmarkFailed, workspace: Workspace) -> Data:
+    """Return what was measured at the task's further shapes; nothing if there are none."""
+    if not isinstance(event, BenchmarkRecorded) or not event.further_seqs:
+        return {}
+    return {"further_shapes": [further_shape(one.event) for one in further_shapes_of(workspace, event)]}
 
 
 def _seen(event: CandidateVerified | CandidateRejected | KernelPromoted | PromotionDenied) -> Data:

@@ -14,11 +14,14 @@ from forge.domain.task import HeldOut
 from forge.errors import EnvironmentUnfit, IntegrityError
 from forge.events import (
     BenchmarkInvalidated,
+    BenchmarkRecorded,
     CandidateRejected,
     CandidateSubmitted,
     CandidateVerified,
     EnvironmentCaptured,
     KernelPromoted,
+    Recorded,
+    ShapeTimed,
 )
 from forge.executor import Site
 from forge.lab.job import ContenderFile, Incumbent
@@ -27,6 +30,7 @@ from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.samples import Taken, parse_samples, protocol_of
+from forge.projections.fold import holds
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -154,6 +158,17 @@ def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
         isinstance(recorded.event, BenchmarkInvalidated) and recorded.event.benchmark_seq == benchmark_seq
         for recorded in workspace.ledger.read(types=("BenchmarkInvalidated",))
     )
+
+
+def further_shapes_of(workspace: Workspace, benchmark: BenchmarkRecorded) -> tuple[Recorded[ShapeTimed], ...]:
+    """Return what a benchmark names of its task's further shapes; raise IntegrityError if it names another event."""
+    found = []
+    for seq in benchmark.further_seqs:
+        (recorded,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
+        if not holds(recorded, ShapeTimed):
+            raise IntegrityError(f"a benchmark names event {seq}, which is no ShapeTimed")
+        found.append(recorded)
+    return tuple(found)
 
 
 def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:

@@ -14,6 +14,7 @@ from forge.app.phase_inputs import (
     earlier_judgement,
     earlier_samples,
     evidence_of,
+    further_shapes_of,
     incumbent,
     invalidated,
     judged_before,
@@ -23,13 +24,14 @@ from forge.app.phase_inputs import (
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
-from forge.domain.digest import sha256
+from forge.domain.digest import digest_of, sha256
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
 from forge.pipeline.benchmark import Errored
+from forge.pipeline.further_shapes import conclude_further, measure_shapes
 from forge.pipeline.job import RecordedCandidate, on_gpu
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured
@@ -101,7 +103,7 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     verified_on = captured_environment(workspace, run.verified.event.env_sha256)
     require_loadable(run.run_id, evidence, artifact, verified_on)
     to_beat = incumbent_kernel(workspace, evidence.task.family)
-    measured = benchmark.measure(
+    measured = measure_shapes(
         evidence,
         executor,
         artifact,
@@ -133,6 +135,13 @@ def _conclude(
     workspace: Workspace, run: RunState, evidence: RecordedCandidate, measured: Measured, key: str
 ) -> Event:
     assert run.verified is not None
+    further_seqs: tuple[int, ...] = ()
+    if measured.further:
+        shapes = conclude_further(evidence, measured.further, verified_seq=run.verified.seq)
+        # as for the baselines below: the digest keeps a repeated measurement apart
+        named = f"{key}:shapes:{digest_of([one.model_dump(mode='json') for one in shapes.events])}"
+        recorded = workspace.record(shapes, run_id=run.run_id, key=named, actor=GATE)
+        further_seqs = tuple(range(recorded.first_seq, recorded.last_seq + 1))
     timed = benchmark.baselines(evidence, measured)
     baseline_seqs: tuple[int, ...] = ()
     if timed.events:
@@ -149,7 +158,13 @@ def _conclude(
     )
     if said and not {claim.event.claim_id for claim in run.claims} & {claim.claim_id for claim in said}:
         workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
-    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=baseline_seqs)
+    outcome = benchmark.conclude(
+        evidence,
+        measured,
+        verified_seq=run.verified.seq,
+        baseline_seqs=baseline_seqs,
+        further_seqs=further_seqs,
+    )
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     return _after_benchmark(workspace, run, outcome.events[0])
 
@@ -206,6 +221,7 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.PromotionEvi
         environment=captured_environment(workspace, run.benchmark.event.env_sha256),
         skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
         policy=workspace.policy,
+        further=further_shapes_of(workspace, run.benchmark.event),
     )
 
 

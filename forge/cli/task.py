@@ -21,8 +21,13 @@ Dtype = Annotated[str, typer.Option(help="fp32, fp16 or bf16.")]
 Op = Annotated[
     str | None, typer.Option(help="An operation of the catalogue; forge op list shows them.", show_default=False)
 ]
-ShapeText = Annotated[
-    str | None, typer.Option(help="Sizes by axis, for example batch=16,hidden_size=4096.", show_default=False)
+ShapeTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Sizes by axis, for example batch=16,hidden_size=4096, or with a range as batch=1..512. May be "
+        "repeated: one kernel is timed at each shape, the first is the main one.",
+        show_default=False,
+    ),
 ]
 Reference = Annotated[
     Path | None,
@@ -105,7 +110,7 @@ def create(
     gpu: Gpu,
     dtype: Dtype,
     op: Op = None,
-    shape: ShapeText = None,
+    shape: ShapeTexts = None,
     reference: Reference = None,
     function: FunctionName = "",
     operand: Operands = None,
@@ -136,7 +141,8 @@ def create(
         language=language,
         gpu=gpu,
         dtype=dtype,
-        shape=shape or "",
+        shape=shape[0] if shape else "",
+        further_shapes=tuple(shape[1:]) if shape else (),
         objective=objective,
         minimum_speedup=min_speedup,
         baseline=baseline,
@@ -176,7 +182,7 @@ def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: 
     suggest("next", f"forge submit {opened.run_id} DIR")
 
 
-def _require_one_form(op: str | None, shape: str | None, reference: Path | None, *, own_options: bool) -> None:
+def _require_one_form(op: str | None, shape: list[str] | None, reference: Path | None, *, own_options: bool) -> None:
     """Raise UsageError unless the options name either an operation and a shape, or a reference file."""
     from forge.errors import UsageError
 
@@ -240,8 +246,14 @@ def list_tasks(home: Home = None, as_json: Json = False) -> None:
     if as_json:
         emit_json(found)
     else:
-        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], shape_text(t["shape"])) for t in found]
+        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
         emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
+
+
+def _shapes(task: dict[str, Any]) -> str:  # Any: a JSON document
+    """Return a task's main shape in words, with the number of further ones."""
+    further = len(task.get("further_shapes", ()))
+    return shape_text(task["shape"]) + (f" and {further} more" if further else "")
 
 
 @app.command()

@@ -20,10 +20,25 @@ def show_workloads(answer: Answer) -> None:
         facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)
         if facts:
             emit_table("", ("", ""), facts)
+    _show_further(answer.get("further_shapes", []))
     contenders = answer.get("contenders", [])
     if contenders:
         rows = [(one["contender"], one["version"] or "", one["outcome"], one["said"]) for one in contenders]
         emit_table("Contenders", ("contender", "version", "outcome", "why"), rows)
+
+
+def _show_further(shapes: list[Answer]) -> None:
+    """Print the tables of the further shapes that were timed, and the verdict at each."""
+    for one in shapes:
+        if one["timing"]:
+            timing = one["timing"]
+            emit_table(f"{shape_text(one['shape'])} ({timing['method']})", COLUMNS, _rows(timing))
+    if shapes:
+        rows = [
+            (shape_text(one["shape"]), one["verdict"], one["reason"]["message"] if one["reason"] else "")
+            for one in shapes
+        ]
+        emit_table("Further shapes", ("shape", "verdict", "why"), rows)
 
 
 def _rows(workload: Answer) -> list[tuple[str, ...]]:

@@ -17,6 +17,10 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 BaselineChoice = Literal["best", MeasuredBaseline]
 
 
+MOST_FURTHER_SHAPES = 7
+"""Largest number of further shapes of a task. Each takes as long to time as the first."""
+
+
 class Task(Value):
     """A frozen request. Two tasks with the same content are the same task."""
 
@@ -26,6 +30,9 @@ class Task(Value):
     dtype: DType
     shape: Shape
     """Sizes of the public workload. A promotion is for this shape."""
+    further_shapes: tuple[Shape, ...] = Field(default=(), max_length=MOST_FURTHER_SHAPES, exclude_if=is_empty)
+    """Further shapes at which a candidate is verified and timed. A kernel that is promoted for `shape` is promoted
+    for each of them at which the rule holds, too. Left out of a task without any, so that its id stays as it was."""
     objective: Objective = "latency"
     constraints: dict[str, str] = Field(default_factory=dict)
     model_family: str | None = None
@@ -48,6 +55,11 @@ class Task(Value):
     without any, so that tasks from before this field keep their ids."""
     domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Least domain of a candidate, which its own domain must hold. None: a candidate must hold the shape alone."""
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shape and the further ones."""
+        return (self.shape, *self.further_shapes)
 
     @property
     def family(self) -> str:

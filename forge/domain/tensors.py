@@ -231,6 +231,11 @@ def parse_shape(untrusted_text: str, axes: tuple[str, ...]) -> Shape:
     return sizes
 
 
+def shape_text(shape: Mapping[str, int]) -> str:
+    """Return a shape as `parse_shape` reads it, axes in name order."""
+    return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))
+
+
 def shape_slug(shape: Mapping[str, int]) -> str:
     """Return a shape as an identifier, `b16_h4096`: axes in name order, common ones abbreviated."""
     return "_".join(f"{AXIS_ABBREVIATIONS.get(axis, axis.replace('_', ''))}{shape[axis]}" for axis in sorted(shape))

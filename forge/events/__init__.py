@@ -14,6 +14,7 @@ from forge.events.benchmark import (
     BenchmarkInvalidated,
     BenchmarkRecorded,
     ProfileCaptured,
+    ShapeTimed,
 )
 from forge.events.candidate import (
     CandidateDuplicated,
@@ -88,6 +89,7 @@ Event = (
     | CandidateVerified
     | VerificationErrored
     | BaselineRecorded
+    | ShapeTimed
     | BenchmarkRecorded
     | BenchmarkFailed
     | BenchmarkErrored
@@ -146,6 +148,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         CandidateVerified,
         VerificationErrored,
         BaselineRecorded,
+        ShapeTimed,
         BenchmarkRecorded,
         BenchmarkFailed,
         BenchmarkErrored,
@@ -254,6 +257,7 @@ __all__ = [
     "RunStarted",
     "SessionClosed",
     "SessionOpened",
+    "ShapeTimed",
     "StepAnswered",
     "StepProposed",
     "TaskCreated",

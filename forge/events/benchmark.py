@@ -52,6 +52,39 @@ class BenchmarkRecorded(Fact):
     contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
     """What became of every contender: measured in full, slower, failed, or not there. Left out of events without any,
     such as those from before contenders."""
+    further_seqs: tuple[int, ...] = Field(default=(), exclude_if=is_empty)
+    """Sequence numbers of the ShapeTimed events of the task's further shapes. Left out if the task has none."""
+
+    def stream(self) -> str:
+        """The candidate's stream."""
+        return f"candidate:{self.candidate}"
+
+
+class ShapeTimed(Fact):
+    """A verified candidate was timed at a further shape of its task, after it met the promotion rule at the first."""
+
+    TYPE: ClassVar[str] = "ShapeTimed"
+    run_id: str
+    task_id: str
+    candidate: Digest
+    attempt: int
+    shape: Shape
+    timing: WorkloadTiming | None
+    """Times at this shape. None: it ended before there were any."""
+    baseline_used: BaselineKind | None
+    """Baseline that had to be beaten at this shape."""
+    reason: Reason | None
+    """Why the candidate isn't promoted for this shape. None: it met the promotion rule."""
+    samples_sha256: Digest | None
+    """Digest of all raw samples at this shape. None: there are none."""
+    isolation: Isolation
+    env_sha256: Digest
+    verified_seq: int
+    policy_sha256: Digest
+    process_sha256: Digest | None
+    """Digest that names the process tree that measured."""
+    contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
+    """What became of every contender at this shape."""
 
     def stream(self) -> str:
         """The candidate's stream."""

@@ -73,6 +73,14 @@ class Executor(Protocol):
         `ceilings` are those of the site's GPU; without a GPU they aren't needed.
         """
 
+    def artifact_at(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
+    ) -> tuple[ArtifactFile, ...] | Failed:
+        """Return a candidate's built files for the job's shape: with the launch plan of that shape, if it has one.
+
+        The plan is judged as in a verification.
+        """
+
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Ask the job's contenders at the site whether they are right, and time those that are."""
 

@@ -13,15 +13,19 @@ from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
+from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.executor import ProfilerTool, Site
 from forge.executor.turns import lock_of, turn
+from forge.lab.calls.artifact import staged_files
+from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
 from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.judge_version import gates_sha256
+from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
@@ -35,6 +39,7 @@ from forge.lab.timing.screening import NO_CONTENDERS, SCREENED, ContenderScreeni
 from forge.lab.timing.slope import SlopeSamples, measure
 from forge.platforms.capture import capture_environment
 from forge.sandbox.capabilities import probe
+from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
 
 LAB_PACKAGES = ("torch", "numpy", "hypothesis")
@@ -137,6 +142,27 @@ class LocalExecutor:
                 require_health(job.gpu)  # replays already judged their last window, and their launcher has ended
         return attempt
 
+    def artifact_at(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
+    ) -> tuple[ArtifactFile, ...] | Failed:
+        """Return the built files with the launch plan of the job's shape; as they are without a plan.
+
+        A tuned kernel has no plan for another shape: it is shipped with the configuration of the task's main shape.
+        """
+        captured = kept_plan(artifact)
+        if captured is None:
+            return artifact
+        own = {PLAN_FILE, *captured.plan.cubins}
+        built = tuple(file for file in artifact if file.name not in own)
+        if any(file.name == CONFIGURATION_FILE for file in built):
+            return _no_plan("a tuned kernel is timed at its task's main shape alone")
+        progress("launch plan")
+        with turn(self._lock_of(job), alone=False, progress=progress), answered(job) as asked:
+            finding, files = examine_plan(asked, staged_files(asked, built))
+        if isinstance(finding, Failed):
+            return finding
+        return (*built, *files) if kept_plan(files) is not None else _no_plan(finding.observed)
+
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Screen the job's contenders, while no other job of Forge runs on the device; none if the policy says so."""
         if "contenders" not in job.policy.baselines and not job.contender_files:
@@ -205,6 +231,11 @@ class LocalExecutor:
         program = ncu.program() if tool == "ncu" else machine_code.program()
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
         return (said.strip().splitlines() or ["not reported"])[-1][:200]
+
+
+def _no_plan(why: str) -> Failed:
+    reason = Reason(code="INFRASTRUCTURE", message=f"no launch plan at this shape: {why}"[:2000])
+    return Failed(reason=reason, observed=reason.message, threshold="a launch plan")
 
 
 def _required(ceilings: Ceilings | None) -> Ceilings:

@@ -43,6 +43,7 @@ GROUPS: dict[Group, frozenset[str]] = {
             "CandidateVerified",
             "VerificationErrored",
             "BaselineRecorded",
+            "ShapeTimed",
             "BenchmarkRecorded",
             "BenchmarkFailed",
             "BenchmarkErrored",

@@ -70,14 +70,22 @@ def measure(
         progress("the candidate's own bench.py")
         claims = executor.own_claims(job, artifact, progress=progress)
         take = partial(
-            _measured, evidence, executor, artifact, incumbent, claims, ceilings=ceilings, rng=rng, progress=progress
+            measured_beside,
+            evidence,
+            executor,
+            artifact,
+            incumbent,
+            claims,
+            ceilings=ceilings,
+            rng=rng,
+            progress=progress,
         )
         return beside_contenders(executor.screen(job, progress=progress), earlier, take, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
 
 
-def _measured(
+def measured_beside(
     evidence: RecordedCandidate,
     executor: Executor,
     artifact: tuple[ArtifactFile, ...],
@@ -105,7 +113,7 @@ def _measured(
         contenders=screening.standings,
     )
     so_far = confirmation_so_far(earlier, measured.samples)
-    if not (evidence.policy.confirmation and _meets_the_rule(evidence, measured)):
+    if not (evidence.policy.confirmation and meets_the_rule(evidence, measured)):
         return replace(measured, confirmation=so_far)
     told = partial(_told_apart, progress)
     once_more = partial(executor.measure, job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=told)
@@ -135,8 +143,9 @@ def _told_apart(progress: Progress, step: str) -> None:
     progress(f"confirmation: {step}")
 
 
-def _meets_the_rule(evidence: RecordedCandidate, measured: Measured) -> bool:
-    if not measured.samples.usable:
+def meets_the_rule(evidence: RecordedCandidate, measured: Measured) -> bool:
+    """Return whether samples meet the promotion rule, and those of the confirmation if there are any."""
+    if not measured.usable:
         return False
     timing = workload_timing(evidence.task.shape, measured, samples_sha256=sha256(b""))
     return decide(evidence.task, evidence.policy, timing, baseline_used(evidence.task, timing)) is None
@@ -162,7 +171,12 @@ def baselines(evidence: RecordedCandidate, measured: Measured) -> Outcome:
 
 
 def conclude(
-    evidence: RecordedCandidate, measured: Measured, *, verified_seq: int, baseline_seqs: tuple[int, ...]
+    evidence: RecordedCandidate,
+    measured: Measured,
+    *,
+    verified_seq: int,
+    baseline_seqs: tuple[int, ...],
+    further_seqs: tuple[int, ...] = (),
 ) -> Outcome:
     """Compare the samples with the promotion rule: BenchmarkRecorded, or BenchmarkFailed with the reason."""
     raw = render_samples(measured.samples, measured.confirmation)
@@ -191,9 +205,8 @@ def conclude(
     }
     event: Event
     if reason_against is None:
-        event = BenchmarkRecorded.model_validate(
-            {**common, "baseline_seqs": baseline_seqs, "isolation": evidence.isolation}
-        )
+        named = {"baseline_seqs": baseline_seqs, "further_seqs": further_seqs, "isolation": evidence.isolation}
+        event = BenchmarkRecorded.model_validate(common | named)
     else:
         event = BenchmarkFailed.model_validate({**common, "reason": reason_against})
     return Outcome(events=(event,), files=files, blobs=(raw, report))

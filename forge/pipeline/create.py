@@ -2,7 +2,7 @@
 
 import inspect
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forge.domain.contender import OwnContender
@@ -14,7 +14,7 @@ from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
-from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
+from forge.domain.tensors import DType, Shape, parse_dtype
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.inputs.random_sizes import near_shape
@@ -26,6 +26,7 @@ from forge.operations.operation import Operation
 from forge.pipeline.contender_files import SubmittedContender, parse_contenders
 from forge.pipeline.domain import resolved_for, shape_fault
 from forge.pipeline.outcome import Outcome
+from forge.pipeline.task_shapes import parse_shapes
 from forge.platforms import PLATFORMS, find_target
 
 HELD_OUT_SHAPES = 8
@@ -55,6 +56,8 @@ class TaskRequest:
     gpu: str
     dtype: str
     shape: str
+    further_shapes: tuple[str, ...] = ()
+    """Texts of more shapes; a text may have ranges, as `shape` may."""
     objective: Objective = "latency"
     minimum_speedup: float | None = None
     baseline: BaselineChoice = "best"
@@ -120,18 +123,20 @@ def create(
     """
     operation = find_operation(untrusted_request.op)
     terms = parse_terms(untrusted_request, policy)
-    shape = parse_shape(untrusted_request.shape, operation.axes)
-    require_room(operation, shape, terms.dtype, policy)
+    shape, *further = parse_shapes((untrusted_request.shape, *untrusted_request.further_shapes), operation.axes)
+    for one in (shape, *further):
+        require_room(operation, one, terms.dtype, policy)
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
         require_strength(admission, hint=f"forge op show {operation.name}")
-    domain = parse_least_domain(terms.untrusted_domain, operation, shape)
-    held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng, domain)
+    domain = parse_least_domain(terms.untrusted_domain, operation, shape, *further)
+    held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng, domain, beside=further)
     task = Task.model_validate(
         {
             **terms.fields(),
             "op": operation.name,
             "shape": shape,
+            "further_shapes": further,
             "baselines": baselines_of(operation, policy),
             "scalars": dict(operation.scalars),
             "reference_sha256": sha256(reference_source(operation).encode()),
@@ -221,33 +226,40 @@ def _parse_model_family(untrusted_name: str | None) -> str | None:
     return untrusted_name
 
 
-def parse_least_domain(untrusted_text: str | None, operation: Operation, shape: Shape) -> KernelDomain | None:
-    """Return the domain that a task demands of its candidates; raise UsageError if it can't hold the task's shape."""
+def parse_least_domain(untrusted_text: str | None, operation: Operation, *shapes: Shape) -> KernelDomain | None:
+    """Return the domain that a task demands of its candidates; raise UsageError if it can't hold the shapes."""
     if untrusted_text is None:
         return None
     domain = parse_domain(untrusted_text, operation.axes)
-    fault = shape_fault(domain, operation, shape, "the task's shape")
+    faults = (shape_fault(domain, operation, shape, "the task's shape") for shape in shapes)
+    fault = next((one for one in faults if one is not None), None)
     if fault is not None:
         raise UsageError(f"bad domain {untrusted_text!r}: {fault}", hint=f"forge op show {operation.name}")
     return resolved_for(operation, domain)
 
 
 def draw_held_out(
-    shape: Shape, rows: str, reduced: str, rng: random.Random, domain: KernelDomain | None = None
+    shape: Shape,
+    rows: str,
+    reduced: str,
+    rng: random.Random,
+    domain: KernelDomain | None = None,
+    *,
+    beside: Sequence[Shape] = (),
 ) -> HeldOut:
     """Draw distinct shapes near the public one that no author is shown: odd widths, other row counts.
 
     With a least domain they lie in it, and there may be fewer, if it holds only a few shapes.
 
-    The public shape isn't among them. None has more elements than it, or than 2^14 if it is smaller. Shapes are also
-    limited to 2^22 elements, because eight larger ones take too long.
+    Neither the public shape nor those `beside` it are among them. None has more elements than the public one, or than
+    2^14 if it is smaller. Shapes are also limited to 2^22 elements, because eight larger ones take too long.
     """
     shapes: list[Shape] = []
     for _ in range(MOST_DRAWS):
         drawn = near_shape(shape, rows, reduced, rng)
         if domain is not None:
             drawn = nearest_inside(domain, drawn, shape)
-        if drawn != shape and drawn not in shapes:
+        if drawn not in (shape, *beside, *shapes):
             shapes.append(drawn)
         if len(shapes) == HELD_OUT_SHAPES:
             break

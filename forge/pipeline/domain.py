@@ -15,7 +15,8 @@ of answers, and verification would ask hardly more than the public shape."""
 def domain_fault(domain: KernelDomain, task: Task) -> str | None:
     """Return why a candidate's domain doesn't fit its task, or None."""
     operation = find_operation(task.op)
-    fault = shape_fault(domain, operation, task.shape, "the task's shape")
+    faults = (shape_fault(domain, operation, shape, "the task's shape") for shape in task.shapes)
+    fault = next((one for one in faults if one is not None), None)
     if fault is not None:
         return fault
     try:

@@ -61,7 +61,7 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
         operation=find_operation(task.op),
         language=find_language(task.language),
         shape=task.shape,
-        held_out=evidence.held_out.shapes,
+        held_out=(*task.further_shapes, *evidence.held_out.shapes),
         dtype=task.dtype,
         policy=evidence.policy,
         isolation=evidence.isolation,

@@ -11,7 +11,7 @@ from forge.domain.environment import Environment
 from forge.domain.evidence import Coverage, GateResult, Speedup
 from forge.domain.policy import Policy
 from forge.domain.task import Task
-from forge.domain.tensors import Shape
+from forge.domain.tensors import Shape, shape_text
 from forge.domain.verdict import Reason, ReasonCode
 from forge.events import (
     BenchmarkRecorded,
@@ -20,14 +20,18 @@ from forge.events import (
     KernelPromoted,
     PromotionDenied,
     Recorded,
+    ShapeTimed,
 )
 from forge.pipeline.rule import (
     PromotionTerms,
+    against_shape,
     check_confirmation,
     check_resident,
     check_timing,
+    clock_is_accepted,
     fastest,
     speedup_over,
+    wanted_clock,
 )
 from forge.sandbox.isolation import at_least
 
@@ -50,6 +54,8 @@ class PromotionEvidence:
     """Machine that the benchmark names."""
     skills: tuple[str, ...]
     policy: Policy
+    further: tuple[Recorded[ShapeTimed], ...] = ()
+    """What the benchmark names of the task's further shapes, in its order."""
 
     @property
     def speedup(self) -> Speedup:
@@ -74,7 +80,7 @@ class _Rule:
 def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
     """Promote the candidate as the family's next version, or say which rule it fails."""
     results: list[GateResult] = []
-    for rule in RULES:
+    for rule in (*RULES, FURTHER_SHAPES) if case.task.further_shapes else RULES:
         observed, threshold, met = rule.observe(case)
         verdict = "passed" if met else "failed"
         results.append(
@@ -123,9 +129,38 @@ def _promoted(case: PromotionEvidence, gates: tuple[GateResult, ...], *, version
         env_sha256=benchmark.env_sha256,
         perf_key=case.environment.perf_key,
         abi_key=case.environment.abi_key,
-        coverage=Coverage(verified=verified.shapes_verified, measured=tuple(w.shape for w in benchmark.workloads)),
+        coverage=Coverage(verified=verified.shapes_verified, measured=_measured_shapes(case)),
         domain=verified.domain,
     )
+
+
+def _measured_shapes(case: PromotionEvidence) -> tuple[Shape, ...]:
+    """Return the shapes that the promotion is for: the task's own, and the further ones that are proven."""
+    own = tuple(workload.shape for workload in case.benchmark.event.workloads)
+    return own + tuple(
+        one.event.shape for one in case.further if against_shape(one.event, case.task, case.policy) is None
+    )
+
+
+def _further(case: PromotionEvidence) -> tuple[str, str, bool]:
+    """Check that each further shape of the task has its own evidence, of the same kind as the first shape's."""
+    benchmark, wanted = case.benchmark.event, [shape_text(shape) for shape in case.task.further_shapes]
+    outcomes = {
+        shape_text(one.event.shape): against_shape(one.event, case.task, case.policy) or "proven"
+        for one in case.further
+    }
+    same = all(
+        (one.event.candidate, one.event.task_id, one.event.verified_seq, one.event.env_sha256)
+        == (benchmark.candidate, benchmark.task_id, benchmark.verified_seq, benchmark.env_sha256)
+        and one.event.policy_sha256 == benchmark.policy_sha256
+        and at_least(one.event.isolation.level, case.policy.minimum_isolation)
+        and one.event.shape in case.verified.event.shapes_verified
+        and (one.event.timing is None or one.event.timing.shape == one.event.shape)
+        for one in case.further
+    )
+    named = tuple(one.seq for one in case.further) == benchmark.further_seqs
+    observed = "; ".join(f"{shape} {outcome}" for shape, outcome in outcomes.items()) or "none was timed"
+    return observed, f"evidence of its own at {'; '.join(wanted)}", same and named and list(outcomes) == wanted
 
 
 def _same_bytes(case: PromotionEvidence) -> tuple[str, str, bool]:
@@ -172,18 +207,13 @@ def _gates(case: PromotionEvidence) -> tuple[str, str, bool]:
 
 def _authority(case: PromotionEvidence) -> tuple[str, str, bool]:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
-    wanted = case.policy.gpu_timing_authority if case.task.target.platform == "cuda" else "host_slope"
-    met = methods in ({wanted}, {"launch_plan"})
-    return ", ".join(sorted(methods)), f"{wanted} or stronger", met
+    met = clock_is_accepted(methods, case.task, case.policy)
+    return ", ".join(sorted(methods)), f"{wanted_clock(case.task, case.policy)} or stronger", met
 
 
 def _measured(case: PromotionEvidence) -> tuple[str, str, bool]:
     shapes = [workload.shape for workload in case.benchmark.event.workloads]
-    return "; ".join(map(_shown, shapes)), _shown(case.task.shape), shapes == [case.task.shape]
-
-
-def _shown(shape: Shape) -> str:
-    return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))
+    return "; ".join(map(shape_text, shapes)), shape_text(case.task.shape), shapes == [case.task.shape]
 
 
 def _stands(case: PromotionEvidence) -> tuple[str, str, bool]:
@@ -260,3 +290,5 @@ RULES: tuple[_Rule, ...] = (
     _Rule("confirmation", "TOO_SLOW", _confirmed),
     _Rule("resident", "TOO_SLOW", _resident),
 )
+FURTHER_SHAPES = _Rule("further shapes", "STATIC_POLICY", _further)
+"""Rule of a task with further shapes. It says at which of them the kernel is proven, and demands none of them."""

@@ -10,6 +10,7 @@ from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Workloa
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
+from forge.events import ShapeTimed
 from forge.lab.timing.statistics import within_band
 
 Measured = WorkloadTiming | Confirmation | ResidentTiming
@@ -57,6 +58,30 @@ def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKin
         if not check.met:
             return Reason(code=check.code, message=f"with resident operands: {check.against}")
     return None
+
+
+def against_shape(found: ShapeTimed, task: Task, policy: Policy) -> ReasonCode | None:
+    """Apply the rule again to what was recorded at a further shape; return the code of the reason against it."""
+    if found.reason is not None:
+        return found.reason.code
+    if found.timing is None or found.baseline_used != baseline_used(task, found.timing):
+        return "INFRASTRUCTURE"
+    if policy.confirmation and found.timing.confirmation is None:
+        return "TOO_SLOW"
+    if not clock_is_accepted({found.timing.candidate.method}, task, policy):
+        return "CLOCK_DISAGREES"
+    against = decide(task, policy, found.timing, found.baseline_used)
+    return None if against is None else against.code
+
+
+def wanted_clock(task: Task, policy: Policy) -> TimingAuthority:
+    """Return the weakest clock that counts for a task."""
+    return policy.gpu_timing_authority if task.target.platform == "cuda" else "host_slope"
+
+
+def clock_is_accepted(methods: set[TimingAuthority], task: Task, policy: Policy) -> bool:
+    """Return whether times by these clocks count: all by the wanted one, or all by launch plans."""
+    return methods in ({wanted_clock(task, policy)}, {"launch_plan"})
 
 
 def check_timing(measured: Measured, terms: PromotionTerms) -> tuple[RequirementCheck, ...]:

@@ -8,10 +8,12 @@ from forge.domain.digest import Digest
 from forge.domain.evidence import Confirmation, Interval, Replay, Residency, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.tensors import Shape
+from forge.lab.finding import Failed
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, HARNESS
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.statistics import interval, pair_ratios, summarise
 from forge.pipeline.samples import Samples
+from forge.sandbox.reply import ArtifactFile
 
 _MEASURED: tuple[BaselineKind, ...] = ("eager", "compile", "vendor", "promoted")
 
@@ -32,6 +34,9 @@ class Measured:
     confirmation: Samples | None = None
     """New samples of a candidate that met the promotion rule. None: not confirmed yet."""
 
+    further: "tuple[MeasuredShape, ...]" = ()
+    """What came of timing at the task's further shapes."""
+
     @property
     def usable(self) -> bool:
         """True if all samples of both measurements are above zero."""
@@ -42,6 +47,16 @@ class Measured:
         """The baselines among the sides."""
         sides = self.samples.sides
         return (*(kind for kind in _MEASURED if kind in sides), *filter(is_contender, sides))
+
+
+@dataclass(frozen=True)
+class MeasuredShape:
+    """One further shape, and what came of timing the candidate there."""
+
+    shape: Shape
+    measured: Measured | Failed
+    artifact: tuple[ArtifactFile, ...] = ()
+    """Files that were timed there, with the launch plan of this shape."""
 
 
 def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest) -> WorkloadTiming:

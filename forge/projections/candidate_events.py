@@ -16,6 +16,7 @@ ABOUT_A_CANDIDATE = frozenset(
         "ClaimAssessed",
         "CandidateVerified",
         "VerificationErrored",
+        "ShapeTimed",
         "BenchmarkRecorded",
         "BenchmarkFailed",
         "BenchmarkErrored",

@@ -7,7 +7,7 @@ from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Timing,
 from forge.domain.policy import BaselineKind, Regime, TimingAuthority
 from forge.domain.tensors import Shape
 from forge.events import Recorded
-from forge.events.benchmark import BenchmarkRecorded
+from forge.events.benchmark import BenchmarkRecorded, ShapeTimed
 from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelPromoted
 from forge.events.verify import CandidateVerified
@@ -71,6 +71,8 @@ class PromotedKernel:
     environment: Recorded[EnvironmentCaptured] | None
     """The machine on which it was measured; None if the ledger had not captured it before the promotion."""
     standing: Standing = NOTHING_SAID
+    further: tuple[Recorded[ShapeTimed], ...] = ()
+    """What the benchmark names of the task's further shapes, in its order."""
 
     @property
     def kernel_id(self) -> str:
@@ -108,14 +110,28 @@ class PromotedKernel:
         return next(file.sha256 for file in self.promoted.event.files if file.path == KERNEL_FILE)
 
     @property
+    def _timings(self) -> tuple[tuple[WorkloadTiming, BaselineKind], ...]:
+        """The timings at the shapes that the promotion covers, each with the baseline that had to be beaten."""
+        own = [(workload, self.promoted.event.baseline) for workload in self.benchmark.event.workloads]
+        events = (one.event for one in self.further)
+        others = [(one.timing, one.baseline_used) for one in events if one.timing and one.baseline_used]
+        covered = self.promoted.event.coverage.measured
+        return tuple((timing, used) for timing, used in (*own, *others) if timing.shape in covered)
+
+    @property
+    def unproven(self) -> tuple[ShapeTimed, ...]:
+        """Return the further shapes at which it was measured, and for which it isn't promoted."""
+        covered = self.promoted.event.coverage.measured
+        return tuple(one.event for one in self.further if one.event.shape not in covered)
+
+    @property
     def points(self) -> tuple[MeasuredPoint, ...]:
         """Return the measured shapes that the promotion covers, in the benchmark's order."""
         return tuple(
             MeasuredPoint(workload, speedup)
-            for workload in self.benchmark.event.workloads
-            if workload.shape in self.promoted.event.coverage.measured
+            for workload, used in self._timings
             for speedup in (workload.confirmation or workload).speedups
-            if speedup.baseline == self.promoted.event.baseline
+            if speedup.baseline == used
         )
 
     @property
@@ -123,8 +139,8 @@ class PromotedKernel:
         """Return the same shapes with resident operands, where that was measured."""
         return tuple(
             MeasuredPoint(workload, speedup_of(timing.confirmation or timing, fastest(timing)), "resident")
-            for workload in self.benchmark.event.workloads
-            if workload.shape in self.promoted.event.coverage.measured and workload.residency is not None
+            for workload, _ in self._timings
+            if workload.residency is not None
             for timing in (workload.residency.timing,)
             if timing is not None
         )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from forge.domain.digest import canonical
 from forge.errors import LedgerCorrupt
 from forge.events import Event, Recorded
-from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded
+from forge.events.benchmark import BenchmarkInvalidated, BenchmarkRecorded, ShapeTimed
 from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, ReplicationRecorded
 from forge.events.verify import CandidateVerified
@@ -119,7 +119,21 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
             held=held if holds(held, ReplicationRecorded) else None,
             contradicted=contradicted if holds(contradicted, ReplicationRecorded) else None,
         ).measured_by(benchmark.event),
+        further=tuple(_further(source, promoted, benchmark, seq) for seq in benchmark.event.further_seqs),
     )
+
+
+def _further(
+    source: Source, promoted: Recorded[KernelPromoted], benchmark: Recorded[BenchmarkRecorded], seq: int
+) -> Recorded[ShapeTimed]:
+    """Return what the benchmark names of a further shape; raise LedgerCorrupt if that is about something else."""
+    found = source.event_at(seq) if 0 < seq < benchmark.seq else None
+    if not holds(found, ShapeTimed):
+        raise _corrupt(promoted, f"event {seq}, which is no ShapeTimed before its benchmark")
+    own, one = benchmark.event, found.event
+    if (one.candidate, one.task_id, one.verified_seq) != (own.candidate, own.task_id, own.verified_seq):
+        raise _corrupt(promoted, f"event {seq}, which is about another candidate, task or verification")
+    return found
 
 
 def _at(source: Source, seq: Cell) -> Recorded[Event] | None:
@@ -153,6 +167,7 @@ def _check_evidence(kernel: PromotedKernel) -> None:
     if verified.simulated:
         raise _corrupt(promoted, "a simulated verification, which can't be promoted")
     measured_shapes = [workload.shape for workload in benchmark.workloads]
+    measured_shapes += [one.event.shape for one in kernel.further if one.event.timing and one.event.reason is None]
     if not all(shape in verified.shapes_verified for shape in event.coverage.verified):
         raise _corrupt(promoted, "coverage beyond the shapes verified")
     if not all(shape in measured_shapes for shape in event.coverage.measured):

@@ -6,7 +6,7 @@ doesn't record under such a name (`max_abs_error`, `warmup_iters`) is null, neve
 
 from forge.events.benchmark import BenchmarkRecorded
 from forge.projections.kernel import PromotedKernel
-from forge.projections.snapshot import declared
+from forge.projections.snapshot import declared, why_unproven
 
 
 def entry(kernel: PromotedKernel) -> dict[str, object]:
@@ -27,7 +27,7 @@ def entry(kernel: PromotedKernel) -> dict[str, object]:
         "evidence_level": event.evidence_level,
         "created_at": kernel.promoted.recorded_at,
     }
-    return familiar | _identity(kernel) | _figures(kernel) | _provenance(kernel)
+    return familiar | _identity(kernel) | _figures(kernel) | _provenance(kernel) | _further(kernel)
 
 
 def _verification(kernel: PromotedKernel) -> dict[str, object]:
@@ -144,6 +144,29 @@ def _figures(kernel: PromotedKernel) -> dict[str, object]:
             "compiler": environment.compiler if environment else None,
         },
     }
+
+
+def _further(kernel: PromotedKernel) -> dict[str, object]:
+    """Return each further shape with its figures, and whether it is proven; nothing for a task of one shape."""
+    points = {seq: point for point in kernel.points[1:] for seq in (point.workload.samples_sha256,)}
+    listed: list[dict[str, object]] = []
+    for recorded in kernel.further:
+        event = recorded.event
+        point = points.get(event.samples_sha256 or "") if event not in kernel.unproven else None
+        listed.append(
+            {
+                "shape": event.shape,
+                "proven": point is not None,
+                "why_not": None if point is not None else why_unproven(event),
+                "baseline": event.baseline_used,
+                "speedup": point.speedup.interval.model_dump(mode="json") if point else None,
+                "candidate_median_ns": point.candidate_median_ns if point else None,
+                "baseline_median_ns": point.speedup.baseline_median_ns if point else None,
+                "samples_sha256": event.samples_sha256,
+                "seq": recorded.seq,
+            }
+        )
+    return {"further_shapes": listed} if listed else {}
 
 
 def _provenance(kernel: PromotedKernel) -> dict[str, object]:

@@ -15,6 +15,7 @@ import orjson
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import Shape
+from forge.events.benchmark import ShapeTimed
 from forge.projections.fold import Position
 from forge.projections.kernel import MeasuredPoint, PromotedKernel
 
@@ -103,7 +104,7 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "entry_point": event.entry_point,
         "artifact_sha256": event.artifact_sha256,
         "verified": _domains(event.coverage.verified),
-        "points": [_point(point) for point in (*kernel.points, *kernel.resident_points)],
+        "points": [_point(point, task.shape) for point in (*kernel.points, *kernel.resident_points)],
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,
         "abi_key": event.abi_key,
@@ -112,6 +113,7 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,
         **_replicated(kernel),
+        **_unproven(kernel),
         **declared(event.domain),
     }
 
@@ -119,6 +121,17 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
 def _replicated(kernel: PromotedKernel) -> dict[str, object]:
     """Return the event of the replication that held; nothing for a provisional kernel."""
     return {"replicated_seq": kernel.standing.held.seq} if kernel.standing.held else {}
+
+
+def _unproven(kernel: PromotedKernel) -> dict[str, object]:
+    """Return the shapes at which a kernel isn't promoted, with the reasons; nothing if there are none."""
+    found = [{"shape": one.shape, "why": why_unproven(one)} for one in kernel.unproven]
+    return {"unproven": found} if found else {}
+
+
+def why_unproven(one: ShapeTimed) -> str:
+    """Return why a kernel isn't promoted for a further shape."""
+    return f"{one.reason.code}: {one.reason.message}" if one.reason else "the promotion doesn't name it"
 
 
 def declared(domain: KernelDomain | None) -> dict[str, object]:
@@ -134,7 +147,8 @@ def _domains(shapes: Iterable[Shape]) -> list[dict[str, list[int]]]:
     return [{axis: [shape[axis] for shape in alike] for axis in axes} for axes, alike in groups.items()]
 
 
-def _point(point: MeasuredPoint) -> dict[str, object]:
+def _point(point: MeasuredPoint, own: Shape) -> dict[str, object]:
+    """Return a measured point; `own` is the task's shape, the only one that a replication measures."""
     interval = point.speedup.interval
     return {
         "shape": point.shape,
@@ -147,4 +161,5 @@ def _point(point: MeasuredPoint) -> dict[str, object]:
         "samples_sha256": point.workload.samples_sha256,
         "method": point.method,
         **({"regime": point.regime} if point.regime != "cold" else {}),
+        **({"provisional": True} if point.shape != own else {}),
     }

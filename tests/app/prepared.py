@@ -15,8 +15,10 @@ from forge.events import BenchmarkRecorded, CandidateRejected, CandidateSubmitte
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.slope import SlopeSamples
 from forge.pipeline import benchmark
+from forge.pipeline.further_shapes import conclude_further
 from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.samples import Samples
+from forge.pipeline.timings import MeasuredShape
 from tests.cli.asking import HONEST
 
 WALL = Isolation(level="namespaces", parts=("user", "pid", "net"), missing=())
@@ -71,7 +73,7 @@ def verified(workspace: Workspace, run_id: str, *, artifact_sha256: Digest | Non
         workloads=(
             WorkloadErrors(shape=evidence.task.shape, inputs="normal", max_relative_error=1e-7, bound_used=0.1),
         ),
-        shapes_verified=(evidence.task.shape,),
+        shapes_verified=evidence.task.shapes,
         gates=(GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1"),),
         seeds_sha256=sha256(b"seeds"),
         isolation=WALL,
@@ -92,20 +94,34 @@ def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = No
     return event
 
 
-def concluded(workspace: Workspace, run_id: str, taken: Samples, *, confirmed: Samples | None = None) -> Event:
-    """Record what the rule makes of samples, and of those of the confirmation."""
+def concluded(
+    workspace: Workspace,
+    run_id: str,
+    taken: Samples,
+    *,
+    confirmed: Samples | None = None,
+    further: tuple[MeasuredShape, ...] = (),
+) -> Event:
+    """Record what the rule makes of samples, of those of the confirmation, and of those at further shapes."""
     run = workspace.find_run(run_id)
     assert run.verified is not None
     attempt = run.attempts.benchmark + 1
     evidence = dataclasses.replace(gathered(workspace, run_id), attempt=attempt)
     again = (confirmed or samples(candidate_ns=51_000)) if evidence.policy.confirmation else None
     measured = benchmark.Measured(samples=taken, floor_ns=20_000.0, claims={}, confirmation=again)
+    further_seqs: tuple[int, ...] = ()
+    if further:
+        shapes = conclude_further(evidence, further, verified_seq=run.verified.seq)
+        recorded = workspace.record(shapes, run_id=run_id, key=f"bench:{run_id}:{attempt}:shapes", actor=GATE)
+        further_seqs = tuple(range(recorded.first_seq, recorded.last_seq + 1))
     timed = benchmark.baselines(evidence, measured)
     seqs: tuple[int, ...] = ()
     if timed.events:
         key = f"bench:{run_id}:{attempt}:made"
         seqs = (workspace.record(timed, run_id=run_id, key=key, actor=GATE).first_seq,)
-    outcome = benchmark.conclude(evidence, measured, verified_seq=run.verified.seq, baseline_seqs=seqs)
+    outcome = benchmark.conclude(
+        evidence, measured, verified_seq=run.verified.seq, baseline_seqs=seqs, further_seqs=further_seqs
+    )
     workspace.record(outcome, run_id=run_id, key=f"bench:{run_id}:{attempt}", actor=GATE)
     return outcome.events[0]
 

@@ -25,6 +25,7 @@ BLOBS = {
     "CandidateSubmitted": ("files.files[].sha256",),
     "CandidateRejected": ("counterexample_sha256", "report_sha256"),
     "CandidateVerified": ("report_sha256", "artifact_sha256"),
+    "ShapeTimed": ("samples_sha256",),
     "BenchmarkRecorded": ("report_sha256", "workloads[].samples_sha256"),
     "BenchmarkFailed": ("report_sha256", "workloads[].samples_sha256"),
     "KernelPromoted": ("files[].sha256",),

@@ -16,6 +16,9 @@ def check(home, events, faults):
     for seq, kind, event in events:
         if kind == "BaselineRecorded":
             waiting.setdefault(event["run_id"], []).append((seq, event))
+        elif kind == "ShapeTimed":
+            if event["timing"]:
+                shape(home, seq, event, tasks[event["task_id"]], faults)
         elif kind in ("BenchmarkRecorded", "BenchmarkFailed"):
             benchmarks += 1
             if event["workloads"]:
@@ -52,6 +55,20 @@ def benchmark(home, seq, event, task, baselines, faults):
     compare.same("baseline_used", used, event["baseline_used"])
     policy = stored(home, event["policy_sha256"])
     compare.same("reason", reason(policy, task, workload, used), event.get("reason", {}).get("code"))
+
+
+def shape(home, seq, event, task, faults):
+    workload, compare = event["timing"], Comparison(seq, faults)
+    samples = stored(home, event["samples_sha256"])
+    measurement(samples, "attempts", workload, compare, "")
+    if workload["confirmation"] is not None:
+        measurement(samples, "confirmation", workload["confirmation"], compare, "confirmation ")
+    used = task["baseline"]
+    if used == "best":
+        used = min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1]
+    compare.same("baseline_used", used, event["baseline_used"])
+    found = reason(stored(home, event["policy_sha256"]), task, workload, used)
+    compare.same("reason", found, event["reason"] and event["reason"]["code"])
 
 
 def measurement(samples, part, recorded, compare, path):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.further_shapes import proven_shapes, shape_differences
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
@@ -24,12 +25,12 @@ from forge.ledger.audit.rule import (
 from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
-_REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified")
+_REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified", "ShapeTimed")
 """Types of events that later events name by their place."""
 _NUMERIC_TYPES = (
-    *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", *_BENCHMARKS, "BenchmarkInvalidated"),
+    *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", "ShapeTimed", *_BENCHMARKS),
     *("CandidateVerified", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "ClaimRecorded", "ClaimAssessed"),
-    *("ExperimentClosed", "RunSealed", "ReplicationRecorded"),
+    *("ExperimentClosed", "RunSealed", "ReplicationRecorded", "BenchmarkInvalidated"),
 )
 """Types of events that state a number, or that are needed to check one."""
 _MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -117,6 +118,10 @@ class Numbers:
         match kind:
             case "KernelPromoted":
                 yield from self._of_promotion(event)
+            case "ShapeTimed":
+                task, policy = self._tasks[event["task_id"]], self._stored(event["policy_sha256"])
+                samples = self._stored(event["samples_sha256"]) if event["samples_sha256"] else None
+                yield from shape_differences(event, task, policy, samples)
             case "ClaimAssessed" if event["measured_value"] is not None:
                 yield from self._of_claim(event)
             case "ExperimentClosed" if event["conclusion"].get("speedup") is not None:
@@ -219,6 +224,7 @@ class Numbers:
             yield "benchmark_seq", "a benchmark that met the rule and stands", f"{kind} {event['benchmark_seq']}"
             return
         (recorded,), used = benchmark["workloads"], benchmark["baseline_used"]
+        further = [self._events[seq] for seq in benchmark.get("further_seqs", ())]
         final = speedup_over(counted_measurement(recorded), used)
         expected = {name: benchmark[name] for name in ("candidate", "task_id", "env_sha256", "verified_seq")}
         expected |= {
@@ -227,7 +233,10 @@ class Numbers:
             "baseline_median_ns": final["baseline_median_ns"],
             "candidate_median_ns": counted_measurement(recorded)["candidate"]["median_ns"],
             "policy_sha256": benchmark["policy_sha256"],
-            "coverage": {"measured": [recorded["shape"]], "verified": verified["shapes_verified"]},
+            "coverage": {
+                "measured": [recorded["shape"], *proven_shapes(benchmark, further, policy)],
+                "verified": verified["shapes_verified"],
+            },
             "task": task,
         }
         yield from differences(expected, event, "")

@@ -21,7 +21,10 @@ _DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "cur
 """Names of the published documents that are checked."""
 _RANKING = "leaderboard.json"
 """Name of the document that leaves out kernels that aren't on offer."""
-_TYPES = "'BenchmarkInvalidated', 'BenchmarkRecorded', 'KernelPromoted', 'KernelRevoked', 'ReplicationRecorded'"
+_TYPES = (
+    "'BenchmarkInvalidated', 'BenchmarkRecorded', 'KernelPromoted', 'KernelRevoked', 'ReplicationRecorded', "
+    "'ShapeTimed'"
+)
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
 """Statuses of kernels that a lookup may answer with."""
@@ -37,6 +40,7 @@ class Published:
         self._found = {name: content for name in _DOCUMENTS if (content := _content(folder / name)) is not None}
         self._promoted: dict[str, tuple[int, Document]] = {}
         self._benchmarks: dict[int, Document] = {}
+        self._shapes: dict[int, Document] = {}
         self._invalid: dict[int, int] = {}
         """Benchmark -> the event that withdrew it."""
         self._withdrawn: dict[str, int] = {}
@@ -71,6 +75,8 @@ class Published:
                 self._promoted[event["kernel_id"]] = seq, event
             case b"BenchmarkRecorded":
                 self._benchmarks[seq] = event
+            case b"ShapeTimed":
+                self._shapes[seq] = event
             case b"BenchmarkInvalidated":
                 self._invalid.setdefault(event["benchmark_seq"], seq)
             case b"KernelRevoked":
@@ -130,8 +136,9 @@ class Published:
         if "benchmark" in kernel:
             stated = differences(self._benchmark(event), kernel["benchmark"], "benchmark")
             yield from _named(seq, f"published {name}: {kernel_id}", stated)
+        yield from _named(seq, f"published {name}: {kernel_id}", self._of_further(event, kernel))
         for place, point in enumerate(kernel.get("points", ())):
-            stated = differences(self._point(event, point.get("regime", "cold")), point, f"points[{place}]")
+            stated = differences(self._point(event, point), point, f"points[{place}]")
             yield from _named(seq, f"published {name}: {kernel_id}", stated)
 
     def _benchmark(self, promotion: Document) -> Document:
@@ -147,12 +154,33 @@ class Published:
             "samples_sha256": event["workloads"][0]["samples_sha256"],
         }
 
-    def _point(self, promotion: Document, regime: str) -> Document:
-        """Return what a lookup must say of the one shape that was measured, in one regime."""
+    def _further(self, promotion: Document) -> list[Document]:
+        """Return what was measured at the further shapes of the task."""
+        seqs = self._benchmarks[promotion["benchmark_seq"]].get("further_seqs", ())
+        return [self._shapes[seq] for seq in seqs]
+
+    def _of_further(self, promotion: Document, kernel: Document) -> Iterator[Difference]:
+        """Check that a document names exactly the proven shapes, and the unproven ones, that events have."""
+        further, covered = self._further(promotion), promotion["coverage"]["measured"]
+        unproven = [one["shape"] for one in further if one["shape"] not in covered]
+        if "points" in kernel:
+            stated = [point["shape"] for point in kernel["points"] if point.get("regime", "cold") == "cold"]
+            yield from differences(covered, stated, "points")
+            yield from differences(unproven, [one["shape"] for one in kernel.get("unproven", ())], "unproven")
+        if "benchmark" in kernel:
+            listed = {str(one["shape"]): one["proven"] for one in kernel.get("further_shapes", ())}
+            wanted = {str(one["shape"]): one["shape"] in covered for one in further}
+            yield from differences(wanted, listed, "further_shapes")
+
+    def _point(self, promotion: Document, point: Document) -> Document:
+        """Return what a lookup must say of a shape that was measured, in one regime."""
         event = self._benchmarks[promotion["benchmark_seq"]]
-        (workload,) = event["workloads"]
-        timed, used = workload, event["baseline_used"]
-        if regime == "resident":
+        (workload,), used = event["workloads"], event["baseline_used"]
+        for one in self._further(promotion):
+            if one["timing"] and one["shape"] == point["shape"]:
+                workload, used = one["timing"], one["baseline_used"]
+        timed = workload
+        if point.get("regime", "cold") == "resident":
             timed = workload["residency"]["timing"]
             used = min((one["baseline_median_ns"], one["baseline"]) for one in timed["speedups"])[1]
         measured = counted_measurement(timed)

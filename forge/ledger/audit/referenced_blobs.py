@@ -17,6 +17,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "CandidateSubmitted": ("files.files[].sha256",),
     "CandidateRejected": ("counterexample_sha256", "report_sha256"),
     "CandidateVerified": ("report_sha256", "artifact_sha256", "policy_sha256"),
+    "ShapeTimed": ("policy_sha256", "samples_sha256", "timing.samples_sha256", "timing.replay.plan_sha256"),
     "BenchmarkRecorded": _TIMED,
     "BenchmarkFailed": _TIMED,
     "ProfileCaptured": ("raw_sha256",),

@@ -1,0 +1,46 @@
+"""Compares what is recorded of a task's further shapes with its samples and the rule, independent of the pipeline."""
+
+from collections.abc import Iterator, Sequence
+
+from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.rule import baseline_used, reason_against
+from forge.ledger.audit.samples import Document, workload
+
+_OWN = ("candidate", "task_id", "verified_seq", "env_sha256", "policy_sha256")
+"""Fields that a measurement at a further shape shares with its benchmark."""
+
+
+def shape_differences(
+    event: Document, task: Document, policy: Document | None, samples: Document | None
+) -> Iterator[Difference]:
+    """Yield each field of a ShapeTimed that differs from what its samples and the rule give."""
+    recorded = event["timing"]
+    if event["shape"] not in task.get("further_shapes", ()):
+        yield "shape", "a further shape of the task", str(event["shape"])
+    if recorded is None:
+        if event["reason"] is None:
+            yield "reason", "why there are no figures", "None"
+        return
+    if samples is not None:
+        yield from differences(workload(samples, recorded), recorded, "timing")
+        yield from differences(1, len(samples["attempts"]), "samples.attempts")
+    used = baseline_used(task, recorded)
+    said = {"baseline_used": used, "shape": recorded["shape"], "samples_sha256": recorded["samples_sha256"]}
+    yield from differences(said, event, "")
+    if policy is not None:
+        stated = event["reason"]["code"] if event["reason"] else None
+        yield from differences(reason_against(task, policy, recorded, used), stated, "reason.code")
+
+
+def proven_shapes(
+    benchmark: Document, further: Sequence[tuple[str, Document]], policy: Document | None
+) -> list[Document]:
+    """Return the further shapes that a promotion is for; raise ValueError for evidence of another candidate."""
+    asked = policy is not None and policy.get("confirmation", False)
+    found = []
+    for kind, event in further:
+        if kind != "ShapeTimed" or any(event[name] != benchmark[name] for name in _OWN):
+            raise ValueError(f"a {kind} that is no measurement of the benchmark's candidate at a further shape")
+        if event["reason"] is None and (event["timing"]["confirmation"] or not asked):
+            found.append(event["shape"])
+    return found

@@ -1,0 +1,154 @@
+"""Phase 10 at the further shapes of a task: times a candidate that met the promotion rule at the first one.
+
+Each shape is timed by itself, in process pairs of its own, beside its own baselines. What is undecided or too slow
+there keeps the kernel from being promoted for that shape alone; a wrong answer refuses the candidate.
+"""
+
+import random
+from dataclasses import replace
+from functools import partial
+
+from forge.domain.device import Ceilings
+from forge.domain.digest import digest_of, sha256
+from forge.domain.tensors import Shape, shape_text
+from forge.domain.verdict import UNDECIDED, Reason
+from forge.errors import EnvironmentUnfit
+from forge.events import ShapeTimed
+from forge.executor import Executor
+from forge.lab.finding import Failed
+from forge.lab.job import Incumbent, Progress
+from forge.pipeline.benchmark import Errored, measure, measured_beside, meets_the_rule
+from forge.pipeline.beside_contenders import beside_contenders
+from forge.pipeline.job import RecordedCandidate, job_of
+from forge.pipeline.outcome import Outcome, detail_of
+from forge.pipeline.rule import baseline_used, decide
+from forge.pipeline.samples import Taken, render_samples
+from forge.pipeline.timings import Measured, MeasuredShape, workload_timing
+from forge.sandbox.reply import ArtifactFile
+
+_NOISE = "the noise on this machine is larger than the work measured at this shape"
+
+
+def at_shape(evidence: RecordedCandidate, shape: Shape) -> RecordedCandidate:
+    """Return the evidence as if its task were for this shape alone. No event may name that task."""
+    return replace(evidence, task=evidence.task.model_copy(update={"shape": shape, "further_shapes": ()}))
+
+
+def measure_shapes(
+    evidence: RecordedCandidate,
+    executor: Executor,
+    artifact: tuple[ArtifactFile, ...],
+    *,
+    incumbent: Incumbent | None,
+    ceilings: Ceilings | None,
+    earlier: Taken | None,
+    rng: random.Random,
+    progress: Progress,
+) -> Measured | Failed | Errored:
+    """Time the candidate as `measure` does; if it meets the rule, time it at each further shape of its task, too."""
+    take = partial(
+        _measured_at, executor=executor, artifact=artifact, incumbent=incumbent, ceilings=ceilings, rng=rng
+    )
+    measured = measure(
+        evidence,
+        executor,
+        artifact,
+        incumbent=incumbent,
+        ceilings=ceilings,
+        earlier=earlier,
+        rng=rng,
+        progress=progress,
+    )
+    if not (isinstance(measured, Measured) and meets_the_rule(evidence, measured)):
+        return measured
+    further: list[MeasuredShape] = []
+    for shape in evidence.task.further_shapes:
+        try:
+            one = take(at_shape(evidence, shape), progress=partial(_told_at, progress, shape))
+        except (EnvironmentUnfit, OSError) as error:
+            return Errored(detail_of(error))
+        if isinstance(one.measured, Failed) and one.measured.reason.code not in UNDECIDED:
+            return _refused_at(shape, one.measured)
+        further.append(one)
+    return replace(measured, further=tuple(further))
+
+
+def _refused_at(shape: Shape, failed: Failed) -> Failed:
+    """Return the refusal of a candidate that fails at a further shape."""
+    message = f"at {shape_text(shape)}: {failed.reason.message}"
+    return replace(failed, reason=Reason(code=failed.reason.code, message=message[:2000]))
+
+
+def _measured_at(
+    at: RecordedCandidate,
+    *,
+    executor: Executor,
+    artifact: tuple[ArtifactFile, ...],
+    incumbent: Incumbent | None,
+    ceilings: Ceilings | None,
+    rng: random.Random,
+    progress: Progress,
+) -> MeasuredShape:
+    """Time the candidate at the shape of `at`'s task."""
+    job = job_of(at)
+    files = executor.artifact_at(job, artifact, progress=progress)
+    if isinstance(files, Failed):
+        return MeasuredShape(at.task.shape, files)
+    beside = incumbent
+    if incumbent is not None:
+        rival = replace(job, files=incumbent.files, entry_point=incumbent.entry_point)
+        kept = executor.artifact_at(rival, incumbent.artifact, progress=progress)
+        if isinstance(kept, Failed):
+            message = f"the promoted kernel can't be timed at this shape: {kept.reason.message}"
+            reason = Reason(code="INFRASTRUCTURE", message=message[:2000])
+            return MeasuredShape(at.task.shape, replace(kept, reason=reason))
+        beside = replace(incumbent, artifact=kept)
+    take = partial(measured_beside, at, executor, files, beside, {}, ceilings=ceilings, rng=rng, progress=progress)
+    timed = beside_contenders(executor.screen(job, progress=progress), None, take, progress=progress)
+    return MeasuredShape(at.task.shape, timed, files)
+
+
+def _told_at(progress: Progress, shape: Shape, step: str) -> None:
+    progress(f"{shape_text(shape)}: {step}")
+
+
+def conclude_further(evidence: RecordedCandidate, found: tuple[MeasuredShape, ...], *, verified_seq: int) -> Outcome:
+    """Compare the samples of each further shape with the promotion rule: one ShapeTimed for each."""
+    outcomes = [_concluded(evidence, one, verified_seq=verified_seq) for one in found]
+    return Outcome(
+        events=tuple(event for event, _ in outcomes), blobs=tuple(blob for _, blobs in outcomes for blob in blobs)
+    )
+
+
+def _concluded(
+    evidence: RecordedCandidate, one: MeasuredShape, *, verified_seq: int
+) -> tuple[ShapeTimed, tuple[bytes, ...]]:
+    """Return the event of one shape, and the blobs that it names."""
+    event = ShapeTimed(
+        run_id=evidence.run_id,
+        task_id=evidence.task.task_id,
+        candidate=evidence.submitted.candidate,
+        attempt=evidence.attempt,
+        shape=one.shape,
+        timing=None,
+        baseline_used=None,
+        reason=None,
+        samples_sha256=None,
+        isolation=evidence.isolation,
+        env_sha256=evidence.environment.env_sha256,
+        verified_seq=verified_seq,
+        policy_sha256=digest_of(evidence.policy),
+        process_sha256=evidence.process_sha256,
+    )
+    if isinstance(one.measured, Failed):
+        return event.model_copy(update={"reason": one.measured.reason}), ()
+    raw = render_samples(one.measured.samples, one.measured.confirmation)
+    named = {"samples_sha256": sha256(raw), "contenders": one.measured.contenders}
+    if not one.measured.usable:
+        reason = Reason(code="NOISE_TOO_HIGH", message=_NOISE)
+        return event.model_copy(update={**named, "reason": reason}), (raw,)
+    timing = workload_timing(one.shape, one.measured, samples_sha256=sha256(raw))
+    used = baseline_used(evidence.task, timing)
+    against = decide(evidence.task, evidence.policy, timing, used)
+    decided = {**named, "timing": timing, "baseline_used": used, "reason": against}
+    return event.model_copy(update=decided), (raw, *(file.content for file in one.artifact))

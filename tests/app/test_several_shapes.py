@@ -1,0 +1,159 @@
+"""A task of several shapes: one kernel, promoted for those at which the rule holds and looked up there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forge.app.phases import promote_candidate
+from forge.app.workspace import Workspace
+from forge.domain.verdict import Reason
+from forge.events import KernelPromoted, ShapeTimed
+from forge.lab.finding import Failed
+from forge.lookup import Policy, Registry
+from forge.pipeline.timings import Measured, MeasuredShape
+from tests.app.prepared import concluded, samples, verified_run
+from tests.cli.asking import ask, built_once, copied, history, ledger_stands
+
+SLOT = {"op": "fused_add_rmsnorm", "gpu": "cpu", "dtype": "fp32"}
+
+
+def shape(batch: int) -> dict[str, int]:
+    return {"batch": batch, "hidden_size": 4096}
+
+
+def measured(candidate_ns: float, confirmed_ns: float | None = None) -> Measured:
+    again = samples(candidate_ns=confirmed_ns or candidate_ns)
+    return Measured(samples=samples(candidate_ns=candidate_ns), floor_ns=20_000.0, claims={}, confirmation=again)
+
+
+NOISE = Failed(reason=Reason(code="CLOCKS_UNSTABLE", message="the clocks moved"), observed="", threshold="")
+FURTHER = (
+    MeasuredShape(shape(64), measured(40_000)),
+    MeasuredShape(shape(8), measured(150_000)),
+    MeasuredShape(shape(1), measured(45_000)),
+    MeasuredShape(shape(2), NOISE),
+)
+
+
+@pytest.fixture(scope="session")
+def promoted_workspace(tmp_path_factory: pytest.TempPathFactory, empty_workspace: Path) -> Path:
+    """A workspace with a kernel of a task of five shapes, proven at three; to be copied, never changed."""
+
+    def build(folder: Path) -> None:
+        copied(empty_workspace, folder)
+        task = ("task", "create", "--op", SLOT["op"], "--language", "cpp", "--gpu", "cpu", "--dtype", "fp32")
+        sizes = [f"batch={batch},hidden_size=4096" for batch in (16, 64, 8, 1, 2)]
+        named = [word for one in sizes for word in ("--shape", one)]
+        assert ask(*task, *named, "--home", folder).status == 0
+        run_id = verified_run(folder)
+        with Workspace.open(folder) as workspace:
+            concluded(workspace, run_id, samples(), further=FURTHER)
+            event = promote_candidate(workspace, workspace.find_run(run_id))
+            assert isinstance(event, KernelPromoted), event
+            workspace.catch_up()
+
+    return built_once(tmp_path_factory, "several_shapes", build)
+
+
+@pytest.fixture
+def home(promoted_workspace: Path, tmp_path: Path) -> Path:
+    return copied(promoted_workspace, tmp_path / "home")
+
+
+def events(home: Path, kind: str) -> list[dict]:
+    return [one["payload"] for one in history(home) if one["type"] == kind]
+
+
+def test_it_is_promoted_for_the_shapes_at_which_the_rule_holds_and_for_no_other(promoted_workspace: Path) -> None:
+    (kernel,) = events(promoted_workspace, "KernelPromoted")
+    assert kernel["coverage"]["measured"] == [shape(16), shape(64), shape(1)]
+    assert kernel["kernel_id"] == "cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1"
+    said = next(gate for gate in kernel["gates"] if gate["name"] == "further shapes")
+    assert said["observed"].split("; ") == [
+        "batch=64,hidden_size=4096 proven",
+        "batch=8,hidden_size=4096 TOO_SLOW",
+        "batch=1,hidden_size=4096 proven",
+        "batch=2,hidden_size=4096 CLOCKS_UNSTABLE",
+    ]
+    reasons = [one["reason"] and one["reason"]["code"] for one in events(promoted_workspace, "ShapeTimed")]
+    assert reasons == [None, "TOO_SLOW", None, "CLOCKS_UNSTABLE"]
+
+
+def test_the_registry_lists_each_shape_with_its_figures_or_the_reason(promoted_workspace: Path) -> None:
+    document = json.loads((promoted_workspace / "kernel_registry" / "verified_kernels.json").read_text())
+    (entry,) = document["kernels"]
+    listed = {one["shape"]["batch"]: one for one in entry["further_shapes"]}
+    assert [batch for batch, one in listed.items() if one["proven"]] == [64, 1]
+    assert listed[64]["speedup"]["ratio"] == pytest.approx(2.5)
+    assert listed[64]["candidate_median_ns"] == pytest.approx(40_000)
+    assert listed[8]["why_not"].startswith("TOO_SLOW: 0.67x over eager")
+    assert listed[2]["why_not"] == "CLOCKS_UNSTABLE: the clocks moved"
+
+
+def test_a_lookup_answers_at_proven_shapes_and_between_them_alone(promoted_workspace: Path) -> None:
+    registry = Registry.open(promoted_workspace / "kernel_registry")
+    found = {batch: registry.lookup(**SLOT, shape=shape(batch)) for batch in (1, 2, 4, 8, 16, 17, 64, 65)}
+    assert {batch: one.match for batch, one in found.items()} == {
+        1: "exact",
+        2: "none",
+        4: "none",
+        8: "none",
+        16: "exact",
+        17: "between",
+        64: "exact",
+        65: "none",
+    }
+    assert [one.shape["batch"] for one in found[17].neighbours] == [16, 64]
+    assert found[64].evidence.speedup == pytest.approx(2.5)
+    strict = Policy(shape="covered")
+    assert registry.lookup(**SLOT, shape=shape(17), policy=strict).match == "none"
+
+
+def test_a_lookup_on_the_command_line_says_both_neighbours(home: Path) -> None:
+    command = (
+        "lookup",
+        "--op",
+        SLOT["op"],
+        "--gpu",
+        "cpu",
+        "--dtype",
+        "fp32",
+        "--shape",
+        "batch=17,hidden_size=4096",
+    )
+    answer = ask(*command, "--home", home, "--json").document
+    assert answer["match"] == "between"
+    assert [one["shape"]["batch"] for one in answer["neighbours"]] == [16, 64]
+    told = ask(*command, "--home", home)
+    assert "lies between two that are proven: batch=16,hidden_size=4096 at" in told.err
+    exact = ask(*command[:-1], "batch=64,hidden_size=4096", "--home", home, "--json").document
+    assert "neighbours" not in exact
+
+
+def test_the_audit_derives_every_shape_again(home: Path) -> None:
+    assert ledger_stands(home)
+
+
+def test_the_registry_is_rebuilt_to_the_same_bytes(home: Path) -> None:
+    registry = home / "kernel_registry"
+    before = {path.name: path.read_bytes() for path in registry.glob("*.json")}
+    assert ask("ledger", "rebuild", "--home", home).status == 0
+    assert {path.name: path.read_bytes() for path in registry.glob("*.json")} == before
+
+
+def test_bench_answers_with_every_shape(home: Path) -> None:
+    answer = ask("bench", "last", "--home", home, "--json").document
+    assert [one["shape"]["batch"] for one in answer["further_shapes"]] == [64, 8, 1, 2]
+    assert [one["verdict"] for one in answer["further_shapes"]] == [
+        "accepted",
+        "rejected",
+        "accepted",
+        "inconclusive",
+    ]
+    assert "TOO_SLOW" not in ask("bench", "last", "--home", home).err
+
+
+def test_a_shape_that_was_timed_is_one_of_the_task(home: Path) -> None:
+    assert {one["shape"]["batch"] for one in events(home, "ShapeTimed")} == {64, 8, 1, 2}
+    assert ShapeTimed.TYPE in {one["type"] for one in history(home)}
