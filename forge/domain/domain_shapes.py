@@ -18,6 +18,8 @@ MOST_TRIED = 20_000
 """Number of shapes that are tried before a domain counts as narrow."""
 RANDOM_OUTSIDE = 4
 """Number of random sizes outside, of each axis, that are drawn anywhere and again above the largest size."""
+TOGETHER = 8
+"""Number of shapes that lie outside in several axes at once, since a kernel may check one of two axes."""
 FARTHEST = 8
 """Factor by which a random size exceeds the largest one of its axis, at most. Without a limit, the size inside."""
 REPAIRS = 8
@@ -167,6 +169,24 @@ def random_outside(
             shape = {**inside, axis: int(first * (limit / first) ** rng.random())}
             if not domain.contains(shape) and all(size >= least.get(one, 1) for one, size in shape.items()):
                 found.append((shape, _broken(domain, shape)))
+    return found
+
+
+def outside_in_several(
+    domain: KernelDomain, inside: Mapping[str, int], outside: list[tuple[Sizes, str]], rng: random.Random
+) -> list[tuple[Sizes, str]]:
+    """Return random shapes with two axes or more as in shapes of `outside`, and a condition that each breaks."""
+    by_axis: dict[str, list[int]] = {}
+    for shape, _ in outside:
+        for axis in inside:
+            if shape[axis] != inside[axis]:
+                by_axis.setdefault(axis, []).append(shape[axis])
+    found: list[tuple[Sizes, str]] = []
+    for _ in range(TOGETHER if len(by_axis) > 1 else 0):
+        axes = rng.sample(sorted(by_axis), rng.randint(2, len(by_axis)))
+        shape = {**inside, **{axis: rng.choice(by_axis[axis]) for axis in axes}}
+        if not domain.contains(shape):
+            found.append((shape, f"{_broken(domain, shape)}, among others"))
     return found
 
 

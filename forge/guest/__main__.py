@@ -166,11 +166,12 @@ def _call(
 
 
 def _status(error: BaseException) -> int:
-    """Return the status of an exception: of a language's own kind, or of any other."""
+    """Return the status of an exception: of a language's own kind, one that callers catch, or any other."""
     language = importlib.import_module(".language", __package__)
     kinds = {"NoConfigurationError": wire.NO_CONFIGURATION, "PrunedByDataError": wire.PRUNED_BY_DATA}
     own = ((getattr(language, name, None), status) for name, status in kinds.items())
-    return next((status for kind, status in own if kind is not None and isinstance(error, kind)), wire.RAISED)
+    other = wire.RAISED if isinstance(error, Exception) else wire.RAISED_TO_END
+    return next((status for kind, status in own if kind is not None and isinstance(error, kind)), other)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ are. The outputs are copied into the arena before the reply, so that the host's 
 bytes.
 """
 
+import functools
 import gc
 import mmap
 import random
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -60,6 +62,10 @@ class Layout:
     """Positions of inputs that a program would keep in a module."""
     words: tuple[tuple[torch.Tensor, ...], ...]
     """Content of each set's outputs in the arena as whole 64-bit integers; of its inputs, if it returns nothing."""
+
+
+Calls = Callable[[Function, Layout, channel.Go, surroundings.Surroundings], None]
+"""Function that makes the calls of one command, and replies."""
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
@@ -128,7 +134,8 @@ def run(function: Function, layout: Layout, command: channel.Go) -> None:
     """
     memory.fill_with(command.filling)
     torch.set_default_dtype(getattr(torch, command.default_type))
-    calls = _run_once if command.cycles == 1 else _run_series if command.retain else _run_in_cycles
+    kind = _run_once if command.cycles == 1 else _run_series if command.retain else _run_in_cycles
+    calls = functools.partial(_watched, kind)
     try:
         if command.default_type == "float32":
             calls(function, layout, command)
@@ -174,8 +181,26 @@ def _as_served(
         gc.disable()
 
 
-def _run_once(function: Function, layout: Layout, command: channel.Go) -> None:
-    before = surroundings.look(_inputs_of(layout, command))
+def _watched(calls: Calls, function: Function, layout: Layout, command: channel.Go) -> None:
+    """Make the calls; what one must leave as it was, it must leave so as well if it raises an exception.
+
+    A caller that catches it goes on with the same inputs, in the same process.
+    """
+    inputs = _inputs_of(layout, command)
+    before = surroundings.look(inputs)
+    try:
+        calls(function, layout, command, before)
+    except BaseException:
+        for one in layout.operands[command.first : command.first + command.count] if layout.return_inputs else ():
+            return_inputs(one)
+        status = before.status_after(inputs)
+        if status == wire.DONE:
+            raise
+        traceback.print_exc()
+        channel.reply(command.call_id, status)
+
+
+def _run_once(function: Function, layout: Layout, command: channel.Go, before: surroundings.Surroundings) -> None:
     scalars = command.scalars[: layout.scalars]
     retained: list[tuple[tuple[torch.Tensor, ...], tuple[object, ...]]] = []
     outputs: tuple[object, ...] = ()
@@ -238,9 +263,10 @@ def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
     return [tensor for one in layout.inputs[command.first : command.first + command.count] for tensor in one]
 
 
-def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> None:
+def _run_in_cycles(
+    function: Function, layout: Layout, command: channel.Go, before: surroundings.Surroundings
+) -> None:
     """Go through the sets many times, between one copy in and one copy out."""
-    before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     sets = range(command.first, command.first + command.count)
     for index in sets:
@@ -264,9 +290,8 @@ def _run_in_cycles(function: Function, layout: Layout, command: channel.Go) -> N
     channel.reply(command.call_id, status, completed=completed, outputs=_forms(kept[-1]))
 
 
-def _run_series(function: Function, layout: Layout, command: channel.Go) -> None:
+def _run_series(function: Function, layout: Layout, command: channel.Go, before: surroundings.Surroundings) -> None:
     """Call on one set many times; its destinations have an entry for each call's outputs, one behind the other."""
-    before = surroundings.look(_inputs_of(layout, command))
     scalars = command.scalars[: layout.scalars]
     inputs, destinations = on_device(layout, command.first), layout.destinations[command.first]
     places = tuple(destination[0] for destination in destinations)

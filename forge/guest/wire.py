@@ -86,6 +86,8 @@ NO_CONFIGURATION = 18
 """Status of an autotuned kernel without a configuration that can be launched."""
 PRUNED_BY_DATA = 19
 """Status of an autotuned kernel whose pruning reads the content of tensors."""
+RAISED_TO_END = 20
+"""Status of a call that raised what isn't an `Exception`, such as SystemExit."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -157,7 +159,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > PRUNED_BY_DATA:
+    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > RAISED_TO_END:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)

@@ -41,6 +41,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.LOAD_FAILED: ("RUNTIME_ERROR", "kernel.py raised an exception while it was imported"),
     wire.NO_ENTRY_POINT: ("BAD_SUBMISSION", "kernel.py has no function of the entry point's name"),
     wire.RAISED: ("RUNTIME_ERROR", "the call raised an exception"),
+    wire.RAISED_TO_END: (
+        "RUNTIME_ERROR",
+        "the call raised what isn't an Exception, such as SystemExit, which ends a caller's program",
+    ),
     wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the call ran out of memory"),
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
@@ -94,8 +98,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
 """Reason code and message by the status of a reply."""
 
 
-RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY})
-"""Statuses of a call that ended with an exception."""
+RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY, wire.NO_CONFIGURATION})
+"""Statuses of a call that ended with an exception which callers catch."""
 
 
 def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None) -> Returned | Refused:

@@ -9,6 +9,7 @@ from forge.domain.domain_shapes import (
     edge_shapes,
     holds_at_least,
     nearest_inside,
+    outside_in_several,
     outside_shapes,
     random_inside,
     random_outside,
@@ -39,7 +40,8 @@ def test_every_drawn_shape_lies_where_it_should(found: KernelDomain, inside: Siz
     assert found.contains(random_inside(found, inside, dict.fromkeys(AXES, 4096), random.Random(seed)))
     assert all(found.contains(shape) for shape in edge_shapes(found, inside, as_it_is))
     anywhere = random_outside(found, inside, LEAST, random.Random(seed))
-    for shape, condition in (*outside_shapes(found, inside, LEAST), *anywhere):
+    outside = [*outside_shapes(found, inside, LEAST), *anywhere]
+    for shape, condition in (*outside, *outside_in_several(found, inside, outside, random.Random(seed))):
         assert not found.contains(shape)
         assert condition
         assert all(LEAST[axis] <= size <= LARGEST_SIZE for axis, size in shape.items())
@@ -99,6 +101,16 @@ def test_a_domain_of_four_shapes_is_narrow() -> None:
     assert holds_at_least(four, INSIDE, 4)
     assert holds_at_least(domain("m in 128, k in 32|64"), INSIDE, 5)
     assert not holds_at_least(domain("m * k * n <= 1, n in 1|2|3|4|5"), {"m": 1, "k": 1, "n": 1}, 5)
+
+
+def test_several_axes_lie_outside_at_once() -> None:
+    tiles = domain("m % 128 == 0, k % 64 == 0")
+    outside = outside_shapes(tiles, INSIDE, LEAST)
+    found = outside_in_several(tiles, INSIDE, outside, random.Random(1))
+    assert len(found) > 4
+    assert all(shape["m"] % 128 and shape["k"] % 64 for shape, _ in found)
+    one_axis = [(shape, condition) for shape, condition in outside if shape["m"] == INSIDE["m"]]
+    assert outside_in_several(tiles, INSIDE, one_axis, random.Random(1)) == []
 
 
 def test_random_sizes_outside_lie_far_above_and_between_and_differ_each_time() -> None:

@@ -280,3 +280,30 @@ def test_in_a_long_row_every_answer_has_a_place_of_its_own(replies: Callable[[],
     run.run(lambda x, _: torch.full_like(x, float(next(calls))), row, dataclasses.replace(go(retain=True), cycles=5))
     assert (replies().status, next(calls, None)) == (wire.DONE, None)
     assert room[:, 0, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def raising(x: torch.Tensor, _: float) -> torch.Tensor:
+    raise ValueError(x.shape)
+
+
+def raising_with_less_precision(x: torch.Tensor, _: float) -> torch.Tensor:
+    torch.set_float32_matmul_precision("medium")
+    raise ValueError(x.shape)
+
+
+def test_an_exception_that_leaves_nothing_changed_goes_on() -> None:
+    _, layout = lay_out()
+    with pytest.raises(ValueError, match=r"3, 4"):
+        run.run(raising, layout, go())
+
+
+def test_an_exception_that_leaves_a_setting_changed_is_told_apart(
+    replies: Callable[[], wire.Record],
+) -> None:
+    precision = torch.get_float32_matmul_precision()
+    _, layout = lay_out()
+    try:
+        run.run(raising_with_less_precision, layout, go())
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    assert replies().status == wire.CHANGED_A_SETTING

@@ -317,6 +317,10 @@ class LoadedKernel:
                 return forbidden("INPUT_MUTATED", f"the input {spec.name!r} was written to", case)
         return None
 
+    def holds_inputs(self, case: Case) -> bool:
+        """Return whether nothing in the arena but the first set's outputs changed since the case was written."""
+        return self._arena.red_zones_intact() and all(map(self._arena.holds, self._sets[0].inputs, case.inputs))
+
     def check_alone(self, case: Case, placement: Placement = PLAIN) -> tuple[WorkloadErrors, ...] | Failed:
         """Call and judge one case whose answer no other is compared with.
 

@@ -19,6 +19,9 @@ from forge.lab.gates.gate import Gate
 MOST = 64
 """Number of configurations of one kernel after its pruning, at most. Each is compiled and judged, which takes one to
 five seconds on a GPU."""
+COMBINATIONS = 8
+"""Number of random combinations of the configurations of several kernels. With two for each of two kernels, none of
+eight differs with a chance of 1 in 256; later gates draw as many again."""
 THRESHOLD = "right with each of them, and in the call that tunes"
 
 
@@ -36,6 +39,11 @@ def examine(kernel: LoadedKernel) -> Finding:
     for number in range(found.most):
         kernel.tuner.choose(number)
         checked = kernel.check([kernel.case(kernel.shape)])
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    for _ in range(COMBINATIONS if len(found.configurations) > 1 else 0):
+        checked = kernel.check_alone(kernel.case(kernel.shape))
         if isinstance(checked, Failed):
             return checked
         errors += checked

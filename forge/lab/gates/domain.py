@@ -1,34 +1,42 @@
 """Does it refuse, or answer rightly, just outside the domain that it declares?
 
 Outside its domain a candidate may raise an exception. A wrong answer there is worse than none: the caller goes on
-with it. So is a crash of the process, which no caller can catch. After an exception it must answer inside as before.
-Which sizes a caller has is the caller's choice, so a domain that isn't checked by the kernel is a trap.
+with it. So is a crash of the process, which no caller can catch. An exception must leave the inputs and the process's
+settings as they were, and the candidate must then answer inside as before. Which sizes a caller has is the caller's
+choice, so a domain that isn't checked by the kernel is a trap.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
-from forge.domain.domain_shapes import outside_shapes, random_outside
+from forge.domain.domain_shapes import outside_in_several, outside_shapes, random_outside
+from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.kernel_domain import KernelDomain
-from forge.domain.tensors import ClaimableLayout
+from forge.domain.tensors import ITEMSIZE_BYTES, ClaimableLayout
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import large_offsets
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.scales import KINDS
 from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 
+PLACED_SHARE = 0.5
+"""Share of the questions that may be about layouts and addresses; the others are about sizes."""
+SHAPES_OF_EACH_KIND = 2
+"""Number of shapes outside, of those that are answered rightly, at which each kind of values is asked, at most. An
+interpreter is asked at one."""
 LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
 """Layouts that are asked if the domain has a closed list without them."""
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})
 """Reasons that say more than that an answer was wrong."""
 THRESHOLD = "outside its domain a right answer or an exception"
-Question = tuple[str, Callable[[], Case], Placement]
-"""Condition that is broken, the call to make, and where its operands lie."""
+Question = tuple[str, Mapping[str, int], Placement]
+"""Condition that is broken, the shape of the call, and where its operands lie."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -36,16 +44,17 @@ def examine(kernel: LoadedKernel) -> Finding:
     domain = kernel.inside.domain
     if domain is None:
         return NotAsked(observed="no domain is declared, so all of the contract was asked", threshold=THRESHOLD)
-    raised = answered = 0
-    for condition, case, placement in itertools.islice(_questions(kernel, domain), kernel.runner.most_asked_outside):
-        kernel.tuner.choose_at_random(kernel.rng)
-        failed = _answer(kernel, case(), placement)
-        if failed is None:
-            answered += 1
-        elif failed.raised:
-            raised += 1
-        else:
-            return _outside(failed, condition)
+    raised, answered = 0, list[Question]()
+    most = kernel.runner.most_asked_outside
+    for question in itertools.islice(_questions(kernel, domain, int(PLACED_SHARE * most)), most):
+        wrong = _ask(kernel, question)
+        if isinstance(wrong, Failed):
+            return wrong
+        raised += wrong == "raised"
+        answered += [question] if wrong == "answered" else []
+    other = _with_other_values(kernel, answered)
+    if other is not None:
+        return other
     huge = _past_the_elements(kernel)
     if isinstance(huge, Failed):
         return huge
@@ -54,35 +63,83 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(again, Failed):
             return _no_longer_inside(again)
     return Passed(
-        observed=f"{raised + answered} questions outside ({domain.text}): {raised} refused by an exception, "
-        f"{answered} answered rightly{huge}",
+        observed=f"{raised + len(answered)} questions outside ({domain.text}): {raised} refused by an exception, "
+        f"{len(answered)} answered rightly{huge}",
         threshold=THRESHOLD,
     )
 
 
-def _questions(kernel: LoadedKernel, domain: KernelDomain) -> Iterator[Question]:
-    """Yield the questions: layouts and addresses first, since they are few; then shapes, each in random order.
+def _ask(
+    kernel: LoadedKernel, question: Question, kind: InputKind = "normal"
+) -> Literal["raised", "answered"] | Failed:
+    """Ask one question; return what happened, or the refusal."""
+    condition, shape, placement = question
+    kernel.tuner.choose_at_random(kernel.rng)
+    case = _case(kernel, shape, kind)
+    failed = _answer(kernel, case, placement)
+    if failed is None:
+        return "answered"
+    if not failed.raised:
+        return _outside(failed, condition)
+    return "raised" if kernel.holds_inputs(case) else _outside(_wrote_before_it_raised(), condition)
 
-    Shapes just outside, where limits are mostly missed, alternate with random ones, which no author knows.
+
+def _with_other_values(kernel: LoadedKernel, answered: Sequence[Question]) -> Failed | None:
+    """Ask again, with each kind of values, where normal ones were answered rightly; return the refusal, if any.
+
+    A row that is padded with zeros is right until all of its values are less.
     """
-    public = partial(_case, kernel, kernel.shape)
-    if domain.layouts is not None and any(can_have_layouts(kernel.operation, s) for s in kernel.operation.inputs):
-        for layout in LAYOUTS:
-            if layout not in (*domain.layouts, *kernel.claimed):
-                yield f"layouts in {'|'.join(domain.layouts)}", public, Placement(layout=layout)
-    if kernel.inside.address_bytes > 1 and "offset" in kernel.operation.layouts:
-        for elements in sorted({1, kernel.inside.elements_apart(kernel.dtype) // 2} - {0}):
-            placement = Placement(layout="offset", elements_in=elements)
-            yield f"alignment == {kernel.inside.address_bytes}", public, placement
+    full = [one for one in answered if all(one[1].values())]
+    for question in kernel.rng.sample(
+        full, min(len(full), SHAPES_OF_EACH_KIND if kernel.runner.makes_many_calls else 1)
+    ):
+        for kind in kernel.definition.kinds((*KINDS, *END_KINDS)):
+            wrong = _ask(kernel, question, kind)
+            if isinstance(wrong, Failed):
+                return wrong
+    return None
+
+
+def _questions(kernel: LoadedKernel, domain: KernelDomain, most_placed: int) -> Iterator[Question]:
+    """Yield the questions: some layouts and addresses first; then shapes, each in random order.
+
+    Shapes just outside, where limits are mostly missed, alternate with random ones, which no author knows, and with
+    shapes that lie outside in several axes.
+    """
+    placed = list(_placed_outside(kernel, domain))
+    kernel.rng.shuffle(placed)
+    for condition, placement in placed[:most_placed]:
+        yield condition, kernel.shape, placement
     least = {kernel.operation.row_axis: int("sizes" not in kernel.definition.declares)}
     just_outside = outside_shapes(domain, kernel.shape, least)
     anywhere = random_outside(domain, kernel.shape, least, kernel.rng)
+    several = outside_in_several(domain, kernel.shape, [*just_outside, *anywhere], kernel.rng)
     for found in (just_outside, anywhere):
         kernel.rng.shuffle(found)
-    in_turns = itertools.chain.from_iterable(itertools.zip_longest(just_outside, anywhere))
+    in_turns = itertools.chain.from_iterable(itertools.zip_longest(just_outside, anywhere, several))
     for shape, condition in filter(None, in_turns):
         if _may_be_asked(kernel, shape):
-            yield condition, partial(_case, kernel, shape), PLAIN
+            yield condition, shape, PLAIN
+
+
+def _placed_outside(kernel: LoadedKernel, domain: KernelDomain) -> Iterator[tuple[str, Placement]]:
+    """Yield placements outside the domain: of all inputs, and of each alone, since a kernel may check only one."""
+    inputs = kernel.operation.inputs
+    if domain.layouts is not None:
+        movable = [spec.name for spec in inputs if can_have_layouts(kernel.operation, spec)]
+        alone = movable if len(inputs) > 1 else []
+        for layout, name in itertools.product(LAYOUTS, (None, *alone) if movable else ()):
+            if layout not in (*domain.layouts, *kernel.claimed):
+                yield f"layouts in {'|'.join(domain.layouts)}", Placement(layout=layout, only=name)
+    address_bytes = kernel.inside.address_bytes
+    if address_bytes > 1 and "offset" in kernel.operation.layouts:
+        condition = f"alignment == {address_bytes}"
+        for elements in sorted({1, kernel.inside.elements_apart(kernel.dtype) // 2} - {0}):
+            yield condition, Placement(layout="offset", elements_in=elements)
+        for spec in inputs if len(inputs) > 1 else ():
+            half = address_bytes // ITEMSIZE_BYTES[spec.element_type(kernel.dtype)] // 2
+            elements = kernel.rng.choice((1, max(1, half)))
+            yield condition, Placement(layout="offset", elements_in=elements, only=spec.name)
 
 
 def _may_be_asked(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
@@ -94,16 +151,16 @@ def _may_be_asked(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     return kernel.inside.is_cheap(shape) and kernel.fits(shape, 1)
 
 
-def _case(kernel: LoadedKernel, shape: Mapping[str, int]) -> Case:
+def _case(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Case:
     """Draw a case at exactly this shape, wherever it lies."""
-    inside = kernel.case(kernel.shape)
-    inputs = draw(kernel.operation, shape, kernel.dtype, inside.kind, seed=inside.seed)
+    inside = kernel.case(kernel.shape, kind)
+    inputs = draw(kernel.operation, shape, kernel.dtype, kind, seed=inside.seed)
     return dataclasses.replace(inside, shape=dict(shape), inputs=inputs)
 
 
 def _answer(kernel: LoadedKernel, case: Case, placement: Placement) -> Failed | None:
-    """Return why there is no right answer, or None if there is one."""
-    observed = kernel.call([case], placement=placement)
+    """Return why there is no right answer, or None if there is one. A device returns its inputs, to be compared."""
+    observed = kernel.call([case], placement=dataclasses.replace(placement, return_inputs=True))
     return observed if isinstance(observed, Failed) else kernel.judge(observed[0])[1]
 
 
@@ -125,6 +182,13 @@ def _outside(failed: Failed, condition: str) -> Failed:
     code: ReasonCode = failed.reason.code if failed.reason.code in KEPT else "WRONG_OUTSIDE_DOMAIN"
     message = f"outside its domain ({condition}) it must raise or be right: {failed.reason.message}"
     return dataclasses.replace(failed, reason=Reason(code=code, message=message), threshold=THRESHOLD)
+
+
+def _wrote_before_it_raised() -> Failed:
+    message = (
+        "it wrote to its inputs, or beside them, and then raised: a caller that goes another way gets them changed"
+    )
+    return Failed(reason=Reason(code="INPUT_MUTATED", message=message), observed=message, threshold=THRESHOLD)
 
 
 def _no_longer_inside(failed: Failed) -> Failed:

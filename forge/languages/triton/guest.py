@@ -87,6 +87,10 @@ class PrunedByDataError(Exception):
     """A pruning function reads the content of tensors, so that no tuning at one call says what holds at another."""
 
 
+Key = tuple[int, tuple[object, ...]]
+"""Identity of a tuner, and its key."""
+
+
 class _Tuning:
     """Says which configuration an autotuned kernel is launched with, in the place of the tuner's clock."""
 
@@ -98,13 +102,16 @@ class _Tuning:
         `measure`: the fastest by the tuner's own clock, which is then kept."""
         self.kept: list[dict[str, object]] = []
         """Configurations by kernel: where one of them is offered, it alone is."""
-        self.offered: dict[tuple[int, str], list[Any]] = {}
-        """Configurations of each tuner for each of its keys, after its own pruning."""
+        self.offered: dict[Key, list[Any]] = {}
+        """Configurations of each tuner for each of its keys, after its own pruning. Calls with one key may prune in
+        different ways; each of them may have been the one that was tuned, so all that they left are offered."""
+        self.pruned_for: dict[Key, set[str]] = {}
+        """Forms of the arguments for which the offered configurations were pruned, by key."""
         self.tuners: list[Any] = []
         """Tuners in the order of their first calls."""
-        self.unfit: dict[tuple[int, str], list[Any]] = {}
+        self.unfit: dict[Key, list[Any]] = {}
         """Configurations that a tuner would skip, since they can't be built or launched on this machine."""
-        self.done: set[tuple[int, str]] = set()
+        self.done: set[Key] = set()
         """Keys that were tuned since the host's last command."""
 
 
@@ -160,13 +167,10 @@ def _replace_the_clock() -> None:
 def _run(tuner: Any, arguments: tuple[object, ...], named: dict[str, object]) -> object:
     """Launch a kernel with the configuration that is due, or with the next one that this machine can launch."""
     key = (id(tuner), _key(tuner, named))
-    if key not in _tuning.offered:
-        _tuning.offered[key] = _offered(tuner, named)
-        if all(one is not tuner for one in _tuning.tuners):
-            _tuning.tuners.append(tuner)
-    offered, unfit = _tuning.offered[key], _tuning.unfit.setdefault(key, [])
+    offered, unfit = _offered_so_far(tuner, key, named), _tuning.unfit.setdefault(key, [])
     kept = [one for one in offered if _tuning.kept and _described(tuner, one) in _tuning.kept]
-    order = kept[:1] or [offered[(_tuning.choice + place) % len(offered)] for place in range(len(offered))]
+    first = _first(tuner)
+    order = kept[:1] or [offered[(first + place) % len(offered)] for place in range(len(offered))]
     if _tuning.way != "choose" and key not in _tuning.done and len(offered) > 1:
         _tuning.done.add(key)
         fastest = _tuned(tuner, offered, arguments, named, measure=_tuning.way == "measure")
@@ -178,11 +182,42 @@ def _run(tuner: Any, arguments: tuple[object, ...], named: dict[str, object]) ->
         if any(one is other for other in unfit):
             continue
         try:
+            if len(tuner.configs) > 1:
+                tuner.cache[key[1]] = one  # as Triton's own tuner keeps it
             return _launched(tuner, one, arguments, named)
         except _skipped() as error:
             unfit.append(one)
             reason = error
     raise NoConfigurationError(f"{_name(tuner)}: none of {len(offered)} can be launched here") from reason
+
+
+def _offered_so_far(tuner: Any, key: Key, named: dict[str, object]) -> list[Any]:
+    """Return the configurations that a tuner may have chosen for a key, by the calls so far and this one."""
+    offered = _tuning.offered.setdefault(key, [])
+    forms, seen = "", _tuning.pruned_for.setdefault(key, set())
+    if tuner.early_config_prune or tuner.perf_model:
+        forms = repr([_form(one) for one in (*tuner.nargs.values(), *named.values())])
+    if forms not in seen:
+        offered += [one for one in _offered(tuner, named) if all(one is not other for other in offered)]
+        seen.add(forms)
+        if all(one is not tuner for one in _tuning.tuners):
+            _tuning.tuners.append(tuner)
+    return offered
+
+
+def _form(argument: Any) -> object:
+    return (argument.shape, argument.stride()) if hasattr(argument, "stride") else argument
+
+
+def _first(tuner: Any) -> int:
+    """Return the number of the configuration that is tried first.
+
+    Numbers below the most configurations are the same for all tuners, so that each is asked. In larger ones each
+    tuner has a digit of its own: a user's tuners choose one by one.
+    """
+    most = max(map(len, _tuning.offered.values()))
+    place = next(place for place, one in enumerate(_tuning.tuners) if one is tuner)
+    return int(_tuning.choice + (_tuning.choice // most**place if place else 0))
 
 
 def _launched(tuner: Any, configuration: Any, arguments: tuple[object, ...], named: dict[str, object]) -> object:
@@ -219,11 +254,11 @@ def _without_a_clock(call: Callable[[], object], quantiles: tuple[float, ...]) -
     return [1.0] * len(quantiles)
 
 
-def _key(tuner: Any, named: dict[str, object]) -> str:
+def _key(tuner: Any, named: dict[str, object]) -> tuple[object, ...]:
     """Return what decides whether Triton tunes anew: the values of its key, and the types of all tensors."""
     given = {name: value for name, value in {**tuner.nargs, **named}.items() if name in tuner.arg_names}
     types = [str(one.dtype) for one in given.values() if hasattr(one, "dtype")]
-    return repr(([given[name] for name in tuner.keys if name in given], types))
+    return (*(given[name] for name in tuner.keys if name in given), *types)
 
 
 def _offered(tuner: Any, named: dict[str, object]) -> list[Any]:
