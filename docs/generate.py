@@ -219,7 +219,8 @@ def _events() -> Iterator[str]:
         writers = ", ".join(
             f"`{one}:`" for one, groups in MAY_WRITE.items() if any(name in GROUPS[g] for g in groups)
         )
-        yield f"Version {event.SCHEMA_VERSION}. {_prose(event.stream.__doc__)} Written by {writers}."
+        stream = _prose(event.stream.__doc__).removeprefix("Return ")
+        yield f"Version {event.SCHEMA_VERSION}. {stream[:1].upper()}{stream[1:]} Written by {writers}."
         if name == "CandidateRejected":
             yield "At the stage `submit` it belongs to handing in: every actor that may hand in may write it."
         yield ""

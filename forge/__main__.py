@@ -19,7 +19,7 @@ INTERRUPTED = 130
 QUIET_ALLOCATIONS = 100_000
 """So many objects between two looks for garbage: importing makes many and drops none, so looking is for nothing."""
 MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP}
-"""What the system says of a path that can't be, or of a current folder that is gone."""
+"""Error numbers of the system for a path that can't exist, or for a current folder that is gone."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ def calibrated(workspace: Workspace, executor: Executor, environment: Environmen
 
 
 def latest_ceilings(workspace: Workspace, environment: Environment) -> Ceilings | None:
-    """The newest ceilings recorded for exactly this environment, of today's protocol; None if there are none."""
+    """Return the newest ceilings of exactly this environment and today's protocol; None if there are none."""
     newest = None
     for recorded in workspace.ledger.read(stream=f"env:{environment.env_sha256}", types=("DeviceCalibrated",)):
         if isinstance(recorded.event, DeviceCalibrated) and recorded.event.ceilings.protocol == PROTOCOL_VERSION:
@@ -27,5 +27,5 @@ def latest_ceilings(workspace: Workspace, environment: Environment) -> Ceilings 
 
 
 def required_ceilings(workspace: Workspace, executor: Executor, environment: Environment) -> Ceilings:
-    """The newest ceilings, measured and recorded now where there are none."""
+    """Return the newest ceilings; if there are none, measure and record them now."""
     return latest_ceilings(workspace, environment) or calibrated(workspace, executor, environment)

@@ -31,7 +31,7 @@ Decision = BenchmarkInvalidated | KernelDeprecated | KernelRevoked
 REASON_LIMIT = 1000
 """Longest reason, in characters."""
 EVIDENCE_LIMIT = 32
-"""Most pieces of evidence for one decision."""
+"""Number of pieces of evidence for one decision, at most."""
 NUMBER_DIGITS = 20
 """Length of a number of digits above which it can't be the number of an event."""
 EVIDENCE_BYTES = 64 * 1024 * 1024

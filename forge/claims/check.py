@@ -59,7 +59,7 @@ def _flat(sentence: Sentence) -> str:
 
 
 def _instead(judged: Iterable[JudgedFigure], sentence: Sentence, evidence: ClaimEvidence) -> str:
-    """The sentence that would be true: of what is cited, else of what the words come nearest to."""
+    """Return a true sentence about the cited measurement, or about the one that fits the words best."""
     wrong = [one for one in judged if one.faults]
     nearest = next((one.measurement for one in wrong if one.measurement is not None), None)
     nearest = nearest or _nearest(sentence.block, evidence)
@@ -73,7 +73,7 @@ def _instead(judged: Iterable[JudgedFigure], sentence: Sentence, evidence: Claim
 
 
 def _nearest(text: str, evidence: ClaimEvidence) -> Measurement | None:
-    """The measurement that the words fit best; the operation has to be named."""
+    """Return the measurement that fits the words best; None if they name no operation."""
     ops, gpus, types = operations(text), processors(text).values(), dtypes(text)
     fitting = [one for one in evidence.measurements if one.task.op in ops and not one.ended and not one.no_verdict]
     return max(

@@ -102,7 +102,7 @@ class Measurement:
         return self.verified is not None and self.verified.simulated
 
     def over(self, baseline: str | None) -> Speedup | None:
-        """The speedup over a baseline; None if that wasn't measured."""
+        """Return the speedup over a baseline; None if that wasn't measured."""
         return next((one for one in self.speedups if one.baseline == baseline), None)
 
     @property
@@ -130,11 +130,11 @@ class ClaimEvidence:
     """Number of every event that a claim could name, with or without a time."""
 
     def by_event(self, seq: int) -> tuple[Measurement, ...]:
-        """What an event measured: a benchmark's own, or what a promotion stands on."""
+        """Return what an event measured: a benchmark's measurements, or those that a promotion rests on."""
         return tuple(one for one in self.measurements if seq in (one.seq, one.promoted_seq))
 
     def by_kernel(self, kernel_id: str) -> tuple[Measurement, ...]:
-        """What a kernel was promoted on."""
+        """Return the measurements that a kernel was promoted on."""
         return tuple(one for one in self.measurements if one.kernel_id == kernel_id)
 
     @property
@@ -152,7 +152,7 @@ class _Seen:
     verified: dict[int, CandidateVerified] = field(default_factory=dict)
     benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
     promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
-    """By the number of the benchmark that it rests on, with its own number."""
+    """Promotions with their own numbers, by the number of the benchmark that each rests on."""
     standings: Standings = field(default_factory=Standings)
     calibrations: dict[int, Calibration] = field(default_factory=dict)
 
@@ -196,7 +196,7 @@ def _ended(standing: Standing) -> Withdrawn | None:
 
 
 def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
-    """A measurement for each shape; none for a benchmark whose task isn't in the ledger."""
+    """Yield a measurement for each shape; none for a benchmark whose task isn't in the ledger."""
     task = seen.tasks.get(event.task_id)
     if task is None:
         return

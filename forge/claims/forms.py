@@ -62,7 +62,7 @@ WITHIN_MOST = re.compile(r"\b(?:up to|as much as|at best)\b", re.I)
 
 
 def _form(kind: Kind, expression: str, *, beside_speed: bool = False) -> tuple[Kind, re.Pattern[str], bool]:
-    """A form, and whether it counts only in a sentence with a word of speed."""
+    """Return a form, and whether it counts only in a sentence with a word of speed."""
     return kind, re.compile(expression, re.I), beside_speed
 
 

@@ -48,7 +48,7 @@ def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ..
 
 
 def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
-    """The measurements that are cited, and a fault for each citation that leads nowhere."""
+    """Return the measurements that are cited, and a fault for each citation that leads nowhere."""
     wrong: list[str] = []
     found: list[Measurement] = []
     for kernel_id in cites.kernels:
@@ -99,7 +99,7 @@ def _judged(
 
 
 def _faults(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
-    """The faults of one figure against one measurement."""
+    """Yield the faults of one figure against one measurement."""
     yield from _standing(sentence, measured)
     if figure.kind == "ratio":
         yield from _ratio(figure, sentence, measured)
@@ -124,7 +124,7 @@ def _standing(sentence: Sentence, measured: Measurement) -> Faults:
 
 
 def baseline_of(figure: SpokenFigure, sentence: Sentence) -> named.BaselineNamed | None:
-    """The baseline of a ratio: the first one named after it, else the last before it, else the passage's only one."""
+    """Return the baseline of a ratio: the first named after it, the last before it, or the passage's only one."""
     mentioned = named.baselines(sentence.text)
     after = [one for one in mentioned if one.start >= figure.start]
     if mentioned:
@@ -173,7 +173,7 @@ def _number(figure: SpokenFigure, speedup: Speedup, measured: Measurement) -> Fa
 
 
 def _within(figure: SpokenFigure, speedup: Speedup) -> bool:
-    """Whether the interval holds the number, which may have been rounded down in its last digit."""
+    """Return whether the interval holds the number, which may have been rounded down in its last digit."""
     reach = figure.value + 10.0 ** -decimals_of(figure.number)
     return figure.value <= speedup.interval.high and reach >= speedup.interval.low
 
@@ -219,7 +219,7 @@ def _same_time(true_ns: float, figure: SpokenFigure) -> bool:
 
 
 def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> str | None:
-    """The calibration that is cited and measured this time for a launch; None if there is none."""
+    """Return the cited calibration whose time of a launch this is; None if there is none."""
     for seq in sentence.cites.events:
         one = evidence.calibrations.get(seq)
         if one is not None and _same_time(one.event.ceilings.launch_ns or 0.0, figure):

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 
 
 def faults_in_file(figure: SpokenFigure, path: str, read: ReadFile) -> Iterator[Fault]:
-    """The faults of a figure that rests on a file."""
+    """Yield the faults of a figure that rests on a file."""
     if figure.kind == "boast":
         yield fault("no_measure", f"{figure.said!r} gives no number that {path} could hold")
     elif (why := _missing(figure, path, read)) is not None:
@@ -35,7 +35,7 @@ def faults_in_file(figure: SpokenFigure, path: str, read: ReadFile) -> Iterator[
 
 
 def _missing(figure: SpokenFigure, path: str, read: ReadFile) -> str | None:
-    """Why the file doesn't hold the number; None if it does."""
+    """Return why the file doesn't hold the number; None if it does."""
     if PurePosixPath(path).suffix.lower() not in SUFFIXES:
         return f"{path!r} is no file of figures: expected {', '.join(SUFFIXES)}"
     text = read(path)
@@ -51,18 +51,18 @@ def _missing(figure: SpokenFigure, path: str, read: ReadFile) -> str | None:
 
 
 def is_about_kernels(text: str) -> bool:
-    """Whether a sentence needs the ledger though a file is named: it cites the ledger, or a baseline of kernels."""
+    """Return whether a sentence cites the ledger or names a baseline of kernels; then a named file isn't enough."""
     return bool(named.cited(text)) or any(one.kind != "pytorch" for one in named.baselines(text))
 
 
 @lru_cache(_REMEMBERED)
 def _written(text: str, path: str, decimals: int) -> frozenset[str]:
-    """Every number of a file, rounded to `decimals`. They are kept, since a page asks once for each figure."""
+    """Return every number of a file, rounded to `decimals`. Results are kept: a page asks once for each figure."""
     return frozenset(f"{one:.{decimals}f}" for one in _numbers(text, path))
 
 
 def _numbers(text: str, path: str) -> Iterator[float]:
-    """Every number of a file; of JSON, those that are values."""
+    """Yield every number of a file. In JSON only values count."""
     if path.lower().endswith(".json"):
         try:
             yield from _values(orjson.loads(text))
@@ -74,7 +74,7 @@ def _numbers(text: str, path: str) -> Iterator[float]:
 
 
 def _values(document: object) -> Iterator[float]:
-    """Every number of a JSON document at any depth, in no order."""
+    """Yield every number of a JSON document at any depth, in no order."""
     left = [document]
     while left:
         match left.pop():

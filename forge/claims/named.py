@@ -95,25 +95,25 @@ def cited(text: str) -> Cited:
 
 @lru_cache
 def beyond_operation(text: str) -> str | None:
-    """The first word for something larger than one call of one operation."""
+    """Return the first word for something larger than one call of one operation."""
     match = _BEYOND_OPERATION.search(text)
     return match[0] if match else None
 
 
 def _without_ids(text: str) -> str:
-    """The text with kernel ids blanked, since they hold names of everything; places stay the same."""
+    """Return the text with spaces in place of kernel ids, which hold names of everything."""
     return KERNEL_ID.sub(lambda match: " " * len(match[0]), text)
 
 
 @lru_cache
 def baselines(text: str) -> tuple[BaselineNamed, ...]:
-    """What a candidate is compared with, in order."""
+    """Return the baselines that a text names, in order."""
     found = _BASELINE.finditer(_without_ids(text))
     return tuple(BaselineNamed(match.lastgroup or "", match.start(), match[0]) for match in found)
 
 
 def baseline_name(kind: BaselineKind) -> str:
-    """A baseline as a sentence names it."""
+    """Return a baseline as a sentence names it."""
     names: dict[BaselineKind, str] = {
         "eager": "PyTorch eager",
         "compile": "`torch.compile`",
@@ -125,7 +125,7 @@ def baseline_name(kind: BaselineKind) -> str:
 
 @lru_cache
 def processors(text: str) -> Mapping[str, str | None]:
-    """The slugs of processors by what they are called there; None for one that isn't in the table."""
+    """Return the slug of each processor by its name in the text; None for one that isn't in the table."""
     text = _without_ids(text)
     found: dict[str, str | None] = {match: _SLUGS[_squeezed(match)] for match in _PROCESSOR.findall(text)}
     left = _PROCESSOR.sub(" ", text)
@@ -181,11 +181,11 @@ class ShapeNamed:
     missing: tuple[str, ...]
     """Axes that it gives no size."""
     other: str | None
-    """What it names instead."""
+    """Text that names another shape instead; None if there is none."""
 
 
 def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
-    """Whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
+    """Return whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
     text = _without_ids(text)
     if any_shape := ANY_SHAPE.search(text):
         return ShapeNamed((), any_shape[0])
@@ -204,7 +204,7 @@ def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
 
 
 def _sizes_of(axis: str, text: str) -> list[int]:
-    """The sizes that a text gives an axis: `hidden size 4096`, `hidden_size=4096`, else `16 heads`."""
+    """Return the sizes that a text gives an axis, as in `hidden size 4096`, `hidden_size=4096` or `16 heads`."""
     words = axis.replace("_", r"[\s_-]?") + ("" if axis.endswith("s") else "s?")
     size = r"(\d{1,3}(?:,\d{3}){1,3}|\d{1,12})"
     found = re.findall(rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*[=:]?\s*{size}(?![\w%]|\.\d)", text, re.I)

@@ -15,7 +15,7 @@ Faults = Iterator[Fault]
 
 
 def unnamed(sentence: Sentence, measured: Measurement) -> Faults:
-    """The faults of what isn't named or is named wrongly. A kernel's id names all four."""
+    """Yield the faults of what isn't named or is named wrongly. A kernel's id names all four."""
     yield from _processor(sentence, measured)
     yield from _shape(sentence, measured)
     task, elsewhere = measured.task, _elsewhere(sentence, measured)
@@ -33,7 +33,7 @@ def unnamed(sentence: Sentence, measured: Measurement) -> Faults:
 
 
 def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
-    """The passage, to search for what the sentence doesn't name; empty if it has the kernel's id, which names it."""
+    """Return the passage, in which a name may stand too; "" if the sentence has the kernel's id, which names all."""
     return "" if measured.kernel_id in named.cited(sentence.text).kernels else sentence.block
 
 
@@ -71,7 +71,7 @@ def _shape(sentence: Sentence, measured: Measurement) -> Faults:
 
 
 def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
-    """A word for something larger than an operation, but not the `model` in a processor's name."""
+    """Yield a fault if a word means more than an operation; the `model` in a processor's name doesn't."""
     text = sentence.text
     for one in found:
         if one.environment is not None:

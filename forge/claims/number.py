@@ -36,7 +36,7 @@ WORD = (
 
 
 def plain(text: str) -> str:
-    """The text with one sign for each thing, in linear time; line breaks stay where they are."""
+    """Return the text with one sign for each thing, in linear time; line breaks stay where they are."""
     text = _TEX_TIMES.sub("x", text)
     if text.isascii() and not _CONTROL.search(text):
         return text
@@ -48,14 +48,14 @@ def plain(text: str) -> str:
 
 
 def value_of(text: str) -> float:
-    """The value of what `NUMBER` matched; a comma before three digits separates thousands."""
+    """Return the value of what `NUMBER` matched; a comma before three digits separates thousands."""
     if _THOUSANDS.fullmatch(text):
         return float(re.sub(r"[,']", "", text))
     return float(text.replace(",", "."))
 
 
 def decimals_of(text: str) -> int:
-    """How many digits stand behind the point."""
+    """Return how many digits stand behind the point."""
     if re.fullmatch(r"\d{1,3}(?:[,']\d{3})+", text):
         return 0
     _, point, behind = text.replace(",", ".").rpartition(".")
@@ -63,6 +63,6 @@ def decimals_of(text: str) -> int:
 
 
 def rounds_to(true: float, text: str) -> bool:
-    """Whether `true`, written with as many digits as `text` has, is `text`."""
+    """Return whether `true`, written with as many digits as `text` has, is `text`."""
     digits = decimals_of(text)
     return f"{true:.{digits}f}" == f"{value_of(text):.{digits}f}"

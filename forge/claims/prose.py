@@ -43,7 +43,7 @@ class Passage:
 
     kind: Kind
     line: int
-    """Where it begins, from 1."""
+    """Number of its first line, from 1."""
     text: str
     """The text without markup; ` | ` separates the cells of a row."""
     cells: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Passage:
     measured: str | None = None
     """The file that is said to hold its figures, as a link from the page would name it."""
     aside: str | None = None
-    """Why it is said to be no claim."""
+    """Reason that the page gives why it is no claim."""
 
 
 def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
@@ -90,7 +90,7 @@ class _ProseReader:
         self._header: tuple[str, ...] = ()
 
     def read(self) -> Iterator[Passage]:
-        """Every passage, in order."""
+        """Yield every passage, in order."""
         for index, token in enumerate(self._tokens):
             if self._aside is not None and self._aside_until < 0 and token.nesting >= 0 and not _is_mark(token):
                 self._aside_until = self._end(index)
@@ -146,7 +146,7 @@ class _ProseReader:
                 self._aside, self._aside_until = said, -1
 
     def _end(self, index: int) -> int:
-        """The index of the token that closes the one at `index`."""
+        """Return the index of the token that closes the one at `index`."""
         level, nesting = self._tokens[index].level, self._tokens[index].nesting
         if nesting == 0:
             return index
@@ -162,7 +162,7 @@ def _is_mark(token: Token) -> bool:
 
 
 def _read(inline: Token) -> str:
-    """The text of a paragraph without markup, with its line breaks."""
+    """Return the text of a paragraph without markup, with its line breaks."""
     parts: list[str] = []
     for child in inline.children or []:
         match child.type:

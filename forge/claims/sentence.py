@@ -28,7 +28,7 @@ class ClaimSentence(Value):
 
 
 def kernel_sentences(measured: Measurement) -> Iterator[ClaimSentence]:
-    """Everything that may be said of a promoted kernel; of one that was taken back, that nothing may be."""
+    """Yield all sentences that may be said of a promoted kernel; of a withdrawn one, that nothing may be said."""
     if measured.ended is not None:
         yield taken_back(measured)
         return
@@ -42,7 +42,7 @@ def kernel_sentences(measured: Measurement) -> Iterator[ClaimSentence]:
 
 
 def taken_back(measured: Measurement) -> ClaimSentence:
-    """That nothing may be said about its speed, and why."""
+    """Return the sentence that nothing may be said about its speed, and why."""
     ended = measured.ended
     assert ended is not None
     why = f"it was {ended.word} ({_one_line(ended.why)})"
@@ -51,7 +51,7 @@ def taken_back(measured: Measurement) -> ClaimSentence:
 
 
 def speed(measured: Measurement, speedup: Speedup) -> ClaimSentence:
-    """One ratio over one baseline, with everything that it holds for."""
+    """Return the sentence on the speedup over one baseline, with everything that it holds for."""
     found = speedup.interval
     low, high = (written(end) for end in (found.low, found.high))
     text = (
@@ -68,7 +68,7 @@ def speed(measured: Measurement, speedup: Speedup) -> ClaimSentence:
 
 
 def floor(measured: Measurement) -> ClaimSentence:
-    """The share of the floor that it reached."""
+    """Return the sentence on the share of the floor that it reached."""
     text = f"{_subject(measured)} reaches {measured.floor_share:.0%} of its floor for one call of {_where(measured)}"
     fastest = measured.over(measured.fastest)
     if fastest is not None:
@@ -78,7 +78,7 @@ def floor(measured: Measurement) -> ClaimSentence:
 
 
 def ratio_written(found: Interval) -> str:
-    """The ratio with the fewest decimals that keep it inside its interval, but at least three."""
+    """Return the ratio with the fewest decimals that keep it inside its interval, but at least three."""
     for decimals in range(LEAST_DECIMALS, MOST_DECIMALS + 1):
         text = f"{found.ratio:.{decimals}f}"
         if found.low <= float(text) <= found.high:
@@ -87,7 +87,7 @@ def ratio_written(found: Interval) -> str:
 
 
 def written(end: float) -> str:
-    """One end of an interval."""
+    """Return one end of an interval as text."""
     return f"{end:.{LEAST_DECIMALS}f}"
 
 
@@ -97,7 +97,7 @@ def shape_written(shape: Shape) -> str:
 
 
 def processor_written(measured: Measurement) -> str:
-    """The processor as a sentence names it: a GPU's model, or a host's and its cores."""
+    """Return the processor as a sentence names it: a GPU's model, or a host's and its cores."""
     environment, gpu = measured.environment, measured.task.target.gpu
     if gpu != "cpu":
         return f"one {PROCESSORS[gpu].name}" if gpu in PROCESSORS else gpu
@@ -148,7 +148,7 @@ def _verification(measured: Measurement) -> Iterator[ClaimSentence]:
 
 
 def _limits(measured: Measurement) -> Iterator[ClaimSentence]:
-    """The limits of the numbers."""
+    """Yield sentences on what the numbers don't hold for."""
     promoted, seq, kind = measured.promoted, measured.seq, measured.event_type
     if promoted is not None and measured.promoted_seq is not None:
         text = (

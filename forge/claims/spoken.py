@@ -64,7 +64,7 @@ class Sentence:
 
 
 def sentences(passage: Passage) -> Iterator[Sentence]:
-    """A passage's sentences, in order."""
+    """Yield a passage's sentences, in order."""
     whole = plain(passage.text)
     block = CELL_GAP.join([*map(plain, passage.header), whole]).replace("\n", " ")
     for start, part in ((0, whole),) if passage.cells else _split(whole):
@@ -86,7 +86,7 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
 
 
 def figures(text: str) -> tuple[SpokenFigure, ...]:
-    """What one sentence says about speed, in order, each ratio with its interval."""
+    """Return the figures of one sentence in order, each ratio with its interval."""
     named = tuple(forms.NAMED_INTERVAL.finditer(text))
     taken = bytearray(len(text))
     for match in named:
@@ -130,7 +130,7 @@ def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> SpokenFigure
 def _with_interval(
     one: SpokenFigure, text: str, named: tuple[re.Match[str], ...]
 ) -> tuple[SpokenFigure, tuple[int, int]]:
-    """A ratio with the interval in brackets behind it, else the first named one behind it, else the only one.
+    """Return a ratio with its interval: in brackets behind it, named behind it, or the only one.
 
     The second value is the place of the interval in brackets.
     """
@@ -152,7 +152,7 @@ def _times(text: str) -> tuple[SpokenFigure, ...]:
 
 
 def _row_figures(passage: Passage, whole: str) -> tuple[SpokenFigure, ...]:
-    """What each cell says: by its own words, or else by the name of its column."""
+    """Return the figures of each cell, read by its own words or by the name of its column."""
     cells = whole.split(CELL_GAP)
     headers = [plain(name) for name in passage.header] + [""] * len(cells)
     if len(cells) != len(passage.cells):

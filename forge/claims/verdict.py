@@ -42,7 +42,7 @@ class Fault(Value):
 
 
 def fault(problem: Problem, why: str) -> Fault:
-    """A fault in one line."""
+    """Return a fault in one line."""
     return Fault(problem=problem, why=why)
 
 

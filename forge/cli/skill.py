@@ -81,5 +81,5 @@ def search_skills(
 
 
 def _described(skill: "Skill") -> dict[str, object]:
-    """A skill without its text."""
+    """Return a skill without its text."""
     return {**skill.front.model_dump(mode="json"), "provider": skill.provider, "sha256": skill.sha256}

@@ -47,7 +47,7 @@ class Values(Value):
     name: str
     sizes: tuple[int, ...]
     values: tuple[str, ...]
-    """Every element as Python prints it, in row-major order."""
+    """Elements as Python prints them, in row-major order."""
 
 
 class Counterexample(Value):
@@ -174,7 +174,7 @@ class Residency(Value):
     """Size of the inputs and outputs of one call."""
     timing: ResidentTiming | None
     why_not: str | None
-    """Why there are no times. None: there are."""
+    """Reason why there are no times. None: there are."""
 
 
 class WorkloadTiming(Value):

@@ -45,14 +45,14 @@ def misfit(error: ValidationError, model: type[Value]) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value as Python writes it, with its middle left out if it is long or deep."""
+    """Return a value as Python writes it, with its middle left out if it is long or deep."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = VALUE_LIMIT
     return short.repr(value)
 
 
 def _expected(first: ErrorDetails, model: type[Value]) -> str:
-    """What should have been there; a validator of ours says so itself."""
+    """Return what was expected; Forge's own validators say it in their message."""
     context: Mapping[str, object] = first.get("ctx", {})
     at_top = len(first["loc"]) == 1
     match first["type"]:

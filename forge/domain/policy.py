@@ -17,7 +17,7 @@ BaselineKind = Literal[MeasuredBaseline, "promoted"] | ContenderName
 """Kind of any baseline: a measured one, the kernel that the registry offers now (the incumbent), or a contender of a
 library with its version, such as contender:liger.softmax@0.5.2."""
 PolicyBaseline = Literal[MeasuredBaseline, "contenders"]
-"""What a policy may name: a measured baseline, or all contenders that are installed."""
+"""Name in a policy: a measured baseline, or all contenders that are installed."""
 CONTROL_KIND: MeasuredBaseline = "eager"
 """Baseline that is also measured against itself, as a control. Without a control there is no verdict."""
 TimingAuthority = Literal["launch_plan", "host_slope"]

@@ -13,7 +13,7 @@ RoundEnd = Literal[
 SessionEnd = Literal["budget", "no_gain", "near_floor", "divergence", "nothing_left", "rounds", "withdrawn"]
 """Reasons with which a session ends."""
 WishKind = Literal["gate_off", "tolerance", "budget", "held_out", "resume", "other"]
-"""What was wished for: a gate turned off, another tolerance, more budget, held-out shapes, a second process in one
+"""Kind of a wish: a gate turned off, another tolerance, more budget, held-out shapes, a second process in one
 session, or something else."""
 
 

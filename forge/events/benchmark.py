@@ -25,7 +25,7 @@ class BaselineRecorded(Fact):
     env_sha256: Digest
 
     def stream(self) -> str:
-        """The task's stream."""
+        """Return the task's stream."""
         return f"task:{self.task_id}"
 
 
@@ -50,7 +50,7 @@ class BenchmarkRecorded(Fact):
     process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
     """Digest that names the process tree that measured. None: an event that is older than the field."""
     contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
-    """What became of every contender: measured in full, slower, failed, or not there. Left out of events without any,
+    """Standing of every contender: measured in full, slower, failed, or not there. Left out of events without any,
     such as those from before contenders."""
     further_seqs: tuple[int, ...] = Field(default=(), exclude_if=is_empty)
     """Sequence numbers of the ShapeTimed events of the task's further shapes. Left out if the task has none."""
@@ -87,7 +87,7 @@ class ShapeTimed(Fact):
     """What became of every contender at this shape."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -111,11 +111,11 @@ class BenchmarkFailed(Fact):
     process_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
     """Digest that names the process tree that measured. None: an event that is older than the field."""
     contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
-    """What became of every contender: measured in full, slower, failed, or not there. Left out of events without any,
+    """Standing of every contender: measured in full, slower, failed, or not there. Left out of events without any,
     such as those from before contenders."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -132,7 +132,7 @@ class BenchmarkErrored(Fact):
     env_sha256: Digest
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -146,7 +146,7 @@ class BenchmarkInvalidated(Fact):
     by: str
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -165,5 +165,5 @@ class ProfileCaptured(Fact):
     env_sha256: Digest
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"

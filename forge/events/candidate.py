@@ -30,7 +30,7 @@ class CandidateSubmitted(Fact):
     """
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -44,7 +44,7 @@ class CandidateDuplicated(Fact):
     earlier_seq: int
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -72,7 +72,7 @@ class CandidateRejected(Fact):
     """Whether an interpreter stood in for the target. None at the stage `submit`, and before version 3."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -91,7 +91,7 @@ class ClaimRecorded(Fact):
     claimant: str
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -110,5 +110,5 @@ class ClaimAssessed(Fact):
     """Sequence number of the benchmark that measured it."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"

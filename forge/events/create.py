@@ -19,5 +19,5 @@ class TaskCreated(Fact):
     version 1."""
 
     def stream(self) -> str:
-        """The task's stream."""
+        """Return the task's stream."""
         return f"task:{self.task_id}"

@@ -31,5 +31,5 @@ class DeviceCalibrated(Fact):
     ceilings: Ceilings
 
     def stream(self) -> str:
-        """The environment's stream."""
+        """Return the environment's stream."""
         return f"env:{self.env_sha256}"

@@ -26,7 +26,7 @@ class ExperimentClosed(Fact):
     """Sequence number of the refusal or the benchmark that decided."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -46,7 +46,7 @@ class LessonProposed(Fact):
     """Sequence numbers of the ExperimentClosed events that it rests on."""
 
     def stream(self) -> str:
-        """The lesson's stream."""
+        """Return the lesson's stream."""
         return f"lesson:{self.lesson_id}"
 
 
@@ -63,5 +63,5 @@ class LessonAccepted(Fact):
     """Digest of the amended playbook, whose bytes are stored."""
 
     def stream(self) -> str:
-        """The lesson's stream."""
+        """Return the lesson's stream."""
         return f"lesson:{self.lesson_id}"

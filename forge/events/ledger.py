@@ -21,7 +21,7 @@ class LedgerOpened(Fact):
     """Public key that signs this ledger's checkpoints: Ed25519, base64."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"
 
 
@@ -38,7 +38,7 @@ class CheckpointPublished(Fact):
     """Signed note (C2SP tlog-checkpoint), as it was published."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"
 
 
@@ -55,7 +55,7 @@ class LedgerKeyAdopted(Fact):
     """Ed25519, base64."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"
 
 
@@ -70,7 +70,7 @@ class LedgerKeyRotated(Fact):
     """Signed note (C2SP) by the old key. Its text names the log, the old verifier key and the successor's."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"
 
 
@@ -94,7 +94,7 @@ class LedgerRestored(Fact):
     lost."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"
 
 
@@ -123,5 +123,5 @@ class LedgerImported(Fact):
     """Digest of the bundle file that held the events."""
 
     def stream(self) -> str:
-        """The ledger's own stream."""
+        """Return the ledger's own stream."""
         return f"ledger:{self.ledger_id}"

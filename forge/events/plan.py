@@ -41,7 +41,7 @@ class EarlierExperiment(Value):
     family: str
     ended: ExperimentEnd
     reason: ReasonCode | None
-    """Why it wasn't promoted."""
+    """Reason why it wasn't promoted."""
     speedup: float | None = None
     """Speedup over `against`. None: not measured."""
     hypothesis: str | None = None
@@ -117,5 +117,5 @@ class PlanAccepted(Fact):
     """Libraries that were searched. None in plans that were made before this was recorded."""
 
     def stream(self) -> str:
-        """The task's stream."""
+        """Return the task's stream."""
         return f"task:{self.task_id}"

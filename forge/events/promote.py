@@ -53,7 +53,7 @@ class KernelPromoted(Fact):
     """Domain in which it was verified. None: all of the operation's contract."""
 
     def stream(self) -> str:
-        """The family's stream."""
+        """Return the family's stream."""
         return f"kernel:{self.family}"
 
 
@@ -70,7 +70,7 @@ class PromotionDenied(Fact):
     policy_sha256: Digest
 
     def stream(self) -> str:
-        """The family's stream."""
+        """Return the family's stream."""
         return f"kernel:{self.family}"
 
 
@@ -84,7 +84,7 @@ class KernelDeprecated(Fact):
     superseded_by: str | None = None
 
     def stream(self) -> str:
-        """The family's stream."""
+        """Return the family's stream."""
         return f"kernel:{self.family}"
 
 
@@ -99,7 +99,7 @@ class KernelRevoked(Fact):
     evidence: tuple[str, ...] = ()
 
     def stream(self) -> str:
-        """The family's stream."""
+        """Return the family's stream."""
         return f"kernel:{self.family}"
 
 
@@ -114,7 +114,7 @@ class ReplicationRecorded(Fact):
     """Sequence number of the first measurement."""
     outcome: Outcome
     reason: Reason | None
-    """Why the first measurement isn't confirmed. None if it held."""
+    """Reason why the first measurement isn't confirmed. None: it held."""
     workloads: tuple[WorkloadTiming, ...]
     """The second measurement; empty if it ended before there were times."""
     baseline_used: BaselineKind | None
@@ -130,5 +130,5 @@ class ReplicationRecorded(Fact):
     """Digest of the policy of the promotion, which applies again."""
 
     def stream(self) -> str:
-        """The family's stream."""
+        """Return the family's stream."""
         return f"kernel:{self.family}"

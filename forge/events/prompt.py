@@ -26,5 +26,5 @@ class PromptRendered(Fact):
     """Parts that didn't fit, in the order in which they were dropped."""
 
     def stream(self) -> str:
-        """The task's stream."""
+        """Return the task's stream."""
         return f"task:{self.task_id}"

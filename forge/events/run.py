@@ -16,7 +16,7 @@ class RunStarted(Fact):
     policy_sha256: Digest
 
     def stream(self) -> str:
-        """The run's stream."""
+        """Return the run's stream."""
         return f"run:{self.run_id}"
 
 
@@ -30,7 +30,7 @@ class RunSealed(Fact):
     manifest_sha256: Digest
 
     def stream(self) -> str:
-        """The run's stream."""
+        """Return the run's stream."""
         return f"run:{self.run_id}"
 
 
@@ -42,5 +42,5 @@ class RunAborted(Fact):
     reason: str
 
     def stream(self) -> str:
-        """The run's stream."""
+        """Return the run's stream."""
         return f"run:{self.run_id}"

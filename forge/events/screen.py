@@ -28,5 +28,5 @@ class TrialsScreened(Fact):
     """Wall time of the screening in seconds."""
 
     def stream(self) -> str:
-        """The session's stream."""
+        """Return the session's stream."""
         return f"session:{self.session_id}"

@@ -13,7 +13,7 @@ from forge.events.fact import Fact
 
 Number = Annotated[int, Field(ge=1)]
 Purpose = Literal["model", "screening", "candidate"]
-"""What a reservation is for: an answer of a language model, one screening, or one candidate in all phases."""
+"""Purpose of a reservation: an answer of a language model, one screening, or one candidate in all phases."""
 
 
 class _OfSession(Fact):
@@ -22,7 +22,7 @@ class _OfSession(Fact):
     session_id: str
 
     def stream(self) -> str:
-        """The session's stream."""
+        """Return the session's stream."""
         return f"session:{self.session_id}"
 
 
@@ -178,7 +178,7 @@ class BudgetSettled(_OfSession):
     round: Number
     request: Number
     used: Amounts
-    """What was used. If that isn't known, because the request was lost, the whole reservation."""
+    """Amounts that were used. The whole reservation counts if the request was lost."""
     uncovered: Amounts
     """The part of it for which reservation and budget weren't enough."""
 

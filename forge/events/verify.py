@@ -42,7 +42,7 @@ class CandidateVerified(Fact):
     of the operation's contract."""
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"
 
 
@@ -59,5 +59,5 @@ class VerificationErrored(Fact):
     env_sha256: Digest
 
     def stream(self) -> str:
-        """The candidate's stream."""
+        """Return the candidate's stream."""
         return f"candidate:{self.candidate}"

@@ -21,7 +21,7 @@ class WorkRequested(Fact):
     until: LastPhase
 
     def stream(self) -> str:
-        """The run's stream."""
+        """Return the run's stream."""
         return f"run:{self.run_id}"
 
 
@@ -33,5 +33,5 @@ class WorkWithdrawn(Fact):
     reason: str
 
     def stream(self) -> str:
-        """The run's stream."""
+        """Return the run's stream."""
         return f"run:{self.run_id}"

@@ -380,7 +380,7 @@ def _memory_status(outputs: tuple[object, ...], operands: tuple[Operand, ...], e
 
 
 def _begin_in(outputs: tuple[object, ...], others: list[torch.Tensor]) -> bool:
-    """Whether an output begins inside the memory of another tensor."""
+    """Return whether an output begins inside the memory of another tensor."""
     spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for one in others]
     begins = [output.data_ptr() for output in outputs if isinstance(output, torch.Tensor) and output.numel()]
     return any(start <= begin < end for begin in begins for start, end in spans)

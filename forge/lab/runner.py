@@ -56,7 +56,7 @@ PROCESSOR = Runner(
     least_arena_bytes=768 * 2**20,
     sets_at_once=4,
 )
-"""A processor of the host."""
+"""Runner on a processor of the host."""
 GPU = Runner(
     device="cuda",
     shares_pages=False,
@@ -69,7 +69,7 @@ GPU = Runner(
     least_arena_bytes=16 * 2**30,
     sets_at_once=8,
 )
-"""A GPU of the host. Its arena has room for operands past 2^31 bytes, if the device can hold them."""
+"""Runner on a GPU of the host. Its arena has room for operands past 2^31 bytes, if the device can hold them."""
 INTERPRETER = Runner(
     device="cpu",
     shares_pages=True,
@@ -85,7 +85,7 @@ INTERPRETER = Runner(
     least_arena_bytes=768 * 2**20,
     sets_at_once=4,
 )
-"""An interpreter on the host in place of a GPU. Its calls are slow, so fewer and smaller ones are asked."""
+"""Runner for an interpreter on the host, in place of a GPU. Its calls are slow: fewer and smaller ones are asked."""
 
 
 def runner_of(device: Literal["cpu", "cuda"], *, interpreted: bool) -> Runner:

@@ -28,12 +28,12 @@ class Kernel(Frozen):
     """active; deprecated only where the policy allowed it."""
     superseded_by: str | None
     sha256: str
-    """Of kernel.py."""
+    """SHA-256 of kernel.py."""
     entry_point: str
     artifact_sha256: str | None
-    """Of the listing of what was made from it: built objects, a launch plan."""
+    """SHA-256 of the listing of what was made from it: built objects, a launch plan."""
     abi_key: str
-    """Where a built object may be loaded."""
+    """Digest of the machine that a built object can be loaded on."""
     registry_root: str
     domain: "DeclaredDomain | None"
     """Shapes, layouts and addresses at which it promises an answer; None: all of its operation's contract."""
@@ -43,16 +43,16 @@ class Kernel(Frozen):
 
     @property
     def folder(self) -> str:
-        """Where its files lie, relative to the registry."""
+        """The folder of its files, relative to the registry."""
         return f"kernels/{self.kernel_id}"
 
     @property
     def source_path(self) -> str:
-        """Where kernel.py lies."""
+        """The path of kernel.py."""
         return f"{self.registry_root}/{self.folder}/{KERNEL_FILE}"
 
     def read_source(self) -> bytes:
-        """kernel.py as it was promoted; raises BlobCorrupt if the file isn't that."""
+        """Return kernel.py as it was promoted; raise BlobCorrupt if the file differs."""
         from forge.lookup.published import read_published
 
         return read_published(self.registry_root, f"{self.folder}/{KERNEL_FILE}", sha256=self.sha256)
@@ -65,7 +65,7 @@ class Evidence(Frozen):
 
     shape: "Mapping[str, int]"
     distance: float
-    """From the asked shape, in octaves summed over the axes."""
+    """Distance from the asked shape, in octaves summed over the axes."""
     median_ns: float
     baseline: str
     baseline_median_ns: float
@@ -107,11 +107,11 @@ class Evidence(Frozen):
         return sorted({*super().__dir__(), *MEASURED})
 
     def document(self) -> dict[str, object]:
-        """All of it as plain data, the caller's own."""
+        """Return all fields as plain data that the caller may change."""
         return {**self._measured, "shape": dict(self.shape), "distance": self.distance}
 
     def at(self, distance: float) -> "Evidence":
-        """The same, seen from a shape that is so far away."""
+        """Return the same evidence for an asked shape at this distance."""
         return Evidence(self._measured, distance)
 
 

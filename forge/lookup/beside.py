@@ -8,7 +8,7 @@ BUSY_TIMEOUT_S = 1.0
 
 
 def newest_decision(home: str) -> int | None:
-    """The number of the newest decision about kernels in the ledger of `home`; None if the ledger can't be read.
+    """Return the number of the newest decision about kernels in `home`; None if the ledger can't be read.
 
     Costs five lookups in an index. Nothing is written: without a log beside it the file holds every event.
     """

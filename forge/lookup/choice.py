@@ -37,9 +37,9 @@ class Tier:
         self.exact: dict[Sizes, Row] = {}
         """The best kernel that was verified and measured at a shape."""
         self.covering: dict[Sizes, set[Offer]] = {}
-        """Every kernel that was verified at a shape."""
+        """Kernels that were verified at each shape."""
         self.measured: dict[Sizes, list[Row]] = {}
-        """Every kernel that was measured at a shape, the fastest first."""
+        """Kernels that were measured at each shape, the fastest first."""
         self.many: list[Offer] = []
         """Every kernel that was measured at two shapes or more, so that a shape may lie between them."""
 
@@ -58,7 +58,7 @@ class Tier:
                 self.exact[point.sizes] = row
 
     def find(self, question: "Question") -> "Found | None":
-        """The best kernel, its place in FITS, and the distance to the measured point to go by."""
+        """Return the best kernel: its place in FITS, its distance, itself, and the measured point that counts."""
         row = self.exact.get(question.sizes)
         if row is not None:
             return 0, 0.0, row[2], row[3]
@@ -79,7 +79,7 @@ class Tier:
         return None if found is None else (3, *found)
 
     def _nearest(self, question: "Question", among: "set[Offer] | None") -> "tuple[float, Offer, Point] | None":
-        """The kernel that was measured nearest to the asked shape.
+        """Return the kernel that was measured nearest to the asked shape.
 
         It is one of `among`, or if that is None, of the kernels whose verified domain holds the shape.
         """
@@ -118,7 +118,7 @@ class Choice:
             self._tiers.setdefault(axes, []).append((foreign, tiers[axes, deprecated, foreign]))
 
     def find(self, question: "Question") -> "tuple[str, float, Offer, Point] | None":
-        """How the best kernel matches, its distance, itself and the measured point; None if none may answer."""
+        """Return the best kernel: its fit, its distance, itself, its measured point; None if none may answer."""
         for foreign, tier in self._tiers.get(question.axes, ()):
             found = tier.find(question)
             if found is not None:

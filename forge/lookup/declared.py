@@ -50,11 +50,11 @@ class DeclaredDomain(Frozen):
         )
 
     def contains(self, shape: "Mapping[str, int]") -> bool:
-        """Whether the kernel promises an answer at a shape."""
+        """Return whether the kernel promises an answer at a shape."""
         return self.broken(shape) is None
 
     def broken(self, shape: "Mapping[str, int]") -> str | None:
-        """The first condition that a shape breaks, or None."""
+        """Return the first condition that a shape breaks, or None."""
         for axis, least, most, step, listed in self._ranges:
             size = shape.get(axis, -1)
             if listed is not None and size not in listed:
@@ -68,7 +68,7 @@ class DeclaredDomain(Frozen):
         return None
 
     def document(self) -> "Document":
-        """All of it as plain data, the caller's own."""
+        """Return all fields as plain data that the caller may change."""
         from copy import deepcopy
 
         return deepcopy(self._document)

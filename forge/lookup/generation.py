@@ -89,7 +89,7 @@ class Generation:
             raise ValueError(f"its kernels end at byte {at}, expected {expected}")
 
     def offers(self, slot: "Slot") -> "tuple[Offer, ...]":
-        """The kernels of an operation, GPU and dtype; raises BlobCorrupt if they aren't what a kernel must be."""
+        """Return the kernels of an operation, GPU and dtype; raise BlobCorrupt if one lacks what a kernel has."""
         found = self._offers.get(slot)
         if found is None:
             place = self._places.get(slot)
@@ -108,11 +108,11 @@ class Generation:
         return found
 
     def offers_of(self, op: str) -> "list[Offer]":
-        """Every kernel of an operation."""
+        """Return every kernel of an operation."""
         return [offer for slot in self._slots.get(op, ()) for offer in self.offers(slot)]
 
     def choice_for(self, question: "Question") -> Choice:
-        """An index of the kernels that may answer this question and others that differ by their shape only."""
+        """Return an index of the kernels that may answer this question, or another one that differs in its shape."""
         alike = (question.op, question.gpu, question.dtype, question.language, question.policy.key)
         found = self._choices.get(alike)
         if found is None:

@@ -32,7 +32,7 @@ _lock = RLock()
 
 
 def load(kernel: Kernel, current: Generation, *, abi_key: str | None) -> Callable[..., object]:
-    """The function that `kernel` names, if `current` still offers it; raises as Registry.load says."""
+    """Return the function that `kernel` names, if `current` still offers it; raise as Registry.load does."""
     _require_offered(kernel, current)
     name = f"forge_promoted_{kernel.sha256}"
     if kernel.artifact_sha256 is not None:
@@ -51,7 +51,7 @@ def load(kernel: Kernel, current: Generation, *, abi_key: str | None) -> Callabl
 
 
 def _require_offered(kernel: Kernel, current: Generation) -> None:
-    """A kernel that was withdrawn after it answered isn't loaded any more."""
+    """Raise LoadRefused if the kernel was withdrawn or replaced after it answered."""
     for offer in current.offers((kernel.op, kernel.gpu, kernel.dtype)):
         if offer.kernel.kernel_id == kernel.kernel_id:
             same = (offer.kernel.sha256, offer.kernel.artifact_sha256) == (kernel.sha256, kernel.artifact_sha256)
@@ -63,7 +63,7 @@ def _require_offered(kernel: Kernel, current: Generation) -> None:
 
 
 def _listed(kernel: Kernel) -> dict[str, str]:
-    """The shared objects that were built from it, and its configurations if it is autotuned, name -> digest."""
+    """Return the digests of its shared objects and of its configurations if it is autotuned, by name."""
     import json
 
     if kernel.artifact_sha256 is None:
@@ -96,7 +96,7 @@ def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | 
 
 
 def _files(kernel: Kernel, listed: Mapping[str, str]) -> dict[str, bytes]:
-    """Everything that importing it needs, checked."""
+    """Return the bytes of all files that an import needs, checked against their digests."""
     built = {
         name: read_published(kernel.registry_root, f"{kernel.folder}/{name}", sha256=digest)
         for name, digest in listed.items()

@@ -54,7 +54,7 @@ class Domain:
         return None if self.declared is None else self.declared.broken(dict(zip(self.axes, sizes, strict=True)))
 
     def beyond(self, sizes: tuple[int, ...]) -> str | None:
-        """Why a shape lies outside what was verified, or None.
+        """Return why a shape lies outside what was verified, or None.
 
         Each size lies between verified ones. No product of sizes is larger than in a verified shape, since offsets
         overflow by an operand's number of elements; every operand's is the product of some axes. Nor is the kernel
@@ -74,7 +74,7 @@ class Domain:
         return None if broken is None else f"shape outside the kernel's own domain: {broken}"
 
     def __contains__(self, sizes: tuple[int, ...]) -> bool:
-        """Whether a shape lies between verified ones, and has no more elements than they have."""
+        """Return whether a shape lies between verified ones, and has no more elements than they have."""
         return self.beyond(sizes) is None
 
 
@@ -133,12 +133,12 @@ class Offer:
             self.domains[axes] = Domain(axes, sizes, declared, unproven.get(axes))
 
     def points(self, regime: str, evidence: str = "provisional") -> "dict[tuple[str, ...], list[Point]]":
-        """What was measured in a regime, by the axes of the shapes; with `replicated`, only what held once more."""
+        """Return what was measured in a regime, by the shapes' axes; with `replicated`, only what held again."""
         return self._points[regime, evidence]
 
 
 def parse_offers(untrusted: bytes, slot: "Slot", registry_root: str) -> tuple[Offer, ...]:
-    """The kernels of one slot, as the lines of a snapshot have them; raises as Offer does."""
+    """Return the kernels of one slot, as the lines of a snapshot have them; raise as Offer does."""
     import json
 
     listed = json.loads(b"[" + untrusted + b"]", parse_constant=_refuse)
@@ -170,7 +170,7 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
 
 
 def state_of(untrusted: "Document") -> str:
-    """Whether a second measurement held."""
+    """Return whether a second measurement held."""
     return "provisional" if untrusted.get("replicated_seq") is None else "replicated"
 
 
@@ -217,7 +217,7 @@ def _unproven(entry: "Document") -> "dict[tuple[str, ...], dict[tuple[int, ...],
 
 
 def _is_quantity(untrusted: object) -> bool:
-    """Whether it is a positive number that any reader of JSON can hold; NaN fails every comparison."""
+    """Return whether it is a positive number that any reader of JSON can hold; NaN fails every comparison."""
     if type(untrusted) is int:
         return 0 < untrusted <= LARGEST_SIZE
     return type(untrusted) is float and 0 < untrusted < float("inf")

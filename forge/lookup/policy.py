@@ -36,7 +36,7 @@ class Policy(Frozen):
     max_octaves: float | None
     abi_key: str | None
     measured_since: str | None
-    """In UTC, to the microsecond."""
+    """Time in UTC, to the microsecond."""
     evidence: str
     regime: str
     loosest: int
@@ -81,7 +81,7 @@ class Policy(Frozen):
         self._fill(evidence=evidence, regime=regime)
 
     def of_architecture(self, gpu_arch: str) -> "Policy":
-        """The same for a GPU of which the asker knows the architecture."""
+        """Return the same policy for a GPU whose architecture the caller knows."""
         return Policy(
             shape=self.shape,
             gpu=self.gpu,
@@ -114,7 +114,7 @@ def _bad(found: str) -> "UsageError":
 
 
 def _parse_moment(untrusted: str) -> str:
-    """In the form that the ledger records, where the order of texts is that of moments."""
+    """Return a time as the ledger records it, so that texts have the order of their moments."""
     from datetime import UTC, datetime
 
     try:

@@ -13,30 +13,30 @@ NAME_CHARACTERS = 255
 POINTER_BYTES = 1 << 16
 SNAPSHOT_BYTES = 1 << 30
 FILE_BYTES = 1 << 30
-"""The most that a reader takes in: each is far more than what Forge publishes."""
+"""Sizes in bytes, at most, of what a reader takes in. Each is far more than what Forge publishes."""
 
 
 def is_digest(untrusted: object) -> bool:
-    """Whether it is a SHA-256 in lower-case hex."""
+    """Return whether it is a SHA-256 in lower-case hex."""
     return isinstance(untrusted, str) and len(untrusted) == 64 and HEX.issuperset(untrusted)
 
 
 def is_text(untrusted: object) -> bool:
-    """Whether it is text that UTF-8 can hold: JSON may name half of a character."""
+    """Return whether it is text that UTF-8 can hold: JSON may name half of a character."""
     return type(untrusted) is str and (
         untrusted.isascii() or not any("\ud800" <= one <= "\udfff" for one in untrusted)
     )
 
 
 def is_plain(untrusted_name: object, allowed: frozenset[str] = FILE_NAME) -> bool:
-    """Whether it names something in a folder and nothing elsewhere."""
+    """Return whether it names something in a folder and nothing elsewhere."""
     if not isinstance(untrusted_name, str) or not 0 < len(untrusted_name) <= NAME_CHARACTERS:
         return False
     return allowed.issuperset(untrusted_name) and not untrusted_name.startswith(".")
 
 
 def read_published(root: str, name: str, *, limit_bytes: int = FILE_BYTES, sha256: str | None = None) -> bytes:
-    """The bytes of the file `name`, a path below `root`, checked against `sha256`; raises BlobCorrupt."""
+    """Return the bytes of the file `name`, a path below `root`, checked against `sha256`; raises BlobCorrupt."""
     import hashlib
 
     path = f"{root}/{name}"

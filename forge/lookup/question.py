@@ -40,13 +40,13 @@ class Question:
         self.op, self.dtype, self.language, self.policy, self.gpus = op, dtype, language, policy, gpus
         self.gpu = gpu if gpu in gpus else slug(gpu)
         self.axes: Axes
-        """In order of name."""
+        """Sizes in the order of the axes' names."""
         self.sizes: Sizes
         self.axes, self.sizes = _parse_shape(shape)
         self.logs = octaves(self.sizes)
 
     def judge(self, offer: "Offer") -> "tuple[Fit, Point] | str":
-        """How well a kernel fits and the measured point to go by, or why it may not answer."""
+        """Return how well a kernel fits and the measured point that counts, or why it may not answer."""
         barred = self.barred(offer)
         if barred is not None:
             return barred
@@ -65,7 +65,7 @@ class Question:
         return (offer.kernel.status != "active", rank, distance, median_ns, offer.kernel.kernel_id), point
 
     def barred(self, offer: "Offer") -> str | None:
-        """Why a kernel may not answer, whatever the shape."""
+        """Return why a kernel may not answer, whatever the shape."""
         kernel, policy = offer.kernel, self.policy
         if kernel.status != "active" and not (kernel.status == "deprecated" and policy.deprecated):
             return f"{kernel.status}: {offer.status_reason}"
@@ -111,11 +111,11 @@ class Question:
         return rank
 
     def points(self, offer: "Offer") -> "dict[Axes, list[Point]]":
-        """The measured points of a kernel that count for this question, by the axes of the shapes."""
+        """Return the measured points of a kernel that count for this question, by the axes of the shapes."""
         return offer.points(self.policy.regime, self.policy.evidence)
 
     def bracket(self, offer: "Offer") -> "tuple[Point, Point] | None":
-        """The nearest proven points with no size above, and with no size below, the asked shape's.
+        """Return the nearest proven points with no size above, and with no size below, the asked shape's.
 
         None if one side has none, or if the kernel was measured between the two and isn't promoted there.
         """
@@ -142,12 +142,12 @@ class Question:
 
 
 def _within(sizes: "Sizes", limits: "Sizes") -> bool:
-    """Whether no size is larger than the limit of its axis."""
+    """Return whether no size is larger than the limit of its axis."""
     return all(map(int.__le__, sizes, limits))
 
 
 def slug(gpu: str) -> str:
-    """A GPU's name, a driver's too, as identifiers have it: lower-case letters and digits, without the maker."""
+    """Return a GPU's name as identifiers have it: lower-case letters and digits, without the maker."""
     plain = gpu.removeprefix("NVIDIA").removeprefix(" GeForce").lower()
     return "".join(letter for letter in plain if letter.isascii() and letter.isalnum())
 

@@ -124,7 +124,7 @@ class Registry:
         language: str | None = None,
         policy: Policy = STRICT,
     ) -> Result:
-        """The best kernel for a slot under `policy`; the same snapshot and question give the same answer.
+        """Return the best kernel for a slot under `policy`; the same snapshot and question give the same answer.
 
         Reads no file. Raises UsageError for a question that is none, BlobCorrupt if what was published for the
         slot makes no sense.
@@ -150,7 +150,7 @@ class Registry:
         return result
 
     def load(self, result: Result, *, trust: str, abi_key: str | None = None) -> "Callable[..., object]":
-        """The promoted function itself, imported into this process from bytes that match their digests.
+        """Return the promoted function itself, imported into this process from bytes that match their digests.
 
         `trust="promoted"` says that the caller accepts this: the code runs here, without a wall. `abi_key` is that
         of this machine; a kernel that was built needs it. Raises UsageError without trust or kernel, LoadRefused
@@ -219,7 +219,7 @@ class Registry:
         return Shown(read_newest(self._root, self._name, self._key), signature)
 
     def _own_lock(self) -> "Lock":
-        """The lock of this process: one that another thread held during a fork is never released here."""
+        """Return the lock of this process. A lock that another thread held during a fork is never released here."""
         import os
         from threading import Lock
 
@@ -230,7 +230,7 @@ class Registry:
 
 
 def _signature(path: str) -> "Signature | None":
-    """What changes when the file at `path` is replaced."""
+    """Return facts about the file at `path` that change if it is replaced; None if there is no file."""
     import os
 
     try:

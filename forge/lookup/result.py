@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         sha256: str
 
         def choice_for(self, question: Question) -> Choice:
-            """The kernels that may answer."""
+            """Return the kernels that may answer."""
 
         def offers_of(self, op: str) -> list[Offer]:
-            """Every kernel of an operation."""
+            """Return every kernel of an operation."""
 
 
 class Result(Frozen):
@@ -90,7 +90,7 @@ class Result(Frozen):
 
 
 def _said(evidence: Evidence) -> str:
-    """A measured point in words: its sizes, and the speedup with its interval."""
+    """Return a measured point in words: its sizes, and the speedup with its interval."""
     sizes = ",".join(f"{axis}={size}" for axis, size in evidence.shape.items())
     interval = f"{evidence.low:.3f} to {evidence.high:.3f}"
     return f"{sizes} at {evidence.speedup:.3f}x ({interval}) over {evidence.baseline}"

@@ -11,10 +11,10 @@ LARGEST_SIZE = 2**63 - 1
 
 
 def octaves(sizes: "Sizes") -> tuple[float, ...]:
-    """Each size's logarithm to base 2; that of 0 is that of 1."""
+    """Return each size's logarithm to base 2; that of 0 is that of 1."""
     return tuple([log2(size or 1) for size in sizes])
 
 
 def is_size(untrusted: object) -> bool:
-    """Whether it is a whole number that a shape may have; True isn't."""
+    """Return whether it is a whole number that a shape may have; True isn't."""
     return type(untrusted) is int and 0 <= untrusted <= LARGEST_SIZE

@@ -251,7 +251,7 @@ def failed(
 
 
 def errored(evidence: RecordedCandidate, error: Errored) -> Outcome:
-    """The machine failed."""
+    """Return the event of a benchmark that the machine ended."""
     event = BenchmarkErrored(
         run_id=evidence.run_id,
         task_id=evidence.task.task_id,

@@ -88,7 +88,7 @@ class RequestedTerms:
     """Text of the least domain. It is parsed once the operation's axes are known."""
 
     def fields(self) -> dict[str, object]:
-        """As a task's fields."""
+        """Return the request as a task's fields."""
         left_out = ("contender_sources", "untrusted_domain")
         named = {name: value for name, value in vars(self).items() if name not in left_out}
         return {**named, "language": self.language.name}

@@ -74,7 +74,7 @@ class Samples:
 
     @classmethod
     def of(cls, attempt: SlopeSamples | ReplaySamples) -> "Samples":
-        """One attempt alone."""
+        """Return one attempt alone."""
         match attempt:
             case SlopeSamples():
                 return cls((attempt,))

@@ -30,7 +30,7 @@ class Measured:
     resident_floor_ns: float | None = None
     """Floor if every byte comes from the cache. None: the floor is that of the cold regime, as on a CPU."""
     contenders: tuple[ContenderStanding, ...] = ()
-    """What became of every contender in the screening."""
+    """Standing of every contender after the screening."""
     confirmation: Samples | None = None
     """New samples of a candidate that met the promotion rule. None: not confirmed yet."""
 

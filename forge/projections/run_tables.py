@@ -162,7 +162,7 @@ class ClaimRow(HistoryTable, table=True):
     claimed: float
     measured: float | None
     verdict: str | None
-    """None until the claim is compared with a measurement."""
+    """Verdict on the claim. None until it is compared with a measurement."""
     assessed_seq: int | None
     measured_by_seq: int | None
     recorded_at: str

@@ -43,7 +43,7 @@ class Standing:
     contradicted: Recorded[ReplicationRecorded] | None = None
     """The first replication that contradicts the measurement it stands on; it is final."""
     superseded: str | None = None
-    """Why the protocol of the measurement no longer counts; None if it does."""
+    """Reason why the protocol of the measurement no longer counts. None: it counts."""
 
     def after(self, recorded: Recorded[Event]) -> "Standing":
         """Return the standing after this event, which is about this kernel."""
@@ -117,7 +117,7 @@ class Standings:
         self._kernels: dict[str, Standing] = {}
         self._withdrawn: dict[int, Standing] = {}
         self._superseded: dict[int, str | None] = {}
-        """Why the protocol of a benchmark no longer counts, by the benchmark's place."""
+        """Reasons why protocols of benchmarks no longer count, by the benchmark's place."""
         for recorded in events:
             self.take(recorded)
 

@@ -12,7 +12,7 @@ HASH_BYTES = 32
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """The hash of a leaf."""
+    """Return the hash of a leaf."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 

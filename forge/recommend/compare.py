@@ -25,11 +25,11 @@ class Comparison(Value):
 
     recommendations: tuple[Recommendation, ...]
     fastest: Highlight | None
-    """By the time to the last token of one request, in ms; None where no model has a plan."""
+    """Plan with the shortest time to the last token of one request, in ms. None: no model has a plan."""
     highest_throughput: Highlight | None
-    """By tokens a second per GPU."""
+    """Plan with the most tokens a second per GPU."""
     cheapest: Highlight | None
-    """By the price of a million tokens; None without prices for every plan compared."""
+    """Plan with the lowest price of a million tokens. None: a compared plan has no price."""
     summary: str
 
 
@@ -55,7 +55,7 @@ def compare(recommender: Recommender, request: Request, models: Sequence[str]) -
 
 
 def _best(plans: Sequence[Plan], figure: Callable[[Plan], float]) -> Highlight | None:
-    """The plan with the least figure; the first by name where two are equal."""
+    """Return the plan with the smallest figure; of equal ones, the first by name."""
     if not plans:
         return None
     best = min(plans, key=lambda plan: (figure(plan), plan.model))

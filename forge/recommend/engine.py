@@ -62,7 +62,7 @@ class Recommender:
         )
 
     def _plans(self, scored: list[Scored], request: Request) -> tuple[Plan, ...]:
-        """The best few, or those that miss least; never a plan that misses next to one that doesn't."""
+        """Return the best plans that meet all limits; if there are none, those that miss by least."""
         meeting = [one for one in scored if one.meets]
         prices = [price for one in meeting if (price := one.option.price_per_hour) is not None]
         cheapest = min(prices) if prices and len(prices) == len(meeting) else None
@@ -72,7 +72,7 @@ class Recommender:
 
 
 def _resolved(request: Request) -> Request:
-    """The request with every GPU by its slug."""
+    """Return the request with the slug of every GPU."""
     limits = request.constraints
     prices: dict[str, float] = {}
     for name, price in request.prices.items():
@@ -150,7 +150,7 @@ def _plan(scored: Scored, *, rank: int, cheapest: float | None) -> Plan:
 
 
 def _figures(one: Option) -> dict[str, PlanFigure | None]:
-    """Each number with what it rests on."""
+    """Return each figure with its basis."""
     profile = one.profile
 
     def figure(value: float, formula: str, *, quantile: str = "", measured: bool = profile is not None) -> PlanFigure:

@@ -25,7 +25,7 @@ UNITS = {
 
 
 def explanation_of(scored: Scored) -> str:
-    """What the plan is, its figures with their basis, and which limits it meets or misses."""
+    """Return what the plan is, its figures with their basis, and which limits it meets or misses."""
     one = scored.option
     basis = f"measured by {one.profile.measured_by}" if one.profile else IDEALISED
     parts = [f"{deployment_of(one)}: {_figures(one)}, {basis}."]
@@ -43,12 +43,12 @@ def explanation_of(scored: Scored) -> str:
 
 
 def deployment_of(option: Option) -> str:
-    """In a few words, for example `2 x NVIDIA H200 in fp8 with vllm`."""
+    """Return a deployment in a few words, for example `2 x NVIDIA H200 in fp8 with vllm`."""
     return f"{option.gpus} x {option.processor.name} in {option.quantization} with {option.backends[0]}"
 
 
 def check_text(check: ConstraintCheck) -> str:
-    """A check in words: what is found, and the limit."""
+    """Return a check in words: what is found, and the limit."""
     return f"{UNITS[check.name].format(check.found)} (limit {check.limit:g})"
 
 
@@ -59,7 +59,7 @@ def summary_of(
     nearest: Plan | None,
     left_out: Sequence[LeftOut],
 ) -> str:
-    """The answer in a sentence or two."""
+    """Return the answer in a sentence or two."""
     if plan is not None:
         held = " that meets every constraint" if plan.checks else ""
         return (

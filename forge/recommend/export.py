@@ -12,7 +12,7 @@ from forge.recommend.request import Workload
 
 ScalingMode = Literal["always-on", "scale-to-zero"]
 _AT_LOAD: dict[Quantization, str | None] = {"bf16": None, "fp16": None, "fp8": "fp8", "int8": None, "int4": None}
-"""What vLLM can do to published 16-bit weights while it loads them: its documentation, "FP8 W8A8", online."""
+"""Quantizations that vLLM applies to published 16-bit weights while it loads them (its documentation, "FP8 W8A8")."""
 
 
 class DeploymentConfig(Value):
@@ -25,7 +25,7 @@ class DeploymentConfig(Value):
     backend: Backend
     quantization: Quantization
     quantization_argument: str | None
-    """What the server is told; None where the weights say it themselves."""
+    """Argument for the server. None: the weights say it themselves."""
     max_model_len: int
     tensor_parallel_size: int
     gpu_memory_utilization: float
@@ -35,12 +35,12 @@ class DeploymentConfig(Value):
     scaling_mode: ScalingMode
     task: Literal["generate", "embed"]
     command: tuple[str, ...] | None
-    """Starts vLLM; None for another backend, or where a checkpoint must be found first."""
+    """Command that starts vLLM. None: another backend, or a checkpoint must be found first."""
     notes: tuple[str, ...]
 
 
 def export_config(plan: Plan, *, workload: Workload) -> DeploymentConfig:
-    """The settings of one plan.
+    """Return the settings of one plan.
 
     The repository holds weights as published. A quantization that isn't made at load needs a checkpoint of its own:
     then there is no command, and a note says so.

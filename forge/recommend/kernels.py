@@ -28,7 +28,7 @@ class KernelRegistryPass:
         self._registry: Registry | None = None
 
     def annotate(self, request: Request, plans: Sequence[Plan]) -> Sequence[Annotation]:
-        """One annotation for each plan; raise WorkspaceNotFound or IntegrityError if no registry can be read."""
+        """Return one annotation a plan; raise WorkspaceNotFound or IntegrityError if no registry can be read."""
         if self._path is None:
             return [Annotation(rank=plan.rank, notes=("no kernel registry is here to look into",)) for plan in plans]
         registry = self._opened(self._path)
@@ -45,7 +45,7 @@ class KernelRegistryPass:
         ]
 
     def _opened(self, path: Path | str) -> Registry:
-        """The newest that can be read."""
+        """Return the registry, with the newest snapshot that can be read."""
         if self._registry is None:
             self._registry = Registry.open(path)
         else:
@@ -54,7 +54,7 @@ class KernelRegistryPass:
 
 
 def _found(registry: Registry, plan: Plan, slots: Sequence[Slot]) -> list[KernelOptimizationMetadata]:
-    """The best kernel for each slot and activation type, each kernel once, at the slot it lies nearest to."""
+    """Return the best kernel of each slot and activation type. Each kernel comes once, at its nearest slot."""
     best: dict[str, KernelOptimizationMetadata] = {}
     for op, shape in slots:
         for dtype in plan.activation_dtypes:

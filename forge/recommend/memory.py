@@ -21,7 +21,7 @@ class MemoryShares(NamedTuple):
     weights: float
     activations: float
     kv_per_request: float
-    """At the asked context."""
+    """Bytes of keys and values of one request, at the asked context."""
 
     @property
     def fits(self) -> int:
@@ -61,7 +61,7 @@ def memory_of(
 
 
 def cache_bytes(model: ModelShape, context_tokens: float) -> float:
-    """Of one request's keys and values at that context, over all devices, if none is kept twice."""
+    """Return the bytes of one request's keys and values at that context, over all devices, if none is kept twice."""
     return model.kv_values_per_token * model.attended(context_tokens) * KV_BYTES
 
 

@@ -38,17 +38,17 @@ class Option:
 
     @property
     def latency_ms(self) -> float:
-        """From a request's arrival at an idle place to its last token."""
+        """The time from a request's arrival at an idle place to its last token."""
         return self.ttft_ms + (self.tpot_ms or 0.0) * max(self.traffic.output_tokens - 1, 0)
 
     @property
     def requests_per_minute(self) -> float:
-        """That the plan finishes in the steady state."""
+        """The requests that the plan finishes in a minute, in the steady state."""
         return 60 * self.throughput_tok_s / (self.traffic.output_tokens or self.traffic.prompt_tokens)
 
     @property
     def price_per_million_tokens(self) -> float | None:
-        """Of the tokens that throughput counts."""
+        """The price of a million tokens, of those that throughput counts."""
         return None if self.price_per_hour is None else self.price_per_hour / (self.throughput_tok_s * 3600) * 1e6
 
 
@@ -99,7 +99,7 @@ class Search:
         return list({one.slug: one for one in map(find_processor, named)}.values())
 
     def _of(self, processor: Processor) -> tuple[list[Option], str]:
-        """What one GPU allows, and the last reason why not: of the most GPUs and the fewest bits."""
+        """Return the plans on a processor, and the last reason against one: with most GPUs and fewest bits."""
         limits = self.request.constraints
         if self.context_tokens > self.model.context_tokens:
             longest = self.model.context_tokens
@@ -118,7 +118,7 @@ class Search:
         return [one for one in tried if isinstance(one, Option)], (reasons or ["no backend runs it"])[-1]
 
     def _options(self, processor: Processor, quantization: Quantization, gpus: int) -> Iterator[Option | str]:
-        """A plan for each profile, and the estimated one or the reason why there is none; nothing if none runs it."""
+        """Yield a plan for each profile, then the estimated plan or the reason against it."""
         backends = self._backends(processor, quantization, gpus * processor.devices)
         measured = [one for one in self._measured(processor, quantization, gpus) if one.backend in backends]
         for profile in measured:

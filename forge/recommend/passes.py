@@ -36,7 +36,7 @@ class OptimizationPass(Protocol):
 
 
 def run_passes(passes: Sequence[OptimizationPass], request: Request, plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
-    """The same plans with what each pass had to say; a pass that fails is reported in the notes of each plan."""
+    """Return the same plans with the annotations of each pass; the notes of each plan report a failed pass."""
     for number, one in enumerate(passes, start=1):
         # The plans are complete before a pass runs, so they stay as they are whatever it raises.
         try:
@@ -66,7 +66,7 @@ def _with(plan: Plan, said: Sequence[Annotation], name: str) -> Plan:
 
 
 def _rebuilt(untrusted: object) -> Annotation:
-    """The annotation, validated anew: a value may have been made without validation, or by a subclass."""
+    """Return the annotation, validated anew: a pass may make a value without validation, or of a subclass."""
     if type(untrusted) is not Annotation:
         raise UsageError(f"it returned {type(untrusted).__name__}, expected Annotation")
     kernels = []
@@ -80,6 +80,6 @@ def _rebuilt(untrusted: object) -> Annotation:
 
 
 def _told(error: BaseException) -> str:
-    """What went wrong, without calling methods of the error: a pass may define its class, and they may raise."""
+    """Return what went wrong. No method of the error is called: a pass may define its class, so that they raise."""
     texts = [text for text in BaseException.__dict__["args"].__get__(error) if type(text) is str]
     return " ".join(f"{type(error).__name__} {' '.join(texts)}".split())

@@ -40,7 +40,7 @@ class Scores(Value):
     latency: Score
     throughput: Score
     cost: Score | None
-    """None where no price is known for every GPU compared."""
+    """Score of the price. None: the price of some compared GPU isn't known."""
     quality: Score
     simplicity: Score
     weighted_total: Score
@@ -66,13 +66,13 @@ class KernelOptimizationMetadata(Value):
     """The ends of the speedup's two-sided 95 % interval."""
     baseline: str
     shape: Shape
-    """At which the speedup was measured: it holds there."""
+    """Shape at which the speedup was measured; it holds there."""
     model_shape: Shape
-    """What this model asks of the operation under this plan."""
+    """Shape of the operation in this model under this plan."""
     match: Literal["exact", "covered", "nearest"]
-    """How the model's shape lies in what the kernel was verified on."""
+    """Place of the model's shape among those that the kernel was verified at."""
     octaves: Annotated[float, Field(ge=0)]
-    """Between the two shapes."""
+    """Distance between the two shapes."""
     evidence_level: Literal["op_level"] = "op_level"
     benchmark_scope: Literal["microbenchmark"] = "microbenchmark"
     verified_seq: int
@@ -100,13 +100,13 @@ class Plan(Value):
     traffic: Traffic
     context_tokens: int
     running_requests: int
-    """Of the asked concurrency, how many fit into memory together."""
+    """Number of the asked concurrent requests that fit into memory together."""
     ttft_ms: PlanFigure
     tpot_ms: PlanFigure | None
     latency_ms: PlanFigure
     throughput_tok_s: PlanFigure
     memory_gb: PlanFigure
-    """Of each GPU."""
+    """Memory of each GPU."""
     memory_available_gb: Positive | None
     prefill_bound: Bound | None
     decode_bound: Bound | None
@@ -141,7 +141,7 @@ class Recommendation(Value):
     priority: Priority
     request: Request
     recommended: Plan | None
-    """None if no plan meets the constraints."""
+    """Best plan. None: no plan meets the constraints."""
     alternatives: tuple[Plan, ...]
     """The next best that meet them; if none does, the nearest, the one that misses least first."""
     considered: int

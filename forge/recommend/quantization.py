@@ -27,7 +27,7 @@ class Storage:
 
     bits: int
     stored_bits: float
-    """With scales and zero points."""
+    """Bits of one weight, with scales and zero points."""
     multiplies_in: RateType
     activations: tuple[DType, ...]
     """Element types of what flows between the operations."""
@@ -90,7 +90,7 @@ SERVING: dict[Backend, Serving] = {
 def backends_for(
     platform: PlatformName, quantization: Quantization, *, several_gpus: bool, among: tuple[Backend, ...] = BACKENDS
 ) -> tuple[Backend, ...]:
-    """The backends that run it, in the order of `among`."""
+    """Return the backends that run it, in the order of `among`."""
     return tuple(
         name
         for name in among

@@ -43,24 +43,24 @@ class Constraints(Value):
     """What a plan must hold to; None doesn't bind. Prices are in the caller's own currency."""
 
     max_ttft_ms: Positive | None = None
-    """Until the first token of an unqueued request."""
+    """Longest time until the first token of an unqueued request."""
     max_tpot_ms: Positive | None = None
-    """Between two tokens of one request, at the asked concurrency."""
+    """Longest time between two tokens of one request, at the asked concurrency."""
     max_latency_ms: Positive | None = None
-    """Until the last token of an unqueued request."""
+    """Longest time until the last token of an unqueued request."""
     min_throughput_tok_s: Positive | None = None
-    """Of the whole plan: output tokens, or prompt tokens where nothing is generated."""
+    """Tokens of the whole plan: output tokens, or prompt tokens if nothing is generated."""
     min_requests_per_minute: Positive | None = None
     max_price_per_hour: Positive | None = None
     max_price_per_month: Positive | None = None
     max_price_per_million_tokens: Positive | None = None
     max_memory_gb: Positive | None = None
-    """Of one GPU's memory that the plan fills."""
+    """Memory of one GPU that the plan may fill."""
     min_context_tokens: Tokens | None = None
     concurrency: Annotated[int, Field(gt=0, le=100_000)] | None = None
     """Requests that must fit into memory together."""
     gpus: tuple[Name, ...] | None = None
-    """Only these models of GPU."""
+    """Closed list of GPU models. None: any model."""
     max_gpus: Annotated[int, Field(gt=0, le=1024)] = 8
     quantizations: tuple[Quantization, ...] | None = None
     backends: tuple[Backend, ...] | None = None
@@ -79,7 +79,7 @@ class Request(Value):
     output_tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None
     prefer_gpu: Name | None = None
     prefer_backend: Backend | None = None
-    """A preference decides between plans that are otherwise alike; it excludes nothing."""
+    """Preferred GPU or backend. It decides between plans that are otherwise alike; it excludes nothing."""
 
     @property
     def needs_prices(self) -> bool:
@@ -101,7 +101,7 @@ class Request(Value):
 
 
 def parse_request(untrusted: Mapping[str, object]) -> Request:
-    """The request, validated; raise UsageError that names the field, what was given and what was expected."""
+    """Return the request, validated; raise UsageError that names the field, what was given and what was expected."""
     try:
         return Request.model_validate(untrusted)
     except ValidationError as error:
@@ -109,7 +109,7 @@ def parse_request(untrusted: Mapping[str, object]) -> Request:
 
 
 def told(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line."""
+    """Return the first error of a validation, in one line."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or "the value"
     wanted = re.sub(r"^(Input|String|List|Value) should (be |have )?", "expected ", first["msg"])

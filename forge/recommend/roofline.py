@@ -48,12 +48,12 @@ class Phase(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The slower of arithmetic and memory, and then the messages: each waits for what it sends."""
+        """Seconds of the slower of arithmetic and memory, plus those of messages, which overlap with neither."""
         return max(self.compute_s, self.memory_s) + self.communication_s
 
     @property
     def bound(self) -> Bound:
-        """What takes the longest."""
+        """The part that takes longest."""
         costs: dict[Bound, float] = {
             "compute": self.compute_s,
             "memory": self.memory_s,
@@ -63,7 +63,7 @@ class Phase(NamedTuple):
 
 
 def hardware_of(processor: Processor, storage: Storage, *, gpus: int) -> Hardware | str:
-    """The processor's published figures for `gpus` of them, or why there is no estimate."""
+    """Return the processor's published figures for `gpus` of them, or why there is no estimate."""
     linear = processor.peak_tflop_s.get(storage.multiplies_in)
     attention = processor.peak_tflop_s.get("fp16" if storage.multiplies_in == "fp16" else "bf16")
     if linear is None:
@@ -169,7 +169,7 @@ def _attended_dim(model: ModelShape) -> float:
 
 
 def _decoded_dim(model: ModelShape) -> float:
-    """The same while decoding: with latent attention, queries meet the compressed vector itself."""
+    """Return the same size while decoding. With latent attention, queries meet the compressed vector itself."""
     if model.latent is None:
         return model.head_dim
     return (2 * model.latent.key_value_rank + model.latent.rotary_dim) / 2

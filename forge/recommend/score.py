@@ -50,7 +50,7 @@ class Scored:
 
     @property
     def scores(self) -> Scores:
-        """As an answer tells them."""
+        """The parts as an answer shows them."""
         met = {f"meets_{name}": _all_met(self.checks, group) for name, group in _GROUPS.items()}
         return Scores.model_validate({**self.parts, "weighted_total": self.total, **met})
 
@@ -61,7 +61,7 @@ class Scored:
 
     @property
     def miss(self) -> float:
-        """By how much the limits are missed: the logarithms of the factors, summed."""
+        """The sum of the logarithms of the factors by which limits are missed."""
         return sum(_factor(check) for check in self.checks if not check.met)
 
     @property
@@ -81,7 +81,7 @@ _GROUPS = {
 
 
 def score(options: Sequence[Option], request: Request) -> list[Scored]:
-    """All options, best first."""
+    """Return the options with their scores, the best first."""
     if not options:
         return []
     best = {
@@ -103,7 +103,7 @@ def score(options: Sequence[Option], request: Request) -> list[Scored]:
 
 
 def _parts(option: Option, best: dict[str, float], *, priced: bool) -> dict[str, float | None]:
-    """Each from above 0 to 1, where 1 is the best there is.
+    """Return each part of a score, above 0 and at most 1; the best option has 1.
 
     Throughput is counted per GPU, since more replicas multiply it. Quality is an ordering by bits, log2(bits) over
     log2 of the published weights' bits: no accuracy was measured. Simplicity is 1 / (1 + log2(GPUs)).
@@ -126,7 +126,7 @@ def _preference(option: Option, request: Request) -> float:
 
 
 def binding(limits: Constraints) -> tuple[Limit, ...]:
-    """The limits that were given, once for all options."""
+    """Return the limits that the request gives."""
     most: tuple[tuple[str, float | None, Found], ...] = (
         ("ttft_ms", limits.max_ttft_ms, lambda one: one.ttft_ms),
         ("tpot_ms", limits.max_tpot_ms, lambda one: one.tpot_ms),
@@ -148,7 +148,7 @@ def binding(limits: Constraints) -> tuple[Limit, ...]:
 
 
 def checks_of(option: Option, limits: Sequence[Limit]) -> tuple[ConstraintCheck, ...]:
-    """Each limit against what the option comes to; one on tokens doesn't bind where none are made."""
+    """Compare each limit with the option. A limit on tokens is left out if the option makes none."""
     return tuple(
         ConstraintCheck(name=one.name, limit=one.limit, found=found, met=_met(found, one))
         for one in limits

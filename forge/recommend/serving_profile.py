@@ -34,10 +34,10 @@ class ServingProfile(Value):
     ttft_ms_p50: Positive
     ttft_ms_p95: Positive | None = None
     tpot_ms_p50: Positive | None = None
-    """None where nothing is generated."""
+    """Milliseconds of each further token. None: nothing is generated."""
     tpot_ms_p95: Positive | None = None
     throughput_tok_s: Positive
-    """Of all requests together: output tokens, or prompt tokens where nothing is generated."""
+    """Tokens of all requests together: output tokens, or prompt tokens if nothing is generated."""
     memory_gb: Positive | None = None
     """Filled on each GPU."""
     measured_by: Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -67,7 +67,7 @@ class ServingProfile(Value):
 
 
 def parse_serving_profiles(untrusted: bytes, *, source: str) -> tuple[ServingProfile, ...]:
-    """A JSON list of profiles, with models and GPUs by their own names; raise UsageError for anything else."""
+    """Return the profiles of a JSON list, with the full names of models and GPUs; raise UsageError otherwise."""
     try:
         orjson.loads(untrusted)  # refuses what the other parser lets pass: infinity, deep nesting
         document = json.loads(untrusted, object_pairs_hook=_once)
@@ -79,7 +79,7 @@ def parse_serving_profiles(untrusted: bytes, *, source: str) -> tuple[ServingPro
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose names are all different; raise ValueError if one stands twice."""
+    """Return an object with its names; raise ValueError if a name stands twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -100,7 +100,7 @@ def _parse(entry: object, where: str) -> ServingProfile:
 
 
 def check_distinct(profiles: Sequence[ServingProfile]) -> tuple[ServingProfile, ...]:
-    """The profiles, if no two say what the same deployment did under the same traffic; else raise UsageError."""
+    """Return the profiles; raise UsageError if two are of the same deployment under the same traffic."""
     seen: set[tuple[object, ...]] = set()
     for one in profiles:
         key = (one.model, one.gpu, one.gpus, one.backend, one.quantization, one.traffic)

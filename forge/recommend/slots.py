@@ -13,7 +13,7 @@ Slot = tuple[str, Mapping[str, int]]
 
 
 def slots_of(model: ModelShape, plan: Plan) -> tuple[Slot, ...]:
-    """Each (operation, shape), prompts first: one prompt while reading, all running requests while answering."""
+    """Return each (operation, shape): first of one prompt being read, then of all running requests being answered."""
     devices, prompt = plan.tensor_parallel, plan.traffic.prompt_tokens
     found = [*_layer(model, devices, prompt), *_attention(model, devices, prompt, prompt, "attention_prefill")]
     if plan.traffic.output_tokens:

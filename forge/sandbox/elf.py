@@ -63,7 +63,7 @@ class File:
     symbols: tuple[Symbol, ...]
 
     def content(self, section: Section) -> bytes:
-        """A section's bytes."""
+        """Return a section's bytes."""
         return _slice(self.untrusted, section.offset, section.size)
 
 

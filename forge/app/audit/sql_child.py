@@ -26,9 +26,9 @@ TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 CELL_BYTES = 1_000_000
 """Longest text in bytes that one cell, or a step on the way to it, may have."""
 ANSWER_BYTES = 2**27
-"""Most bytes of all rows together, as they are written."""
+"""Size of all rows together as they are written, at most."""
 MEMORY_BYTES = 2**30
-"""Most bytes of memory of this process. Sorting happens in memory too, so nothing is written to a disk."""
+"""Memory of this process in bytes, at most. Sorting happens in memory too, so nothing is written to a disk."""
 STATEMENT_BYTES = 100_000
 """Longest statement in bytes."""
 STEPS_BETWEEN_LOOKS = 10_000

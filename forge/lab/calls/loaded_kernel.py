@@ -160,7 +160,7 @@ class LoadedKernel:
         return inputs, outputs
 
     def fits(self, shape: Mapping[str, int], count: int) -> bool:
-        """Whether `count` sets of this shape fit into the arena."""
+        """Return whether `count` sets of this shape fit into the arena."""
         return count * set_bytes(*self.forms(shape)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
 
     def lay_out(

@@ -34,5 +34,5 @@ def largest_difference(kernel: LoadedKernel, one: Observed, other: Observed) -> 
 
 
 def equal(one: Observed, other: Observed) -> bool:
-    """Whether two answers have the same values."""
+    """Return whether two answers have the same values."""
     return all(bool((now == then).all()) for now, then in zip(one.outputs, other.outputs, strict=True))

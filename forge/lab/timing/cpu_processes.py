@@ -62,11 +62,11 @@ class GuestSet:
         return tuple(self._sides)
 
     def kernel(self, side: str) -> LoadedKernel:
-        """The guest that a side runs in."""
+        """Return the guest that a side runs in."""
         return self._sides[side][0]
 
     def function(self, side: str) -> int:
-        """The side's function within its guest."""
+        """Return the side's function within its guest."""
         return self._sides[side][1]
 
     def pairs(self) -> list[tuple[str, LoadedKernel]]:

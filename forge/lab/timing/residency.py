@@ -26,7 +26,7 @@ class Residence:
     fewest_sets: int = 1
     """Number of sets that a window needs."""
     excluded: str | None = None
-    """Why the clock can't measure this regime; None if it can."""
+    """Reason why the clock can't measure this regime. None: it can."""
 
     @property
     def sets(self) -> int:

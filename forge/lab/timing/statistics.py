@@ -20,7 +20,7 @@ COVERED = 0.95
 
 @cache
 def t_975(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t for any whole number of degrees of freedom, to the last bits of a float.
+    """Return the 97.5 % quantile of Student's t for a whole number of degrees of freedom, to a float's last bits.
 
     Bisects the angle atan(t / sqrt(degrees)). Raise ValueError for less than one degree.
     """
@@ -36,7 +36,7 @@ def t_975(degrees: int) -> float:
 
 
 def _probability_within(angle: float, degrees: int) -> float:
-    """The probability that |T| < sqrt(degrees) tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Return the probability that |T| < sqrt(degrees) tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = degrees % 2
     term = cosine if odd else 1.0

@@ -96,4 +96,4 @@ class AuditReport:
     keys: tuple[KeyUse, ...] = ()
     """The keys in the order in which the ledger names them."""
     vouching: Vouching | None = None
-    """What the given key vouches for."""
+    """Part of the history that the given key vouches for."""

@@ -14,7 +14,7 @@ _BY_NAME = {name.lower(): model for model in MODELS.values() for name in (model.
 
 
 def find_model(untrusted_name: str) -> ModelShape:
-    """The model of that name or of that repository, exactly but for case, or raise UnknownName with the nearest."""
+    """Return the model with this name or repository in any case, or raise UnknownName with the nearest names."""
     import difflib
 
     name = untrusted_name.strip().lower()

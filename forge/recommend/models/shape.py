@@ -46,10 +46,10 @@ class ModelShape(Value):
     name: str
     title: str
     repository: str
-    """On the Hugging Face hub; its config.json is the source of every size here."""
+    """Name on the Hugging Face hub; its config.json is the source of every size here."""
     purpose: Literal["generate", "embed"] = "generate"
     published_parameters: Annotated[float, Field(gt=0)]
-    """As its authors state them; `parameters` computes them from the sizes, and a test compares the two."""
+    """Number of parameters that its authors state. A test compares it with `parameters`, computed from the sizes."""
     layers: Count
     hidden: Count
     heads: Count
@@ -72,7 +72,7 @@ class ModelShape(Value):
     experts: Experts | None = None
     latent: Latent | None = None
     native_bits: Literal[8, 16] = 16
-    """What the published weights are stored in."""
+    """Storage of the published weights."""
 
     @cached_property
     def dense_layers(self) -> int:

@@ -111,7 +111,7 @@ def _kill(*pids: int) -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """Every process whose chain of parents leads to `ancestor`."""
+    """Return every process whose chain of parents leads to `ancestor`."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
