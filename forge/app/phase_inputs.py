@@ -28,6 +28,7 @@ from forge.lab.job import ContenderFile, Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.earlier import Earlier, judged_earlier
+from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.samples import Taken, parse_samples, protocol_of
 from forge.projections.fold import holds
@@ -59,6 +60,7 @@ def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int
         retry_of=run.error.seq if run.error else None,
         gpu=site.device,
         process_sha256=process_sha256(),
+        draws_held_out=gets_feedback(run.submitted),
         contender_files=tuple(
             ContenderFile(described=one, source=workspace.blobs.get(one.sha256)) for one in task.contenders
         ),

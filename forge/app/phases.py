@@ -32,6 +32,7 @@ from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
 from forge.pipeline.benchmark import Errored
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
+from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, on_gpu
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured
@@ -222,6 +223,7 @@ def _promotion_case(workspace: Workspace, run: RunState) -> promote.PromotionEvi
         skills=tuple(skill.id for skill in run.plan.event.skills) if run.plan else (),
         policy=workspace.policy,
         further=further_shapes_of(workspace, run.benchmark.event),
+        draws_held_out=gets_feedback(run.submitted),
     )
 
 

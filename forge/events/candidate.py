@@ -2,8 +2,11 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
+from forge.domain.budget import Count
 from forge.domain.candidate import Candidate
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
 from forge.events.fact import Fact
@@ -70,6 +73,9 @@ class CandidateRejected(Fact):
     """Sequence number of an earlier judgement that was reused, of this candidate or of the same program."""
     simulated: bool | None = None
     """Whether an interpreter stood in for the target. None at the stage `submit`, and before version 3."""
+    held_out_seed: Count | None = Field(default=None, exclude_if=is_unset)
+    """Seed of the held-out shapes that were drawn for this candidate alone, after its bytes were fixed. None: those
+    of the task were asked, or none."""
 
     def stream(self) -> str:
         """Return the candidate's stream."""

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from forge.domain.budget import Count
 from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.kernel_domain import KernelDomain
@@ -40,6 +41,9 @@ class CandidateVerified(Fact):
     domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Domain that the candidate declares, with its limit on elements resolved; the gates asked inside it. None: all
     of the operation's contract."""
+    held_out_seed: Count | None = Field(default=None, exclude_if=is_unset)
+    """Seed of the held-out shapes that were drawn for this candidate alone, after its bytes were fixed. None: those
+    of the task were asked."""
 
     def stream(self) -> str:
         """Return the candidate's stream."""

@@ -37,7 +37,7 @@ def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event
         if isinstance(event, CandidateSubmitted) and event.task_id == evidence.task.task_id:
             programs[event.candidate] = event.normalised_sha256
         elif isinstance(event, CandidateVerified) and _same_terms(event, evidence, gates):
-            if _same_bytes(event, evidence) and _same_wall(event, evidence):
+            if _same_bytes(event, evidence) and _same_wall(event, evidence) and _same_draw(event, evidence):
                 accepted = Earlier(recorded, "the same bytes")  # type: ignore[arg-type]  # matched by its event
         elif isinstance(event, CandidateRejected) and _same_terms(event, evidence, gates):
             same_bytes = _same_bytes(event, evidence)
@@ -62,6 +62,11 @@ def _same_bytes(event: CandidateVerified | CandidateRejected, evidence: Recorded
 
 def _same_wall(event: CandidateVerified, evidence: RecordedCandidate) -> bool:
     return event.isolation == evidence.isolation and event.simulated == simulated(evidence)
+
+
+def _same_draw(event: CandidateVerified, evidence: RecordedCandidate) -> bool:
+    """Return False if the shapes held out were fixed, and this candidate's must be drawn for it alone."""
+    return event.held_out_seed is not None or not evidence.draws_held_out
 
 
 def _is_program(event: CandidateRejected, evidence: RecordedCandidate, programs: dict[Digest, Digest | None]) -> bool:

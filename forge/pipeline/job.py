@@ -14,9 +14,11 @@ from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateSubmitted
+from forge.lab.inputs.seeded import new_seed
 from forge.lab.job import ContenderFile, Job
 from forge.languages import find_language
 from forge.operations import find_operation
+from forge.pipeline.held_out import drawn_for_one
 from forge.platforms import PROCESSORS
 from forge.sandbox.reply import ArtifactFile
 
@@ -43,6 +45,8 @@ class RecordedCandidate:
     """GPU of this machine that was chosen. None: the processor."""
     process_sha256: Digest | None = None
     """Digest that names the process tree that measures."""
+    draws_held_out: bool = False
+    """Whether held-out shapes are drawn for this candidate alone, instead of the task's."""
 
 
 def job_of(evidence: RecordedCandidate) -> Job:
@@ -56,12 +60,15 @@ def build_job_of(evidence: RecordedCandidate) -> Job:
 
 
 def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
-    task = evidence.task
+    task, operation, seed = evidence.task, find_operation(evidence.task.op), new_seed()
+    held_out = evidence.held_out.shapes
+    if evidence.draws_held_out:
+        held_out = drawn_for_one(task, operation, evidence.held_out, seed)
     return Job(
-        operation=find_operation(task.op),
+        operation=operation,
         language=find_language(task.language),
         shape=task.shape,
-        held_out=(*task.further_shapes, *evidence.held_out.shapes),
+        held_out=(*task.further_shapes, *held_out),
         dtype=task.dtype,
         policy=evidence.policy,
         isolation=evidence.isolation,
@@ -73,6 +80,7 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
         gpu=evidence.gpu if on_gpu(evidence) else None,
         arch=PROCESSORS[task.target.gpu].arch,
         contender_files=evidence.contender_files,
+        seed=seed,
     )
 
 

@@ -56,6 +56,8 @@ class PromotionEvidence:
     policy: Policy
     further: tuple[Recorded[ShapeTimed], ...] = ()
     """What the benchmark names of the task's further shapes, in its order."""
+    draws_held_out: bool = False
+    """Whether shapes must have been held out for this candidate alone, since its author gets feedback."""
 
     @property
     def speedup(self) -> Speedup:
@@ -205,6 +207,12 @@ def _gates(case: PromotionEvidence) -> tuple[str, str, bool]:
     return observed, "all that were asked" if unasked else "all", passed > 0 and passed + unasked == len(gates)
 
 
+def _held_out(case: PromotionEvidence) -> tuple[str, str, bool]:
+    alone, is_drawn = "drawn for this candidate alone", case.verified.event.held_out_seed is not None
+    threshold = f"{alone}: its author gets feedback" if case.draws_held_out else "any"
+    return alone if is_drawn else "those of the task", threshold, is_drawn or not case.draws_held_out
+
+
 def _authority(case: PromotionEvidence) -> tuple[str, str, bool]:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
     met = clock_is_accepted(methods, case.task, case.policy)
@@ -279,6 +287,7 @@ RULES: tuple[_Rule, ...] = (
     _Rule("not simulated", "INFRASTRUCTURE", _real),
     _Rule("isolation", "INFRASTRUCTURE", _isolated),
     _Rule("gates", "INCORRECT_NUMERICAL", _gates),
+    _Rule("held-out shapes", "STATIC_POLICY", _held_out),
     _Rule("timing authority", "CLOCK_DISAGREES", _authority),
     _Rule("measured shape", "STATIC_POLICY", _measured),
     _Rule("benchmark stands", "CLOCK_DISAGREES", _stands),

@@ -1,6 +1,8 @@
 """Phases 6 to 9: has the lab examine a candidate, and turns the result into events."""
 
-from forge.domain.digest import Digest, canonical, digest_of, sha256
+from collections.abc import Mapping
+
+from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import Shape
 from forge.domain.verdict import Accepted, Rejected
@@ -8,7 +10,8 @@ from forge.errors import EnvironmentUnfit
 from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
 from forge.executor import Executor
 from forge.lab.examine import Examination
-from forge.lab.job import Progress
+from forge.lab.inputs.inside import held_out_inside
+from forge.lab.job import Job, Progress
 from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of
 
@@ -22,20 +25,21 @@ def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progres
     try:
         job = job_of(evidence)
     except EnvironmentUnfit as unfit:
-        return _outcome(evidence, _refused_without_running(evidence, executor, unfit, progress), simulated=False)
+        build = build_job_of(evidence)
+        return _outcome(evidence, build, _refused_without_running(build, executor, unfit, progress))
     try:
         examined = executor.examine(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return _errored(evidence, detail_of(error))
-    return _outcome(evidence, examined, simulated=job.interpreted)
+    return _outcome(evidence, job, examined)
 
 
 def _refused_without_running(
-    evidence: RecordedCandidate, executor: Executor, unfit: EnvironmentUnfit, progress: Progress
+    job: Job, executor: Executor, unfit: EnvironmentUnfit, progress: Progress
 ) -> Examination:
     """Screen and build a candidate that can't be run here; return the refusal, or raise EnvironmentUnfit."""
     try:
-        examined = executor.examine_build(build_job_of(evidence), progress=progress)
+        examined = executor.examine_build(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         raise EnvironmentUnfit(f"{unfit.message}; nor can they be built here: {detail_of(error)}") from error
     if isinstance(examined.verdict, Accepted):
@@ -44,16 +48,13 @@ def _refused_without_running(
     return examined
 
 
-def _outcome(evidence: RecordedCandidate, examined: Examination, *, simulated: bool) -> Outcome:
-    gates = evidence.gates_sha256
-    report = _report(evidence, examined, gates, simulated=simulated)
+def _outcome(evidence: RecordedCandidate, job: Job, examined: Examination) -> Outcome:
+    report = _report(evidence, job, examined)
     artifact, artifact_blobs = pack_artifact(examined.artifact)
     blobs = [report, *artifact_blobs]
     if examined.counterexample is not None:
         blobs.append(canonical(examined.counterexample))
-    event = _event(
-        evidence, examined, artifact=artifact, report_sha256=sha256(report), gates=gates, simulated=simulated
-    )
+    event = _event(evidence, job, examined, artifact=artifact, report_sha256=sha256(report))
     files = {"verification_report.json": report}
     if examined.counterexample is not None:
         files["counterexample.py"] = examined.counterexample.snippet.encode()
@@ -61,13 +62,7 @@ def _outcome(evidence: RecordedCandidate, examined: Examination, *, simulated: b
 
 
 def _event(
-    evidence: RecordedCandidate,
-    examined: Examination,
-    *,
-    artifact: str | None,
-    report_sha256: str,
-    gates: Digest,
-    simulated: bool,
+    evidence: RecordedCandidate, job: Job, examined: Examination, *, artifact: str | None, report_sha256: str
 ) -> Event:
     if isinstance(examined.verdict, Accepted):
         return CandidateVerified(
@@ -77,22 +72,28 @@ def _event(
             attempt=evidence.attempt,
             artifact_sha256=artifact,
             workloads=_worst(examined),
-            shapes_verified=_public_shapes(evidence, examined),
+            shapes_verified=_public_shapes(evidence, job, examined),
             gates=examined.gates,
             seeds_sha256=sha256(canonical({"seeds": list(examined.seeds)})),
             isolation=evidence.isolation,
             env_sha256=evidence.environment.env_sha256,
-            simulated=simulated,
+            simulated=job.interpreted,
             report_sha256=report_sha256,
             policy_sha256=digest_of(evidence.policy),
-            gates_sha256=gates,
-            domain=job_of(evidence).domain,
+            gates_sha256=evidence.gates_sha256,
+            domain=job.domain,
+            held_out_seed=_drawn_with(evidence, job),
         )
-    return _rejection(evidence, examined, report_sha256=report_sha256, gates=gates, simulated=simulated)
+    return _rejection(evidence, job, examined, report_sha256=report_sha256)
+
+
+def _drawn_with(evidence: RecordedCandidate, job: Job) -> int | None:
+    """Return the seed of the shapes held out for this candidate alone; it is used up now, so it may be known."""
+    return job.seed if evidence.draws_held_out else None
 
 
 def _rejection(
-    evidence: RecordedCandidate, examined: Examination, *, report_sha256: str, gates: Digest, simulated: bool
+    evidence: RecordedCandidate, job: Job, examined: Examination, *, report_sha256: str
 ) -> CandidateRejected:
     assert isinstance(examined.verdict, Rejected)
     counterexample = examined.counterexample
@@ -106,17 +107,28 @@ def _rejection(
             "gates": examined.gates,
             "counterexample_sha256": digest_of(counterexample) if counterexample else None,
             "env_sha256": evidence.environment.env_sha256,
-            "gates_sha256": gates,
+            "gates_sha256": evidence.gates_sha256,
             "report_sha256": report_sha256,
-            "simulated": simulated,
+            "simulated": job.interpreted,
+            "held_out_seed": _drawn_with(evidence, job),
         }
     )
 
 
-def _public_shapes(evidence: RecordedCandidate, examined: Examination) -> tuple[Shape, ...]:
+def _public_shapes(evidence: RecordedCandidate, job: Job, examined: Examination) -> tuple[Shape, ...]:
     """Return the shapes that it passed, without the held-out ones, which stay secret."""
     shapes = {digest_of(errors.shape): errors.shape for errors in examined.workloads}
-    return tuple(shape for shape in shapes.values() if shape not in evidence.held_out.shapes)
+    held_out = (*evidence.held_out.shapes, *asked_held_out(evidence, job))
+    return tuple(shape for shape in shapes.values() if shape not in held_out)
+
+
+def asked_held_out(evidence: RecordedCandidate, job: Job) -> tuple[Mapping[str, int], ...]:
+    """Return the held-out shapes as the gates asked them, inside the candidate's domain.
+
+    A job asks them behind the task's further shapes, which are public.
+    """
+    asked = held_out_inside(job.held_out, job.domain, job.shape, job.seed)
+    return asked[len(evidence.task.further_shapes) :]
 
 
 def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
@@ -132,16 +144,18 @@ def _worst(examined: Examination) -> tuple[WorkloadErrors, ...]:
     return tuple(worst)
 
 
-def _report(evidence: RecordedCandidate, examined: Examination, gates: Digest, *, simulated: bool) -> bytes:
+def _report(evidence: RecordedCandidate, job: Job, examined: Examination) -> bytes:
+    drawn = {"held_out": [dict(shape) for shape in asked_held_out(evidence, job)]} if evidence.draws_held_out else {}
     return canonical(
         {
+            **drawn,
             "candidate": evidence.submitted.candidate,
             "task_id": evidence.task.task_id,
             "attempt": evidence.attempt,
             "verdict": examined.verdict.model_dump(mode="json"),
-            "simulated": simulated,
+            "simulated": job.interpreted,
             "stage": examined.stage,
-            "gates_sha256": gates,
+            "gates_sha256": evidence.gates_sha256,
             "findings": [finding.model_dump(mode="json") for finding in examined.findings],
             "gates": [gate.model_dump(mode="json") for gate in examined.gates],
             "workloads": [errors.model_dump(mode="json") for errors in examined.workloads],

@@ -61,6 +61,7 @@ BREAKS: dict[str, tuple[Callable[[], PromotionEvidence], ...]] = {
         lambda: case(benchmark={"isolation": BARE}),
     ),
     "gates": (lambda: case(verified={"gates": (PASSED, FAILED)}),),
+    "held-out shapes": (lambda: case(draws_held_out=True),),
     "timing authority": (lambda: on_a_gpu("host_slope"),),
     "measured shape": (
         lambda: case(benchmark={"workloads": (timing(shape={"batch": 5, "hidden_size": 64}),)}),

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from forge.app import phases
+from forge.app.phase_inputs import report_of
 from forge.app.runs import abort, next_of, take_up
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
@@ -16,6 +19,7 @@ from forge.domain.verdict import UNDECIDED, Accepted, Inconclusive, Reason, Reje
 from forge.errors import EnvironmentUnfit
 from forge.events import KernelPromoted
 from forge.ledger.runs.taken import taken
+from forge.pipeline.held_out import names_a_shape
 from forge.projections.runs import RunState
 
 MOST_STEPS = 6
@@ -23,6 +27,8 @@ MOST_STEPS = 6
 measurements without a decision."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Pattern of a file's name that is written as the author gave it."""
+WITHHELD = "refused at a shape that was drawn for this candidate alone, which isn't told"
+"""Message of a refusal whose own message would tell a held-out shape."""
 Progress = Callable[[str], None]
 
 
@@ -53,7 +59,7 @@ def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progr
         abort(workspace, run, "its candidate was refused at submission")
     timed = timing_of(run)
     return Judging(
-        entry=judged_entry(run, draft, unfit=unfit),
+        entry=judged_entry(run, draft, report=report_of_rejection(workspace, run), unfit=unfit),
         device_ms=device_ns // 1_000_000,
         speedup=timed.speedups[0].interval if timed else None,
         floor_fraction=timed.floor_fraction if timed else None,
@@ -88,7 +94,14 @@ def _through_phases(workspace: Workspace, run_id: str, progress: Progress) -> in
     return time.monotonic_ns() - began
 
 
-def judged_entry(run: RunState, draft: Draft, *, unfit: str = "") -> Judged:
+def report_of_rejection(workspace: Workspace, run: RunState) -> dict[str, object]:
+    """Return the report of a run's refusal by the gates; empty if there is none."""
+    report = report_of(workspace, run.rejection.event) if run.rejection else None
+    found: dict[str, object] = orjson.loads(report) if report is not None else {}
+    return found
+
+
+def judged_entry(run: RunState, draft: Draft, *, report: dict[str, object] | None = None, unfit: str = "") -> Judged:
     """Return what the author learns of a run: the verdict, its reason and the speedup, and nothing held out."""
     promoted = run.promotion.event if run.promotion else None
     is_promoted = isinstance(promoted, KernelPromoted)
@@ -96,28 +109,32 @@ def judged_entry(run: RunState, draft: Draft, *, unfit: str = "") -> Judged:
     return Judged(
         draft=draft.sha256,
         candidate=candidate,
-        verdict=_verdict(run, unfit),
+        verdict=_verdict(run, report or {}, unfit),
         speedup=promoted.speedup if isinstance(promoted, KernelPromoted) else _over_best(run),
         kernel_id=promoted.kernel_id if is_promoted and isinstance(promoted, KernelPromoted) else None,
     )
 
 
-def _verdict(run: RunState, unfit: str) -> Verdict:
+def _verdict(run: RunState, report: dict[str, object], unfit: str) -> Verdict:
     if isinstance(getattr(run.promotion, "event", None), KernelPromoted):
         return Accepted()
-    reason = _reason(run)
+    reason = _reason(run, report)
     if reason is None or unfit:
         detail = run.error.event.detail if run.error else f"the run is {run.state}"
         return Inconclusive(reason=Reason(code="INFRASTRUCTURE", message=unfit or detail))
     return Inconclusive(reason=reason) if reason.code in UNDECIDED else Rejected(reason=reason)
 
 
-def _reason(run: RunState) -> Reason | None:
+def _reason(run: RunState, report: dict[str, object]) -> Reason | None:
     if run.promotion is not None and not isinstance(run.promotion.event, KernelPromoted):
         return run.promotion.event.reason
     if run.failure is not None:
         return run.failure.event.reason
-    return run.rejection.event.reason if run.rejection else None
+    if run.rejection is None:
+        return None
+    reason = run.rejection.event.reason
+    tells = run.rejection.event.held_out_seed is not None and names_a_shape(run.rejection.event, report)
+    return Reason(code=reason.code, message=WITHHELD) if tells else reason
 
 
 def timing_of(run: RunState) -> WorkloadTiming | None:

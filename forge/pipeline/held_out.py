@@ -1,0 +1,70 @@
+"""Held-out shapes for one candidate alone, for authors to whom Forge tells its verdicts.
+
+Many tries against one fixed set of shapes teach an author the set. Such an author's candidate is judged at shapes
+that are drawn after its bytes are fixed, and that are never used again.
+"""
+
+import math
+import random
+
+from forge.domain.own_operation import BATCH, Contract
+from forge.domain.task import HeldOut, Task
+from forge.domain.tensors import Shape
+from forge.events import CandidateRejected, CandidateSubmitted, Recorded
+from forge.lab.inputs.seeded import Seeded
+from forge.operations.operation import Operation
+from forge.pipeline.create import draw_held_out
+
+LABEL = "held out for one candidate"
+"""Label of the random numbers that shapes are drawn with, so that no other question shares them."""
+AGENT = "agent:"
+"""Beginning of the name of an author that gets feedback: a search, a model or a command."""
+MOST_BATCH = 64
+"""Largest batch size that is drawn for a reference file, unless its own is larger."""
+OWN_SHAPES = 4
+"""Number of shapes that are drawn for a reference file, as many as its task holds out."""
+
+
+def gets_feedback(submitted: Recorded[CandidateSubmitted]) -> bool:
+    """Return whether a candidate is from an author to whom Forge tells its verdicts, try after try."""
+    return submitted.actor.startswith(AGENT) or submitted.event.author.startswith(AGENT)
+
+
+def drawn_for_one(task: Task, operation: Operation, fixed: HeldOut, seed: int) -> tuple[Shape, ...]:
+    """Return the shapes of a seed; none if the task holds none out, since then it runs only at its own sizes."""
+    rng = Seeded(seed, LABEL)
+    if not fixed.shapes:
+        return ()
+    if operation.own is not None:
+        return _of_reference_file(operation.own.contract, fixed, rng)
+    return draw_held_out(task.shape, operation.row_axis, operation.reduced_axis, rng, task.domain).shapes
+
+
+def _of_reference_file(contract: Contract, fixed: HeldOut, rng: random.Random) -> tuple[Shape, ...]:
+    """Draw sizes in the declared ranges, and batches; no call is larger than one that the reference has run."""
+    room = max(contract.bytes_at(shape) for shape in (contract.shape, *fixed.shapes))
+    found: list[Shape] = []
+    for _ in range(OWN_SHAPES):
+        shape = dict(contract.shape)
+        for axis in contract.axes:
+            low, high = math.log(max(1, axis.low)), math.log(max(1, axis.high))
+            shape[axis.name] = min(axis.high, max(axis.low, round(math.exp(low + (high - low) * rng.random()))))
+        if contract.varies and BATCH not in {axis.name for axis in contract.axes}:
+            shape[BATCH] = rng.randint(2, max(8, min(MOST_BATCH, contract.batch)))
+        if shape != contract.shape and shape not in found and contract.bytes_at(shape) <= room:
+            found.append(shape)
+    return tuple(found)
+
+
+def names_a_shape(rejected: CandidateRejected, report: dict[str, object]) -> bool:
+    """Return whether a refusal tells one of the shapes that were drawn for its candidate alone."""
+    shapes = report.get("held_out")
+    assert isinstance(shapes, list)
+    shown = report.get("counterexample") or {}
+    assert isinstance(shown, dict)
+    told = (shown.get("shape"), shown.get("shrunk_from"))
+    return any(shape in told or _is_named(shape, rejected.reason.message) for shape in shapes)
+
+
+def _is_named(shape: Shape, message: str) -> bool:
+    return all(f"{axis}={size}" in message for axis, size in shape.items())
