@@ -5,12 +5,15 @@ import orjson
 from forge.domain.own_operation import Contract, is_own
 from forge.domain.task import Task
 from forge.ledger.blobs import BlobStore
+from forge.operations.own import make_known, own_operation
 
 
 def make_task_known(blobs: BlobStore, task: Task) -> None:
     """Register the operation of a recorded task with `find_operation`, unless it is in the catalogue."""
     if is_own(task.op):
-        from forge.operations.own import make_known, own_operation  # the catalogue comes with it
+        make_known(own_operation(contract_of(blobs, task), blobs.get(task.reference_sha256)))
 
-        contract = Contract.model_validate(orjson.loads(blobs.get(task.inputs_sha256)))
-        make_known(own_operation(contract, blobs.get(task.reference_sha256)))
+
+def contract_of(blobs: BlobStore, task: Task) -> Contract:
+    """Return the contract of an own operation, which its task names."""
+    return Contract.model_validate(orjson.loads(blobs.get(task.inputs_sha256)))

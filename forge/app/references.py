@@ -10,13 +10,14 @@ from forge.app.tasks import Opened, open_first_run
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.own_operation import PREFIX, is_own
 from forge.domain.task import Task
 from forge.errors import UsageError, WeakTask
 from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
-from forge.operations.own import make_known
+from forge.operations.own import SLUG_LIMIT, make_known
 from forge.pipeline.create import RequestedTerms, TaskRequest, parse_terms
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
@@ -48,8 +49,11 @@ class DeclaredTexts:
     operands: Sequence[str] = ()
     axes: Sequence[str] = ()
     ranges: Sequence[str] = ()
+    name: str | None = None
+    """Name of the operation; None: the function's, or the file's for a class Model."""
 
 
+_NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{SLUG_LIMIT - 1}}}")
 NOTHING_DECLARED = DeclaredTexts()
 """Declaration of nothing: everything is inferred."""
 
@@ -74,6 +78,7 @@ def infer_reference(
         operands=parse_operands(declared.operands),
         axes=parse_axes(declared.axes),
         ranges=parse_ranges(declared.ranges),
+        slug=parse_name(declared.name),
     )
     require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(question, policy=workspace.policy, isolation=isolation(), rng=workspace.rng, progress=progress)
@@ -136,6 +141,18 @@ def parse_function(untrusted_name: str) -> str:
     """Return the name of a function of the reference file, or "" for the only one; raise UsageError."""
     if untrusted_name and not (untrusted_name.isascii() and untrusted_name.isidentifier()):
         raise UsageError(f"bad function {untrusted_name[:200]!r}: expected a name that the file defines")
+    return untrusted_name
+
+
+def parse_name(untrusted_name: str | None) -> str:
+    """Return the name for an own operation, or "" for the default; raise UsageError."""
+    if untrusted_name is None:
+        return ""
+    if not _NAME.fullmatch(untrusted_name) or is_own(untrusted_name):
+        raise UsageError(
+            f"bad name {untrusted_name[:200]!r}: expected up to {SLUG_LIMIT} lower-case letters, digits and _, the "
+            f"first a letter, without {PREFIX!r} before it"
+        )
     return untrusted_name
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from forge.app.briefs import prepare
 from forge.app.own_operation import make_task_known
 from forge.app.workspace import Workspace, now
+from forge.domain.digest import sha256
 from forge.domain.evidence import Admission
+from forge.domain.own_operation import is_own
 from forge.domain.task import Task
 from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
@@ -14,6 +16,9 @@ from forge.executor.local import lab_is_installed
 from forge.lab.admission.mutants import admit
 from forge.ledger.runs.directory import run_id as make_run_id
 from forge.pipeline.create import TaskRequest, create
+
+EMPTY = sha256(b"")
+"""Digest that stands for one that doesn't count in a comparison."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,16 @@ def open_first_run(workspace: Workspace, task: Task, admission: Admission | None
 def _tasks_like(workspace: Workspace, task: Task) -> tuple[str, ...]:
     created = (recorded.event for recorded in workspace.ledger.read(types=("TaskCreated",)))
     others = (event.task for event in created if isinstance(event, TaskCreated) and event.task_id != task.task_id)
-    return tuple(
-        one.task_id for one in others if one.model_copy(update={"held_out_sha256": task.held_out_sha256}) == task
-    )
+    return tuple(one.task_id for one in others if one.op == task.op and _asked(one) == _asked(task))
+
+
+def _asked(task: Task) -> Task:
+    """Return a task without what differs between two that ask the same.
+
+    The name of an own operation holds its reference's syntax and its contract, so the bytes of the file may differ.
+    """
+    files = {"reference_sha256": EMPTY, "inputs_sha256": EMPTY} if is_own(task.op) else {}
+    return task.model_copy(update={"held_out_sha256": EMPTY, **files})
 
 
 def admission_of(workspace: Workspace, task_id: str) -> Admission | None:

@@ -1,22 +1,26 @@
-"""Operations: the catalogue that tasks are made from."""
+"""Operations: the catalogue that tasks are made from, and the user's own ones of a workspace."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from forge.cli.document import emit_document
-from forge.cli.options import Json
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, emit_text
 
 if TYPE_CHECKING:
     from forge.operations.operation import Operation
 
-app = typer.Typer(help="Operations of the catalogue.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Operations of the catalogue, and your own.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
-def list_operations(as_json: Json = False) -> None:
+def list_operations(home: Home = None, as_json: Json = False) -> None:
     """List every operation, with the number of known wrong answers that it refuses.
+
+    In a workspace, the user's own operations follow those of the catalogue.
 
     Example: forge op list
     """
@@ -24,7 +28,7 @@ def list_operations(as_json: Json = False) -> None:
     from forge.operations.scores import mutant_scores
 
     scores = mutant_scores()
-    found = [
+    found: list[dict[str, Any]] = [  # Any: JSON documents
         {
             "op": one.name,
             "signature": one.signature,
@@ -33,31 +37,75 @@ def list_operations(as_json: Json = False) -> None:
         }
         for one in OPERATIONS.values()
     ]
+    own = _own_operations(home)
     if as_json:
-        emit_json(found)
+        emit_json([*found, *({name: one[name] for name in found[0]} for one in own)])
         return
-    rows = [
-        (one.name, one.signature, one.summary, f"{scores[one.name].killed}/{len(scores[one.name].mutants)}")
-        for one in OPERATIONS.values()
-    ]
-    emit_table("Operations", ("operation", "signature", "what it is", "mutants refused"), rows)
+    columns = ("operation", "signature", "what it is", "mutants refused")
+    emit_table("Operations", columns, [_row(one) for one in found])
+    if own:
+        emit_table("Own operations of this workspace", columns, [_row(one) for one in own])
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:  # Any: a JSON document
+    tried = one["mutants"]
+    return (
+        one["op"],
+        one["signature"],
+        one["summary"],
+        f"{tried['killed']}/{tried['total']}" if tried else "not tried",
+    )
+
+
+def _own_operations(home: Path | None) -> list[dict[str, Any]]:  # Any: JSON documents
+    """Return the own operations of the workspace; none outside of one, unless --home names it."""
+    from forge.app.workspace_operations import own_operations
+    from forge.errors import WorkspaceNotFound
+
+    try:
+        workspace = open_workspace(home)
+    except WorkspaceNotFound:
+        if home is not None:
+            raise
+        return []
+    with workspace:
+        return own_operations(workspace)
 
 
 @app.command("show")
-def show_operation(op: Annotated[str, typer.Argument(help="The operation's name.")], as_json: Json = False) -> None:
+def show_operation(
+    op: Annotated[str, typer.Argument(help="The operation's name; an own one's beginning, with or without own_.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Show an operation: signature, reference, numerics, workloads, typical domains, and wrong answers that test it.
 
     Example: forge op show rmsnorm
     """
-    from forge.operations import find_operation
-
-    one = find_operation(op)
-    document = _described(one)
+    document = _document(op, home)
     if as_json:
         emit_json(document)
     else:
-        emit_document(one.name, {name: value for name, value in document.items() if name != "reference"})
+        emit_document(str(document["op"]), {name: value for name, value in document.items() if name != "reference"})
         emit_text(f"{document['reference']}\n")
+
+
+def _document(op: str, home: Path | None) -> dict[str, object]:
+    """Return what is known of an operation: of the catalogue, or an own one of the workspace."""
+    from forge.app.workspace_operations import find_own_operation
+    from forge.errors import WorkspaceNotFound
+    from forge.operations import OPERATIONS, find_operation
+
+    if op in OPERATIONS:
+        return _described(OPERATIONS[op])
+    try:
+        workspace = open_workspace(home)
+    except WorkspaceNotFound:
+        if home is not None:
+            raise
+        return _described(find_operation(op))
+    with workspace:
+        return find_own_operation(workspace, op)
 
 
 def _described(one: "Operation") -> dict[str, object]:

@@ -64,6 +64,14 @@ Vary = Annotated[
         show_default=False,
     ),
 ]
+OwnName = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="The name of the reference file's operation. Default: the function's; for a class Model the file's.",
+        show_default=False,
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Freeze what was inferred from the reference file without asking.")]
 Objective = Annotated[
     Literal["latency", "throughput", "memory", "balanced"],
@@ -116,6 +124,7 @@ def create(
     operand: Operands = None,
     axis: Axes = None,
     vary: Vary = None,
+    name: OwnName = None,
     yes: Yes = False,
     objective: Objective = "latency",
     min_speedup: MinSpeedup = None,
@@ -135,7 +144,7 @@ def create(
     from forge.app.contender_files import read_contenders
     from forge.pipeline.create import TaskRequest
 
-    _require_one_form(op, shape, reference, own_options=bool(function or operand or axis or vary or yes))
+    _require_one_form(op, shape, reference, own_options=bool(function or operand or axis or vary or name or yes))
     request = TaskRequest(
         op=op or "",
         language=language,
@@ -156,7 +165,7 @@ def create(
         return
     from forge.app.references import DeclaredTexts
 
-    declared = DeclaredTexts(operands=operand or (), axes=axis or (), ranges=vary or ())
+    declared = DeclaredTexts(operands=operand or (), axes=axis or (), ranges=vary or (), name=name)
     create_from_reference(
         reference, request, function=function, declared=declared, yes=yes, home=home, as_json=as_json
     )
@@ -193,7 +202,8 @@ def _require_one_form(op: str | None, shape: list[str] | None, reference: Path |
         raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
     if reference is None and own_options:
         raise UsageError(
-            "--function, --operand, --axis, --vary and --yes without --reference: expected --reference FILE as well"
+            "--function, --operand, --axis, --vary, --name and --yes without --reference: expected --reference FILE "
+            "as well"
         )
 
 

@@ -199,6 +199,8 @@ class Contract(Value):
     """True if the reference runs in fp64. Otherwise it is its own oracle, with a wider tolerance."""
     axes: tuple[Axis, ...] = Field(default=(), max_length=8, exclude_if=is_empty)
     """Sizes that vary besides the batch, as the user declares them."""
+    syntax_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
+    """Digest of the file's syntax tree, which identifies the operation. None: its bytes do, as in older contracts."""
 
     @property
     def tensors(self) -> tuple[Operand, ...]:

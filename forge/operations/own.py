@@ -19,8 +19,11 @@ SLUG_LIMIT = 40
 
 
 def own_name(contract: Contract) -> str:
-    """Return `own_<slug>_<digest8>`. The same file with the same inferred contract has the same name."""
-    return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{digest_of(contract)[:8]}"
+    """Return `own_<slug>_<digest8>`. Files with the same syntax tree and the same inferred contract have one name."""
+    named = contract
+    if contract.syntax_sha256 is not None:
+        named = contract.model_copy(update={"source_sha256": contract.syntax_sha256})
+    return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{digest_of(named)[:8]}"
 
 
 def make_known(operation: Operation) -> None:

@@ -4,6 +4,7 @@ Nothing in the folder is trusted: names, sizes, links, encodings, the content of
 that names the file and its fault. An accepted candidate is copied, so later edits of the folder change nothing.
 """
 
+import ast
 import errno
 import json
 import os
@@ -23,11 +24,31 @@ from forge.domain.verdict import Reason
 from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.lab.sources.fingerprint import normalised_sha256
+from forge.operations import find_operation
 from forge.pipeline.domain import domain_fault
 from forge.pipeline.outcome import Outcome
 
+MODEL_ENTRY = "ModelNew"
+"""Name of the entry point for a reference that is a module."""
 SHOWN = 200
 """Largest number of characters of submitted text in a refusal: enough to recognise it, on a few lines."""
+
+
+def default_entry(untrusted_kernel: bytes, task: Task) -> str:
+    """Return the entry point of a kernel.py whose metadata names none: the operation's name.
+
+    For an own operation also the reference's function, or ModelNew, if kernel.py defines that instead.
+    """
+    own = find_operation(task.op).own
+    if own is None:
+        return task.op
+    named = MODEL_ENTRY if own.contract.form == "model" else own.contract.entry
+    try:
+        body = ast.parse(untrusted_kernel).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return task.op
+    defined = {one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+    return named if named in defined and task.op not in defined else task.op
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,7 @@ def submit(
     candidate = Candidate(
         files=tuple(_describe(name, files[name]) for name in REQUIRED_FILES),
         language=task.language,
-        entry_point=parsed.entry_point or task.op,
+        entry_point=parsed.entry_point or default_entry(files["kernel.py"], task),
     )
     digest = candidate.sha256
     events: list[Event] = [

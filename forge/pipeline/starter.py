@@ -13,10 +13,11 @@ from forge.errors import UsageError
 from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
 from forge.operations.operation import Operation
+from forge.pipeline.candidate import MODEL_ENTRY
 from forge.pipeline.prompt import environment
 
-ENTRY, MODEL_ENTRY = "kernel", "ModelNew"
-"""Names of the entry points in a starting point: a function, and a class for a reference that is a module."""
+ENTRY = "kernel"
+"""Name of the entry point in a starting point that is a function."""
 SMALL_ROWS, SMALL_COLUMNS = 2, 64
 """Sizes of the operands in the tests of a starting point, so that their bytes fit into the file."""
 SEED = 1

@@ -144,6 +144,8 @@ class SubmittedReference:
     operands: tuple[Declared, ...] = ()
     axes: tuple[DeclaredAxis, ...] = ()
     ranges: tuple[DeclaredRange, ...] = ()
+    slug: str = ""
+    """Name of the operation. Empty: the function's, or the file's for a class Model."""
 
 
 def most_set_bytes(policy: Policy) -> int:

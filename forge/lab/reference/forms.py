@@ -4,6 +4,7 @@ import re
 
 from forge.domain.digest import sha256
 from forge.domain.own_operation import Constant, Contract, Generated, Operand, Result, Weight
+from forge.domain.source_syntax import syntax_sha256
 from forge.domain.tensors import INTEGERS, TORCH_NAMES, ElementType
 from forge.lab.reference.describe import Description, SubmittedReference, refusal
 
@@ -12,7 +13,7 @@ _ELEMENTS = {name: element for element, name in TORCH_NAMES.items()}
 
 
 def slug_of(name: str) -> str:
-    """Return a file's name as an operation's name: `1_Square_matrix.py` -> `square_matrix`."""
+    """Return a file's or a function's name as an operation's: `1_Square_matrix.py` -> `square_matrix`."""
     words = re.sub(r"[^a-z0-9]+", "_", name.lower().removesuffix(".py")).strip("_")
     return re.sub(r"^[0-9_]+", "", words)[:40].strip("_") or "reference"
 
@@ -32,8 +33,9 @@ def contract_of(question: SubmittedReference, said: Description, *, seed: int) -
             )
     tensors = [one for one in arguments if isinstance(one, Operand)]
     return Contract(
-        slug=slug_of(question.name),
+        slug=question.slug or slug_of(said.entry if said.form == "function" else question.name),
         source_sha256=sha256(question.source),
+        syntax_sha256=syntax_sha256(question.source),
         form=said.form,
         entry=said.entry,
         init=said.init,
