@@ -21,7 +21,7 @@ from forge.events import (
     TaskCreated,
 )
 from forge.ledger.audit.history import audit
-from forge.pipeline.rule import baseline_used
+from forge.pipeline.promotion_rule import baseline_used
 from forge.pipeline.samples import protocol_of
 
 HOME = Path(__file__).resolve().parents[1]

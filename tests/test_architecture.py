@@ -21,6 +21,7 @@ MAY_CATCH_ALL = {
     "guest/__main__.py",  # whatever a candidate raises is its answer
     "guest/build.py",  # building runs the candidate
     "guest/describe.py",  # describing runs a reference file
+    "guest/run.py",  # whatever a call raises, its inputs are looked at before the answer
     "guest/memory.py",  # it asks a candidate's own exception what it says
     "recommend/passes.py",  # a pass is other people's code, and runs after the plans are made: they stand without it
     "sandbox/guest_entry/init.py",  # between fork and exec: it tells the parent of any fault, then the process ends
@@ -215,3 +216,24 @@ def test_help_loads_neither_the_parser_nor_a_command() -> None:
     loaded = _loaded_by("--help")
     assert "forge" in loaded
     assert not (HEAVY | {"typer", "dataclasses", "inspect", "json"}) & loaded
+
+
+def test_one_module_compares_a_measurement_with_the_policy() -> None:
+    thresholds = ("control_half_width", "replay_control_half_width", "floor_slack", "gpu_timing_authority")
+    reading = {
+        name
+        for name, path in zip(NAMES, MODULES, strict=True)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr in thresholds
+    }
+    assert reading == {"pipeline/promotion_rule.py"}
+
+
+def test_one_function_says_which_kernel_is_on_offer() -> None:
+    asking = {
+        name
+        for name, path in zip(NAMES, MODULES, strict=True)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr == "newest_active"
+    }
+    assert asking == {"app/experiment.py"}

@@ -22,13 +22,14 @@ MAY_NAME_TRIALS = (
     "executor/",
     "app/trials.py",
     "app/session",
+    "pipeline/sessions/",  # what an author asks and learns, round by round
     "projections/session",
     "cli/agent",
 )
 """Beginnings of the only paths that may name a trial: what makes trials, and what an author learns of them."""
 DECIDE = (
     "pipeline/promote.py",
-    "pipeline/rule.py",
+    "pipeline/promotion_rule.py",
     "pipeline/benchmark.py",
     "pipeline/verify.py",
     "projections/registry.py",

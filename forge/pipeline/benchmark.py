@@ -26,7 +26,7 @@ from forge.lab.timing.statistics import summarise
 from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.job import RecordedCandidate, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
-from forge.pipeline.rule import baseline_used, decide
+from forge.pipeline.promotion_rule import baseline_used, decide
 from forge.pipeline.samples import Samples, Taken, render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from forge.sandbox.plans import PLAN_FILE

@@ -21,7 +21,7 @@ from forge.pipeline.benchmark import Errored, measure, measured_beside, meets_th
 from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.outcome import Outcome, detail_of
-from forge.pipeline.rule import baseline_used, decide
+from forge.pipeline.promotion_rule import baseline_used, decide
 from forge.pipeline.samples import Taken, render_samples
 from forge.pipeline.timings import Measured, MeasuredShape, workload_timing
 from forge.sandbox.reply import ArtifactFile

@@ -22,7 +22,7 @@ from forge.events import (
     Recorded,
     ShapeTimed,
 )
-from forge.pipeline.rule import (
+from forge.pipeline.promotion_rule import (
     PromotionTerms,
     against_shape,
     check_confirmation,

@@ -18,8 +18,8 @@ from forge.lab.timing.session_spread import agree, session_spread
 from forge.lab.timing.slope import OUT_OF_ROOM
 from forge.pipeline import outcome as phase
 from forge.pipeline.job import RecordedCandidate
-from forge.pipeline.rule import Measured as Timed
-from forge.pipeline.rule import PromotionTerms, baseline_used, control_band, decide, fastest, speedup_over
+from forge.pipeline.promotion_rule import Measured as Timed
+from forge.pipeline.promotion_rule import PromotionTerms, baseline_used, control_band, decide, fastest, speedup_over
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
 

@@ -12,7 +12,7 @@ from forge.domain.policy import Policy, TimingAuthority
 from forge.events import KernelPromoted
 from forge.pipeline.benchmark import undecided
 from forge.pipeline.promote import promote
-from forge.pipeline.rule import baseline_used, control_band, decide
+from forge.pipeline.promotion_rule import baseline_used, control_band, decide
 from tests.pipeline.making import POLICY, case, confirmed, made, over_eager, taken, timing
 
 TASK = made()

@@ -9,7 +9,7 @@ from forge.domain.target import Target
 from forge.domain.verdict import Reason
 from forge.events import KernelPromoted, PromotionDenied, ShapeTimed
 from forge.pipeline.promote import PromotionEvidence, promote
-from forge.pipeline.rule import against_shape
+from forge.pipeline.promotion_rule import against_shape
 from tests.pipeline.making import POLICY, WALL, case, confirmed, in_cache, made, recorded, timing
 
 SMALL = {"batch": 2, "hidden_size": 64}

@@ -11,7 +11,7 @@ from forge.ledger.audit.differences import differences
 from forge.ledger.audit.rule import reason_against
 from forge.ledger.audit.samples import workload
 from forge.pipeline.promote import promote
-from forge.pipeline.rule import decide
+from forge.pipeline.promotion_rule import decide
 from forge.pipeline.samples import Samples, parse_samples, render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from tests.app.prepared import samples
