@@ -79,9 +79,9 @@ class TimedTrial(Value):
     speedup: Interval
     """Ratio of the reference's time to the draft's, over paired windows; the interval is of this trial alone."""
     log_mean: float
-    """Mean of the log ratios of the paired windows."""
+    """Log ratio of the paired windows: the median of each process, and their mean."""
     log_error: Annotated[float, Field(ge=0)]
-    """Standard error of that mean: over processes if there were several, else over windows."""
+    """Standard error of that log ratio: over processes if there were several, else over windows."""
     windows: Annotated[int, Field(ge=1)]
     """Number of paired windows."""
     processes: Annotated[int, Field(ge=1)] = Field(default=1, exclude_if=lambda count: count == 1)

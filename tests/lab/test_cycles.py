@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from forge.domain.policy import Policy
+from forge.domain.policy import CONTROL_KIND, Policy
 from forge.lab.calls.chains import followed
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -124,7 +124,10 @@ def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control
 
 def test_a_plan_shows_more_than_it_asks_on_the_processor_and_repeats_all_on_a_device() -> None:
     with guests() as opened:
-        chained, repeated = plan_chain(opened), plan_cycles(opened)
+        chained, repeated = (
+            plan_chain(opened.kernel(CONTROL_KIND), opened.function(CONTROL_KIND)),
+            plan_cycles(opened),
+        )
         assert chained.shown >= SHOWN_FOR_EACH * chained.asked
         assert chained.cycles == 0
         assert isinstance(repeated, Planned)

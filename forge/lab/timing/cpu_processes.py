@@ -166,7 +166,7 @@ def open_guests(
 ) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; remove the stages at the end."""
     harness = {"harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
-    own = _candidate_program(job, artifact)
+    own = candidate_program(job, artifact)
     with ExitStack() as stack:
         candidate_stage, baseline_stage = (
             Stage(own, job.isolation),
@@ -189,7 +189,8 @@ def _contender_stage(stack: ExitStack, job: Job, contender: PresentContender) ->
     return stage
 
 
-def _candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
+def candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
+    """Return the program of a candidate's guest: its files, the built ones, and its device."""
     files = staged_files(job, artifact)
     return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
 
@@ -226,7 +227,7 @@ def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
     """Run the candidate's bench.py in a separate sandbox; its numbers are only claims."""
-    stage = Stage(dataclasses.replace(_candidate_program(job, artifact), warm=True), job.isolation)
+    stage = Stage(dataclasses.replace(candidate_program(job, artifact), warm=True), job.isolation)
     try:
         return own_benchmark_claims(stage, limits=job.limits(job.policy.benchmark_limit_s), threads=job.threads)
     finally:
