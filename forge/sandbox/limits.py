@@ -31,7 +31,7 @@ class Limits:
     space)."""
     runtime_bytes: int | None = None
     """Private memory that the interpreter's libraries map for themselves, in bytes. RLIMIT_DATA allows it on top of
-    `memory_bytes`: most of it is never used, and it grows with the number of processors."""
+    `memory_bytes`: most of it is never used, and it grows with the number of threads."""
     processes: int = 256
     """Number of processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
     open_files: int = 256

@@ -27,9 +27,9 @@ GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.i
 RUNTIME_BYTES = 1 << 30
 """Private memory of an interpreter with torch before a candidate's first line, in bytes: a CUDA build's data, and an
 arena with its pad of `MALLOC_TOP_PAD_`."""
-RUNTIME_BYTES_PER_THREAD = 160 << 20
-"""Private memory that one thread of torch or OpenBLAS maps for itself, in bytes. It has an arena of 64 MiB, a buffer
-of 32 MiB and a stack of 8 MiB; half as much is added."""
+RUNTIME_BYTES_PER_THREAD = 104 << 20
+"""Private memory that one thread may map ahead for itself, in bytes: an arena of 64 MiB, a buffer of OpenBLAS of
+32 MiB and a stack of 8 MiB."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, DESCRIBE = "serve.py", "build.py", "describe.py"
 OWN_TESTS, OWN_BENCHMARK = "own_tests.py", "own_benchmark.py"
@@ -177,7 +177,7 @@ class Stage:
             masked=masked_paths(),
             environment=self._environment(threads),
             descriptors=descriptors,
-            limits=replace(limits, runtime_bytes=RUNTIME_BYTES + threads * RUNTIME_BYTES_PER_THREAD),
+            limits=replace(limits, runtime_bytes=RUNTIME_BYTES + limits.processes * RUNTIME_BYTES_PER_THREAD),
             devices=nodes_of(self._program.gpu) if self._program.device == "cuda" else (),
         )
         return start(confinement, isolation=self.isolation.level, zygote=self._zygote or self.prepare(threads))
