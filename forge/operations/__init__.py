@@ -17,12 +17,14 @@ from forge.operations.dequant_int4 import DEQUANT_INT4
 from forge.operations.dequant_int8 import DEQUANT_INT8
 from forge.operations.fused_add_rmsnorm import FUSED_ADD_RMSNORM
 from forge.operations.gated_rmsnorm_quant import GATED_RMSNORM_QUANT
+from forge.operations.geglu_tanh import GEGLU_TANH
 from forge.operations.gelu_mul import GELU_MUL
 from forge.operations.grouped_matmul import GROUPED_MATMUL
 from forge.operations.kv_cache_append import KV_CACHE_APPEND
 from forge.operations.layernorm import LAYERNORM
 from forge.operations.matmul import MATMUL
 from forge.operations.matmul_bias_act import MATMUL_BIAS_ACT
+from forge.operations.matmul_fp8 import MATMUL_FP8
 from forge.operations.moe_fused_gate import MOE_FUSED_GATE
 from forge.operations.operation import Operation
 from forge.operations.own import find_own
@@ -38,10 +40,10 @@ from forge.operations.topk_softmax import TOPK_SOFTMAX
 
 _ALL = (
     *(RMSNORM, FUSED_ADD_RMSNORM, LAYERNORM, SOFTMAX),
-    *(SILU_MUL, GELU_MUL, ROPE),
+    *(SILU_MUL, GELU_MUL, GEGLU_TANH, ROPE),
     *(QUANTIZE_FP8, QUANTIZE_FP8_PER_TENSOR, TOPK_SOFTMAX, CROSS_ENTROPY),
     *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),
-    *(MATMUL, MATMUL_BIAS_ACT, GROUPED_MATMUL, TOPK_PER_ROW, SAMPLING, MOE_FUSED_GATE),
+    *(MATMUL, MATMUL_BIAS_ACT, MATMUL_FP8, GROUPED_MATMUL, TOPK_PER_ROW, SAMPLING, MOE_FUSED_GATE),
     *(ATTENTION_DECODE, ATTENTION_PREFILL, KV_CACHE_APPEND),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}

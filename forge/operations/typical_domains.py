@@ -38,6 +38,7 @@ TYPICAL_DOMAINS: dict[str, tuple[TypicalDomain, ...]] = {
     "softmax": _NORM,
     "silu_mul": _NORM,
     "gelu_mul": _NORM,
+    "geglu_tanh": _NORM,
     "rope": (TypicalDomain("half_dim in 32|64|128|256", "one compiled kernel for each size of a head"),),
     "quantize_fp8": (_VECTORS,),
     "gated_rmsnorm_quant": _NORM,
@@ -55,6 +56,10 @@ TYPICAL_DOMAINS: dict[str, tuple[TypicalDomain, ...]] = {
     ),
     "matmul": (_TILES, _TMA),
     "matmul_bias_act": (_TILES, _TMA),
+    "matmul_fp8": (
+        TypicalDomain("k % 16 == 0, n % 16 == 0, alignment == 16", "rows of whole 16 bytes, as in torch._scaled_mm"),
+        TypicalDomain("m % 128 == 0, n % 128 == 0, k % 128 == 0", "whole tiles of tensor cores, without masks"),
+    ),
     "grouped_matmul": (_TMA, TypicalDomain("n % 128 == 0, k % 64 == 0", "whole tiles but for the rows of a group")),
     "topk_per_row": (_VOCABULARY,),
     "moe_fused_gate": (

@@ -38,7 +38,7 @@ def _layer(model: ModelShape, devices: int, tokens: int) -> Iterator[Slot]:
     if model.rotary and model.latent is None:
         yield "rope", {"tokens": tokens, "heads": model.heads // devices, "half_dim": model.head_dim // 2}
     if model.gated and model.experts is None:
-        op = "silu_mul" if model.activation == "silu" else "gelu_mul"
+        op = "silu_mul" if model.activation == "silu" else "geglu_tanh"  # Gemma's gate has the tanh form
         yield op, {"batch": tokens, "hidden_size": model.intermediate // devices}
     if model.experts is not None:
         gate = "moe_fused_gate" if model.experts.sigmoid_gate else "topk_softmax"

@@ -115,9 +115,11 @@ def coarse(operation: Operation, case: Case) -> Case:
 
 
 def flipped_weights(operation: Operation, case: Case) -> Case:
-    """Change the sign and the order of each weight's values."""
+    """Change the sign and the order of each weight's values, by way of a type that torch has both for."""
     inputs = tuple(
-        tensor if operation.row_axis in spec.axes or not spec.follows_kind else -tensor.flip(-1)
+        tensor
+        if operation.row_axis in spec.axes or not spec.follows_kind
+        else (-tensor.double().flip(-1)).to(tensor.dtype)
         for spec, tensor in zip(operation.inputs, case.inputs, strict=True)
     )
     return dataclasses.replace(case, inputs=inputs)
