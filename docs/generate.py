@@ -36,7 +36,7 @@ from forge.domain import (
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
-from forge.ledger.actors import GROUPS, MAY_WRITE
+from forge.ledger.actors import MAY_WRITE
 from forge.ledger.audit.evidence import BLOB_FIELDS, PIECE_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation
@@ -216,9 +216,7 @@ def _events() -> Iterator[str]:
     named: dict[str, type[digest.Value]] = {}
     for name, event in EVENT_TYPES.items():
         yield from (f"## {name}", "", _prose(event.__doc__), "")
-        writers = ", ".join(
-            f"`{one}:`" for one, groups in MAY_WRITE.items() if any(name in GROUPS[g] for g in groups)
-        )
+        writers = ", ".join(f"`{one}:`" for one, groups in MAY_WRITE.items() if event.GROUP in groups)
         stream = _prose(event.stream.__doc__).removeprefix("Return ")
         yield f"Version {event.SCHEMA_VERSION}. {stream[:1].upper()}{stream[1:]} Written by {writers}."
         if name == "CandidateRejected":

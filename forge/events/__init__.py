@@ -1,7 +1,9 @@
 """The events: a closed union of facts, one module per phase.
 
-To add an event: a class in the phase's module, and its line in `Event` and `EVENT_TYPES` below.
+To add an event: a class in the phase's module, and its line in `Event` below.
 """
+
+from typing import get_args
 
 import orjson
 from pydantic import ValidationError
@@ -125,65 +127,7 @@ Event = (
     | LedgerImported
 )
 
-EVENT_TYPES: dict[str, type[Event]] = {
-    event.TYPE: event
-    for event in (
-        LedgerOpened,
-        EnvironmentCaptured,
-        DeviceCalibrated,
-        RunStarted,
-        RunSealed,
-        RunAborted,
-        WorkRequested,
-        WorkWithdrawn,
-        TaskCreated,
-        PlanAccepted,
-        PromptRendered,
-        CandidateSubmitted,
-        CandidateDuplicated,
-        CandidateRejected,
-        TrialsScreened,
-        ClaimRecorded,
-        ClaimAssessed,
-        CandidateVerified,
-        VerificationErrored,
-        BaselineRecorded,
-        ShapeTimed,
-        BenchmarkRecorded,
-        BenchmarkFailed,
-        BenchmarkErrored,
-        BenchmarkInvalidated,
-        ProfileCaptured,
-        ExperimentClosed,
-        LessonProposed,
-        LessonAccepted,
-        PromotionDenied,
-        KernelPromoted,
-        KernelDeprecated,
-        KernelRevoked,
-        ReplicationRecorded,
-        SessionOpened,
-        SessionClosed,
-        StepProposed,
-        StepAnswered,
-        RoundClosed,
-        ModelRequested,
-        ModelResponded,
-        ModelFailed,
-        ModelLost,
-        BudgetGranted,
-        BudgetReserved,
-        BudgetSettled,
-        BudgetRefused,
-        WishRefused,
-        HumanDecided,
-        CheckpointPublished,
-        LedgerKeyAdopted,
-        LedgerKeyRotated,
-        LedgerRestored,
-        LedgerImported,
-    )
-}
+EVENT_TYPES: dict[str, type[Event]] = {event.TYPE: event for event in get_args(Event)}
 
 
 def parse_event(type_name: str, schema_version: int, untrusted_payload: str | bytes) -> Event:

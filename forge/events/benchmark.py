@@ -10,13 +10,14 @@ from forge.domain.evidence import Isolation, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import Shape
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class BaselineRecorded(Fact):
     """A baseline was timed, through the same path and in the same rounds as a candidate."""
 
     TYPE: ClassVar[str] = "BaselineRecorded"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     kind: BaselineKind
@@ -33,6 +34,7 @@ class BenchmarkRecorded(Fact):
     """A verified candidate was timed against its baselines and met the promotion rule for each workload."""
 
     TYPE: ClassVar[str] = "BenchmarkRecorded"
+    GROUP: ClassVar[Group] = "observed"
     SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
@@ -64,6 +66,7 @@ class ShapeTimed(Fact):
     """A verified candidate was timed at a further shape of its task, after it met the promotion rule at the first."""
 
     TYPE: ClassVar[str] = "ShapeTimed"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -95,6 +98,7 @@ class BenchmarkFailed(Fact):
     """A verified candidate was timed and didn't meet the promotion rule, or the measurement allows no verdict."""
 
     TYPE: ClassVar[str] = "BenchmarkFailed"
+    GROUP: ClassVar[Group] = "observed"
     SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
@@ -123,6 +127,7 @@ class BenchmarkErrored(Fact):
     """A benchmark failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "BenchmarkErrored"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -140,6 +145,7 @@ class BenchmarkInvalidated(Fact):
     """A recorded benchmark was withdrawn and no longer counts."""
 
     TYPE: ClassVar[str] = "BenchmarkInvalidated"
+    GROUP: ClassVar[Group] = "observed"
     candidate: Digest
     benchmark_seq: int
     why: str
@@ -154,6 +160,7 @@ class ProfileCaptured(Fact):
     """A profiler measured a candidate."""
 
     TYPE: ClassVar[str] = "ProfileCaptured"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     candidate: Digest
     tool: str

@@ -9,13 +9,14 @@ from forge.domain.candidate import Candidate
 from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class CandidateSubmitted(Fact):
     """Five files were accepted and stored by content. Later events name the candidate by its digest."""
 
     TYPE: ClassVar[str] = "CandidateSubmitted"
+    GROUP: ClassVar[Group] = "handed_in"
     SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
@@ -41,6 +42,7 @@ class CandidateDuplicated(Fact):
     """A candidate with the same bytes was judged for the same task before."""
 
     TYPE: ClassVar[str] = "CandidateDuplicated"
+    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     task_id: str
     candidate: Digest
@@ -55,6 +57,7 @@ class CandidateRejected(Fact):
     """A candidate was refused, at submission or on evidence."""
 
     TYPE: ClassVar[str] = "CandidateRejected"
+    GROUP: ClassVar[Group] = "observed"
     SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
@@ -86,6 +89,7 @@ class ClaimRecorded(Fact):
     """An author, a person or another program made a claim about a candidate."""
 
     TYPE: ClassVar[str] = "ClaimRecorded"
+    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     candidate: Digest
     claim_id: str
@@ -105,6 +109,7 @@ class ClaimAssessed(Fact):
     """A claim was compared with Forge's own measurement."""
 
     TYPE: ClassVar[str] = "ClaimAssessed"
+    GROUP: ClassVar[Group] = "observed"
     SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     candidate: Digest

@@ -4,13 +4,14 @@ from typing import ClassVar
 
 from forge.domain.evidence import Admission
 from forge.domain.task import Task
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class TaskCreated(Fact):
     """A task was frozen."""
 
     TYPE: ClassVar[str] = "TaskCreated"
+    GROUP: ClassVar[Group] = "handed_in"
     SCHEMA_VERSION: ClassVar[int] = 2
     task_id: str
     task: Task

@@ -6,13 +6,14 @@ from pydantic import Field
 
 from forge.domain.digest import Digest
 from forge.domain.experiment import Conclusion, Ended
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class ExperimentClosed(Fact):
     """A candidate was judged, and its change was compared with its parent, the incumbent or a baseline."""
 
     TYPE: ClassVar[str] = "ExperimentClosed"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -34,6 +35,7 @@ class LessonProposed(Fact):
     """A person or an agent proposed a lesson for a playbook, drawn from closed experiments."""
 
     TYPE: ClassVar[str] = "LessonProposed"
+    GROUP: ClassVar[Group] = "handed_in"
     lesson_id: str
     op: str
     playbook: str
@@ -54,6 +56,7 @@ class LessonAccepted(Fact):
     """A person accepted a lesson into its playbook."""
 
     TYPE: ClassVar[str] = "LessonAccepted"
+    GROUP: ClassVar[Group] = "human"
     lesson_id: str
     by: str
     playbook: str

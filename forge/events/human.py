@@ -2,13 +2,14 @@
 
 from typing import ClassVar
 
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class HumanDecided(Fact):
     """A person made a decision that no rule makes."""
 
     TYPE: ClassVar[str] = "HumanDecided"
+    GROUP: ClassVar[Group] = "human"
     subject_stream: str
     subject: str
     choice: str

@@ -5,13 +5,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class LedgerOpened(Fact):
     """A new ledger was opened. This is its first event."""
 
     TYPE: ClassVar[str] = "LedgerOpened"
+    GROUP: ClassVar[Group] = "opening"
     ledger_id: str
     origin: str
     """Name of the ledger, for people. It holds a host name only if the user gives one."""
@@ -29,6 +30,7 @@ class CheckpointPublished(Fact):
     """The ledger's size and root were signed and published."""
 
     TYPE: ClassVar[str] = "CheckpointPublished"
+    GROUP: ClassVar[Group] = "signed"
     ledger_id: str
     size: int = Field(ge=1)
     """Number of events that it covers: all before this one."""
@@ -50,6 +52,7 @@ class LedgerKeyAdopted(Fact):
     """
 
     TYPE: ClassVar[str] = "LedgerKeyAdopted"
+    GROUP: ClassVar[Group] = "human"
     ledger_id: str
     public_key: str
     """Ed25519, base64."""
@@ -63,6 +66,7 @@ class LedgerKeyRotated(Fact):
     """The key that signs this ledger's checkpoints names its successor."""
 
     TYPE: ClassVar[str] = "LedgerKeyRotated"
+    GROUP: ClassVar[Group] = "signed"
     ledger_id: str
     public_key: str
     """Public key of the successor: Ed25519, base64."""
@@ -82,6 +86,7 @@ class LedgerRestored(Fact):
     """
 
     TYPE: ClassVar[str] = "LedgerRestored"
+    GROUP: ClassVar[Group] = "moved"
     ledger_id: str
     from_size: int = Field(ge=1)
     """Number of events in the backup: all before this one."""
@@ -102,6 +107,7 @@ class LedgerImported(Fact):
     """Another ledger's events were imported as evidence, unchanged, beside this ledger's own."""
 
     TYPE: ClassVar[str] = "LedgerImported"
+    GROUP: ClassVar[Group] = "moved"
     ledger_id: str
     """This ledger."""
     foreign_ledger_id: str

@@ -8,7 +8,7 @@ from forge.domain.digest import Digest, Value, is_false
 from forge.domain.evidence import Interval
 from forge.domain.experiment import Ended
 from forge.domain.verdict import ReasonCode
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 ExperimentEnd = Literal[Ended, "promoted", "denied", "not_faster", "rejected"]
 """End of an experiment in a plan. Only plans before version 3 have the last four."""
@@ -102,6 +102,7 @@ class PlanAccepted(Fact):
     """The skills for a task were chosen."""
 
     TYPE: ClassVar[str] = "PlanAccepted"
+    GROUP: ClassVar[Group] = "handed_in"
     SCHEMA_VERSION: ClassVar[int] = 3
     task_id: str
     run_id: str

@@ -12,7 +12,7 @@ from forge.domain.policy import BaselineKind
 from forge.domain.replication import Outcome, ReplicatedSpeedup
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 Severity = Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
 """Kind of reason why a kernel must not be used: wrong results, unsafe behaviour, invalid evidence, or its owner's
@@ -23,6 +23,7 @@ class KernelPromoted(Fact):
     """A candidate became the next version of its family. A registry entry shows only what is stored or named here."""
 
     TYPE: ClassVar[str] = "KernelPromoted"
+    GROUP: ClassVar[Group] = "decided"
     run_id: str
     kernel_id: str
     family: str
@@ -61,6 +62,7 @@ class PromotionDenied(Fact):
     """The recorded evidence doesn't support a promotion."""
 
     TYPE: ClassVar[str] = "PromotionDenied"
+    GROUP: ClassVar[Group] = "decided"
     run_id: str
     family: str
     task_id: str
@@ -78,6 +80,7 @@ class KernelDeprecated(Fact):
     """A kernel version is still correct, but another one should be used."""
 
     TYPE: ClassVar[str] = "KernelDeprecated"
+    GROUP: ClassVar[Group] = "decided"
     kernel_id: str
     family: str
     reason: str
@@ -92,6 +95,7 @@ class KernelRevoked(Fact):
     """A kernel version must not be used."""
 
     TYPE: ClassVar[str] = "KernelRevoked"
+    GROUP: ClassVar[Group] = "decided"
     kernel_id: str
     family: str
     reason: str
@@ -107,6 +111,7 @@ class ReplicationRecorded(Fact):
     """A promoted kernel was measured again by another process, at least an hour later or on another machine."""
 
     TYPE: ClassVar[str] = "ReplicationRecorded"
+    GROUP: ClassVar[Group] = "observed"
     kernel_id: str
     family: str
     candidate: Digest

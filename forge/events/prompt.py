@@ -3,13 +3,14 @@
 from typing import ClassVar
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class PromptRendered(Fact):
     """A brief was rendered for a run."""
 
     TYPE: ClassVar[str] = "PromptRendered"
+    GROUP: ClassVar[Group] = "handed_in"
     SCHEMA_VERSION: ClassVar[int] = 2
     task_id: str
     run_id: str

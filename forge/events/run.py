@@ -3,13 +3,14 @@
 from typing import ClassVar
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class RunStarted(Fact):
     """A run directory was opened for a task."""
 
     TYPE: ClassVar[str] = "RunStarted"
+    GROUP: ClassVar[Group] = "run"
     run_id: str
     task_id: str
     command: str
@@ -24,6 +25,7 @@ class RunSealed(Fact):
     """The run ended. Its directory is read-only, and a manifest lists the digest of every file in it."""
 
     TYPE: ClassVar[str] = "RunSealed"
+    GROUP: ClassVar[Group] = "run"
     run_id: str
     outcome: str
     """Outcome: promoted, denied, rejected or failed."""
@@ -38,6 +40,7 @@ class RunAborted(Fact):
     """The run was closed without an outcome."""
 
     TYPE: ClassVar[str] = "RunAborted"
+    GROUP: ClassVar[Group] = "run"
     run_id: str
     reason: str
 

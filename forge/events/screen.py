@@ -6,7 +6,7 @@ from pydantic import Field
 
 from forge.domain.authoring import Screened
 from forge.domain.digest import Digest
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class TrialsScreened(Fact):
@@ -16,6 +16,7 @@ class TrialsScreened(Fact):
     """
 
     TYPE: ClassVar[str] = "TrialsScreened"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     task_id: str
     step: Annotated[int, Field(ge=0)]

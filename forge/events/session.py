@@ -9,7 +9,7 @@ from forge.domain.budget import Amounts, Count, Price
 from forge.domain.digest import Digest
 from forge.domain.evidence import Interval
 from forge.domain.session import RoundEnd, SessionEnd, SessionTerms, WishKind
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 Number = Annotated[int, Field(ge=1)]
 Purpose = Literal["model", "screening", "candidate"]
@@ -30,6 +30,7 @@ class SessionOpened(_OfSession):
     """A person let an author work on a task, within a budget."""
 
     TYPE: ClassVar[str] = "SessionOpened"
+    GROUP: ClassVar[Group] = "run"
     session_id: str
     task_id: str
     author: str
@@ -53,6 +54,7 @@ class SessionClosed(_OfSession):
     """The session ended. Nothing more is asked, and no more candidates are taken in."""
 
     TYPE: ClassVar[str] = "SessionClosed"
+    GROUP: ClassVar[Group] = "run"
     session_id: str
     reason: SessionEnd
     detail: str
@@ -63,6 +65,7 @@ class StepProposed(_OfSession):
     """The author asked for a step, which begins a round. It is an author's text, and decides nothing."""
 
     TYPE: ClassVar[str] = "StepProposed"
+    GROUP: ClassVar[Group] = "handed_in"
     session_id: str
     round: Number
     kind: StepKind
@@ -76,6 +79,7 @@ class StepAnswered(_OfSession):
     """One request of a step was carried out; the answer is what the author learns from it."""
 
     TYPE: ClassVar[str] = "StepAnswered"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -93,6 +97,7 @@ class RoundClosed(_OfSession):
     """Everything that a step asked for was answered or refused."""
 
     TYPE: ClassVar[str] = "RoundClosed"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     reason: RoundEnd
@@ -104,6 +109,7 @@ class ModelRequested(_OfSession):
     """A language model is about to be asked. It is recorded before anything is sent, with its reservation."""
 
     TYPE: ClassVar[str] = "ModelRequested"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -117,6 +123,7 @@ class ModelResponded(_OfSession):
     """A language model answered."""
 
     TYPE: ClassVar[str] = "ModelResponded"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -129,6 +136,7 @@ class ModelFailed(_OfSession):
     """A request reached no answer that can be used, and it is known why."""
 
     TYPE: ClassVar[str] = "ModelFailed"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -140,6 +148,7 @@ class ModelLost(_OfSession):
     """The process ended after a request was recorded, so that it isn't known whether it was sent and paid for."""
 
     TYPE: ClassVar[str] = "ModelLost"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -149,6 +158,7 @@ class BudgetGranted(_OfSession):
     """A person gave a session more."""
 
     TYPE: ClassVar[str] = "BudgetGranted"
+    GROUP: ClassVar[Group] = "human"
     session_id: str
     more: Amounts
     reason: str
@@ -158,6 +168,7 @@ class BudgetReserved(_OfSession):
     """The worst case of a request was set aside, before the request was made."""
 
     TYPE: ClassVar[str] = "BudgetReserved"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -174,6 +185,7 @@ class BudgetSettled(_OfSession):
     """A request used this; the rest of its reservation is free again."""
 
     TYPE: ClassVar[str] = "BudgetSettled"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -187,6 +199,7 @@ class BudgetRefused(_OfSession):
     """There was less left than a request's worst case, so it wasn't made."""
 
     TYPE: ClassVar[str] = "BudgetRefused"
+    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     purpose: Purpose
@@ -199,6 +212,7 @@ class WishRefused(_OfSession):
     """An author or a process asked for what isn't its to decide, and nothing was changed."""
 
     TYPE: ClassVar[str] = "WishRefused"
+    GROUP: ClassVar[Group] = "handed_in"
     session_id: str
     round: Number | None
     """Round whose step was the wish. None: it came from outside the loop."""

@@ -9,13 +9,14 @@ from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import Shape
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 
 class CandidateVerified(Fact):
     """Every gate passed."""
 
     TYPE: ClassVar[str] = "CandidateVerified"
+    GROUP: ClassVar[Group] = "observed"
     SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
@@ -54,6 +55,7 @@ class VerificationErrored(Fact):
     """A verification failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "VerificationErrored"
+    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest

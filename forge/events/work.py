@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from forge.events.fact import Fact
+from forge.events.fact import Fact, Group
 
 LastPhase = Literal["verify", "bench", "promote"]
 """Phase up to which a worker runs the phases of a run."""
@@ -16,6 +16,7 @@ class WorkRequested(Fact):
     """
 
     TYPE: ClassVar[str] = "WorkRequested"
+    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     candidate: str
     until: LastPhase
@@ -29,6 +30,7 @@ class WorkWithdrawn(Fact):
     """The request for a run's work no longer stands. What a worker has begun, it finishes."""
 
     TYPE: ClassVar[str] = "WorkWithdrawn"
+    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     reason: str
 

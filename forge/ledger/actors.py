@@ -1,6 +1,6 @@
 """Decides which actor may write which event: an author hands in work and claims, never the evidence that judges them.
 
-Every event type is in exactly one group. No actor can write a type that is in no group.
+Every event type names its group (`GROUP`). A class of actors may write all types of a group or none.
 """
 
 import re
@@ -10,67 +10,11 @@ from typing import Literal, get_args
 from forge.errors import ActorForbidden
 from forge.events import Event
 from forge.events.candidate import CandidateRejected
+from forge.events.fact import Group
 
 ActorClass = Literal["cli", "agent", "ci", "system", "import"]
 """The classes of actors: a person at the command line, a language model, a workflow, Forge itself, another ledger or
 archive."""
-
-Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
-"""Groups of event types; a class of actors may write all types of a group or none."""
-
-GROUPS: dict[Group, frozenset[str]] = {
-    "handed_in": frozenset(
-        {
-            "TaskCreated",
-            "PlanAccepted",
-            "PromptRendered",
-            "CandidateSubmitted",
-            "CandidateDuplicated",
-            "ClaimRecorded",
-            "LessonProposed",
-            "WorkRequested",
-            "WorkWithdrawn",
-            "StepProposed",
-            "WishRefused",
-        }
-    ),
-    "run": frozenset({"RunStarted", "RunSealed", "RunAborted", "SessionOpened", "SessionClosed"}),
-    "observed": frozenset(
-        {
-            "EnvironmentCaptured",
-            "DeviceCalibrated",
-            "CandidateRejected",
-            "CandidateVerified",
-            "VerificationErrored",
-            "BaselineRecorded",
-            "ShapeTimed",
-            "BenchmarkRecorded",
-            "BenchmarkFailed",
-            "BenchmarkErrored",
-            "BenchmarkInvalidated",
-            "ProfileCaptured",
-            "ClaimAssessed",
-            "ExperimentClosed",
-            "ReplicationRecorded",
-            "TrialsScreened",
-            "StepAnswered",
-            "RoundClosed",
-            "ModelRequested",
-            "ModelResponded",
-            "ModelFailed",
-            "ModelLost",
-            "BudgetReserved",
-            "BudgetSettled",
-            "BudgetRefused",
-        }
-    ),
-    "decided": frozenset({"PromotionDenied", "KernelPromoted", "KernelDeprecated", "KernelRevoked"}),
-    "human": frozenset({"HumanDecided", "LessonAccepted", "LedgerKeyAdopted", "BudgetGranted"}),
-    "opening": frozenset({"LedgerOpened"}),
-    "signed": frozenset({"CheckpointPublished", "LedgerKeyRotated"}),
-    "moved": frozenset({"LedgerImported", "LedgerRestored"}),
-}
-"""Group -> the event types in it."""
 
 MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
     "cli": frozenset({"handed_in", "run", "observed", "decided", "human", "signed", "moved"}),
@@ -81,7 +25,6 @@ MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
 }
 """Class of actors -> the groups that it may write."""
 
-_GROUP_OF = {name: group for group, types in GROUPS.items() for name in types}
 _CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
 _ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
 """Pattern of an actor: class, colon and a name of up to 190 characters."""
@@ -98,11 +41,11 @@ def actor_class(actor: str) -> ActorClass:
     return found
 
 
-def group_of(event: Event) -> Group | None:
+def group_of(event: Event) -> Group:
     """Return the event's group; a refusal at submission is handed in, any later refusal is evidence."""
     if type(event) is CandidateRejected and event.stage == "submit":
         return "handed_in"
-    return _GROUP_OF.get(event.TYPE)
+    return event.GROUP
 
 
 def require_allowed(actor: str, event: Event) -> None:
