@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Many tests start Python: bytecode that is kept saves each process the compilation of Forge.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test quick check docs scores performance measurement registry clean setup
 
@@ -12,7 +14,7 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@$(BIN)/forge demo --home .demo
 
 test: $(READY)  ## every test that needs no GPU
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick

@@ -27,3 +27,13 @@ def walls() -> Walls:
         assert "FORGE_TEST_WALLS" not in os.environ, probed.missing
         pytest.skip(f"no namespaces here: {probed.missing}")
     return probed
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Take one worker more than processors for `make test`: a worker often waits for a guest that only waits.
+
+    `make quick` starts no guest, and each worker reads all test files first.
+    """
+    if config.getoption("--quick") or config.getoption("--gates"):
+        return None
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None

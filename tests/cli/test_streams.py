@@ -12,15 +12,24 @@ import pytest
 
 from forge.cli.output import WIDEST_CELL, emit_table
 from forge.cli.suggest import at_home
+from tests.cli.asking import built_once, copied
 
 FORGE = [sys.executable, "-m", "forge"]
 
 
+@pytest.fixture(scope="module")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new workspace, made by a real process; to be copied, never changed."""
+
+    def build(folder: Path) -> None:
+        subprocess.run([*FORGE, "init", str(folder)], check=True, capture_output=True)
+
+    return built_once(tmp_path_factory, "with a blank é", build)
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    made = tmp_path / "with a blank é"
-    subprocess.run([*FORGE, "init", str(made)], check=True, capture_output=True)
-    return made
+def home(initialised: Path, tmp_path: Path) -> Path:
+    return copied(initialised, tmp_path / "with a blank é")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from tests.honest import test_honest
 
 LOAD = 4
 """Programs that want a processor all the time, for each processor."""
-FEW = ("row_by_row", "triton_heuristics")
-"""Candidates of the default run: one of torch's operators, and one in the interpreter, which is the slowest."""
 LONG = os.environ.get("FORGE_TEST_LONG") == "1"
-TRIED = [path for path in test_honest.CANDIDATES if LONG or path.stem in FEW]
+TRIED = [path for path in test_honest.CANDIDATES if LONG or path.stem in test_honest.BESIDE_A_LOAD]
+"""In the default run one candidate of torch's operators, and one in the interpreter, which is the slowest."""
 
 
 @pytest.fixture(scope="module", autouse=True)

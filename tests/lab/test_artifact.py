@@ -147,7 +147,7 @@ def burn():
 {does}
 def fused_add_rmsnorm(*operands): return operands
 """
-FEW_S = 6.0
+FEW_S = 3.0
 
 
 def built_within(source: str, *, cpp_source: bool, limit_s: float) -> Built | Refused:

@@ -23,6 +23,7 @@ def prepare(body: dict[str, object]) -> None:
     if os.environ.get("TRITON_INTERPRET") == "1":
         _round_to_nearest()
         _compute_with_bf16()
+        _remember_builtins()
 
 
 def _round_to_nearest() -> None:
@@ -73,6 +74,29 @@ def _compute_with_bf16() -> None:
 
     InterpreterBuilder.binary_op = binary
     InterpreterBuilder.create_fma = fma
+
+
+def _remember_builtins() -> None:
+    """Make the interpreter look for a module's builtins once; by itself it looks at each call of each function.
+
+    It replaces them at each launch, and again at each call of a device function such as `tl.sum`.
+    """
+    import inspect
+
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    names: dict[object, tuple[str, ...]] = {}
+
+    def patch(package, *others):  # type: ignore[no-untyped-def]  # triton has no types here
+        if package not in names:
+            names[package] = tuple(name for name, one in inspect.getmembers(package) if tl.core.is_builtin(one))
+        for name in names[package]:
+            member = getattr(package, name)
+            if tl.core.is_builtin(member):  # otherwise it is replaced already
+                interpreter._patch_attr(package, name, member, *others)
+
+    interpreter._patch_builtin = patch
 
 
 REHEARSALS = 2

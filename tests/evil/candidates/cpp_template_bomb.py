@@ -3,7 +3,7 @@
 Refused by: build TIMEOUT
 Catalogue: J4
 Language: cpp
-Build limit: 40 s
+Build limit: 15 s
 Limit: 240 s
 """
 

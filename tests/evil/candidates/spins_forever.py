@@ -2,7 +2,7 @@
 
 Refused by: signature TIMEOUT
 Catalogue: J1
-Limit: 10 s
+Limit: 5 s
 """
 
 
