@@ -25,19 +25,8 @@ class LedgerMetaRow(LedgerTables, table=True):
     genesis_hash: bytes = Field(sa_type=LargeBinary)
 
 
-class EventRow(LedgerTables, table=True):
-    """One event; docs/ledger.md explains each column."""
-
-    __tablename__ = "event"
-    __table_args__ = (
-        UniqueConstraint("event_id", name="uq_event_event_id"),
-        UniqueConstraint("idempotency_key", name="uq_event_idempotency_key"),
-        UniqueConstraint("stream", "stream_version", name="uq_event_stream_stream_version"),
-        CheckConstraint("seq >= 1", name="ck_event_seq"),
-        CheckConstraint("stream_version >= 1", name="ck_event_stream_version"),
-        Index("ix_event_type_seq", "type", "seq"),
-        Index("ix_event_correlation_id_seq", "correlation_id", "seq"),
-    )
+class _StoredColumns(LedgerTables):
+    """Columns of a stored event, of this ledger or of another one; docs/ledger.md explains each."""
 
     seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
     """Place in history: without gaps from 1, assigned by the writer under the lock."""
@@ -64,6 +53,21 @@ class EventRow(LedgerTables, table=True):
     event_hash: bytes = Field(sa_type=LargeBinary)
 
 
+class EventRow(_StoredColumns, table=True):
+    """One event of this ledger."""
+
+    __tablename__ = "event"
+    __table_args__ = (
+        UniqueConstraint("event_id", name="uq_event_event_id"),
+        UniqueConstraint("idempotency_key", name="uq_event_idempotency_key"),
+        UniqueConstraint("stream", "stream_version", name="uq_event_stream_stream_version"),
+        CheckConstraint("seq >= 1", name="ck_event_seq"),
+        CheckConstraint("stream_version >= 1", name="ck_event_stream_version"),
+        Index("ix_event_type_seq", "type", "seq"),
+        Index("ix_event_correlation_id_seq", "correlation_id", "seq"),
+    )
+
+
 class TreeNodeRow(LedgerTables, table=True):
     """The hash of one complete subtree of the Merkle tree over the events' hashes."""
 
@@ -76,29 +80,18 @@ class TreeNodeRow(LedgerTables, table=True):
     hash: bytes = Field(sa_type=LargeBinary)
 
 
-class ForeignEventRow(LedgerTables, table=True):
-    """One event of another ledger, unchanged; its columns are those of `event`."""
-
-    __tablename__ = "foreign_event"
-    __table_args__ = (Index("ix_foreign_event_ledger_id_type_seq", "ledger_id", "type", "seq"),)
+class _OfALedger(LedgerTables):
+    """First column of a table that holds events of several ledgers."""
 
     ledger_id: str = Field(primary_key=True, sa_type=Text)
     """Id of the ledger that it belongs to."""
-    seq: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
-    event_id: str = Field(sa_type=Text)
-    stream: str = Field(sa_type=Text)
-    stream_version: int = Field(sa_type=Integer)
-    type: str = Field(sa_type=Text)
-    schema_version: int = Field(sa_type=Integer)
-    recorded_at: str = Field(sa_type=Text)
-    actor: str = Field(sa_type=Text)
-    correlation_id: str = Field(sa_type=Text)
-    causation_id: str | None = Field(default=None, sa_type=Text)
-    idempotency_key: str | None = Field(default=None, sa_type=Text)
-    payload: str = Field(sa_type=Text)
-    payload_sha256: bytes = Field(sa_type=LargeBinary)
-    prev_hash: bytes = Field(sa_type=LargeBinary)
-    event_hash: bytes = Field(sa_type=LargeBinary)
+
+
+class ForeignEventRow(_StoredColumns, _OfALedger, table=True):
+    """One event of another ledger, unchanged."""
+
+    __tablename__ = "foreign_event"
+    __table_args__ = (Index("ix_foreign_event_ledger_id_type_seq", "ledger_id", "type", "seq"),)
 
 
 EVENT = LedgerTables.metadata.tables["event"]
