@@ -5,6 +5,7 @@ import orjson
 from forge.app.workspace import Workspace
 from forge.events import BenchmarkFailed, BenchmarkRecorded, CandidateRejected, CandidateVerified
 from forge.lab.log_excerpt import excerpt
+from forge.lab.sources.mending import place_to_mend
 from forge.projections.runs import RunState
 
 Data = dict[str, object]
@@ -21,25 +22,36 @@ Judged = CandidateRejected | CandidateVerified | BenchmarkFailed | BenchmarkReco
 
 
 def author_log(workspace: Workspace, event: Judged) -> Data:
-    """Return `log`, an excerpt for the author or None, and `report`, the path of the whole report or None."""
+    """Return `log`, an excerpt, `mend`, the place to begin without one, and `report`, a path; each may be None."""
     if event.report_sha256 is None:
-        return {"log": None, "report": None}
+        return {"log": None, "mend": None, "report": None}
     folder = workspace.directory(event.run_id).path / REPORTS[type(event)]
     path = folder if folder.is_file() else workspace.blobs.path(event.report_sha256)
     report = orjson.loads(workspace.blobs.get(event.report_sha256))
     said = report.get("untrusted_log")
-    found = None
+    found, run = None, workspace.find_run(event.run_id)
+    files = _submitted(workspace, run)
     if isinstance(said, str) and said.strip():
-        files = _submitted(workspace, workspace.find_run(event.run_id))
         found = excerpt(said, files=files, withheld=_withheld(event, report))
-    return {"log": None if found is None else found.document(), "report": str(path)}
+    mend = None if found is not None and found.line is not None else _place(event, run, files)
+    return {"log": None if found is None else found.document(), "mend": mend, "report": str(path)}
+
+
+def _place(event: Judged, run: RunState, files: dict[str, bytes]) -> Data | None:
+    """Return the line of a refused kernel with which to begin; None if it wasn't refused or the line isn't clear."""
+    reason = event.reason if isinstance(event, CandidateRejected) else None
+    if reason is None or run.submitted is None or run.task is None or "kernel.py" not in files:
+        return None
+    task, entry = run.task.event.task, run.submitted.event.files.entry_point
+    place = place_to_mend(files["kernel.py"], entry=entry or task.op, language=task.language, code=reason.code)
+    return None if place is None else place.document()
 
 
 def run_log(workspace: Workspace, run: RunState) -> Data:
     """Return the log and the report of the latest judgement of a run; both are None without one."""
     judged = [one for one in (run.rejection, run.failure, run.benchmark, run.verified) if one is not None]
     if not judged:
-        return {"log": None, "report": None}
+        return {"log": None, "mend": None, "report": None}
     return author_log(workspace, max(judged, key=lambda one: one.seq).event)
 
 

@@ -30,6 +30,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
+from forge.lab.sources.mending import Place, place_to_mend
 from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
@@ -77,6 +78,8 @@ class CheckedFiles:
     isolation: Isolation
     examined: Examination
     log: LogExcerpt | None
+    mend: Place | None
+    """The line to begin with, if the kernel was refused and its log names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,11 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
     with tempfile.TemporaryDirectory(prefix="forge-check-") as folder:
         examined = _examined(job, question, LocalExecutor(Path(folder) / "measuring.lock"), progress)
     log = excerpt(examined.log, files=job.files, withheld=False)  # its shapes are drawn anew for each check
+    reason = None if isinstance(examined.verdict, Accepted) else examined.verdict.reason
+    mend = None
+    if reason is not None and (log is None or log.line is None):
+        named = {"entry": question.entry, "language": question.language.name, "code": reason.code}
+        mend = place_to_mend(question.kernel, **named)
     return CheckedFiles(
         operation=question.operation.name,
         entry_point=question.entry,
@@ -115,6 +123,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
         isolation=wall,
         examined=examined,
         log=log,
+        mend=mend,
     )
 
 

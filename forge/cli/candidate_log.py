@@ -18,6 +18,13 @@ def show_log(log: Log | None, report: str | None) -> None:
         _line(f"report: {report}")
 
 
+def show_place(place: Log | None) -> None:
+    """Print the line of kernel.py with which to begin, where no log names one."""
+    if place is not None:
+        _line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
+        _line(f"{MARK}> {place['source']}")
+
+
 def _show_excerpt(log: Log) -> None:
     place = f"{log['file']}:{log['line']}: " if log["file"] and log["line"] else ""
     _line(f"{place}in the candidate's words, which are untrusted:")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forge.cli.candidate_log import show_log
+from forge.cli.candidate_log import show_log, show_place
 from forge.cli.check_formats import Format, written
 from forge.cli.evidence import show_evidence
 from forge.cli.options import DeviceName, Json
@@ -151,6 +151,7 @@ def check_document(checked: "CheckedFiles", *, kernel: Path, reference: Path | N
         "counterexample": counterexample.model_dump(mode="json") if counterexample else None,
         "findings": [finding.model_dump(mode="json") for finding in examined.findings],
         "log": checked.log.document() if checked.log else None,
+        "mend": checked.mend.document() if checked.mend else None,
         "recorded": False,
     }
 
@@ -175,3 +176,4 @@ def _show(document: Document) -> None:
     show_evidence(document)
     if reason is not None:
         show_log(document["log"], None)
+        show_place(document["mend"])

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli.candidate_log import show_log
+from forge.cli.candidate_log import show_log, show_place
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
@@ -198,4 +198,5 @@ def show(name: str, answer: Answer) -> None:
     show_evidence(answer)
     show_workloads(answer)
     if answer["verdict"] != "accepted":
+        show_place(answer.get("mend"))
         show_log(answer.get("log"), answer.get("report"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from forge.cli.candidate_log import show_log
+from forge.cli.candidate_log import show_log, show_place
 from forge.cli.check import (
     Document,
     Dtype,
@@ -159,6 +159,7 @@ def _show(document: Document, took_s: float, *, as_json: bool) -> None:
     show_evidence(document)
     if reason is not None:
         show_log(document["log"], None)
+        show_place(document["mend"])
 
 
 def _show_error(error: ForgeError, *, as_json: bool) -> None:

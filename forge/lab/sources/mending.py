@@ -1,0 +1,88 @@
+"""Names the line of kernel.py with which to begin, where no compiler and no traceback names one.
+
+The host reads the source for it; nothing of the candidate runs. A hint is no finding, and no verdict uses it.
+"""
+
+import ast
+import warnings
+from dataclasses import dataclass
+
+COMPUTES = {"cpp": 'extern "C"', "cuda": "__global__", "triton": "tl.store("}
+"""Language -> text in the first line of the function that computes, or in the line that writes its result."""
+ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
+"""Reasons about a tensor's form, which the code in Python decides in every language."""
+ENDLESS = frozenset({"TIMEOUT"})
+SHOWN_COLUMNS = 200
+"""Number of characters of the line that are shown, at most."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of kernel.py, and what it does."""
+
+    line: int
+    source: str
+    does: str
+
+    def document(self) -> dict[str, object]:
+        """Return the place for a JSON document."""
+        return {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
+
+
+def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> Place | None:
+    """Return the line that a refusal with this reason code is about; None if the source doesn't show one."""
+    text = kernel.decode(errors="replace")
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            module = ast.parse(text)
+    except SyntaxError as error:
+        return _place(text, error.lineno, "can't be parsed")
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    function = _entry(module, entry)
+    if function is None:
+        return _place(text, 1, f"begins a file without {entry}")
+    nodes = _own_nodes(function)
+    loop = min((node.lineno for node in nodes if isinstance(node, ast.While)), default=None)
+    if code in ENDLESS and loop is not None:
+        return _place(text, loop, "is a loop")
+    returns = [node.lineno for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    if not returns:
+        return _place(text, function.lineno, "is a function without a return value")
+    marked = COMPUTES.get(language)
+    if marked is not None and code not in ABOUT_FORM:
+        found = next((place for place, line in enumerate(text.splitlines(), 1) if marked in line), None)
+        if found is not None:
+            return _place(text, found, "computes the outputs")
+    return _place(text, max(returns), "returns the outputs")
+
+
+def _entry(module: ast.Module, entry: str) -> ast.FunctionDef | None:
+    """Return the entry point's function; of a class, its method forward."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry:
+            return node
+        if isinstance(node, ast.ClassDef) and node.name == entry:
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            return next((one for one in methods if one.name in ("forward", "__call__")), None)
+    return None
+
+
+def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
+    """Return the nodes of a function without those of functions inside it."""
+    found: list[ast.AST] = []
+    rest: list[ast.AST] = list(function.body)
+    while rest:
+        node = rest.pop()
+        found.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.AsyncFunctionDef):
+            rest.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _place(text: str, line: int | None, does: str) -> Place | None:
+    lines = text.splitlines()
+    if line is None or not 1 <= line <= len(lines):
+        return None
+    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in lines[line - 1].strip())
+    return Place(line=line, source=shown[:SHOWN_COLUMNS], does=does)

@@ -1,0 +1,151 @@
+"""Twenty typical mistakes: the answer of a refused kernel names the line to mend, or the one to begin with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forge.lab.sources.mending import place_to_mend
+from tests.cli.asking import ask
+
+RIGHT = "torch.nn.functional.silu(gate) * up"
+
+
+def written(*body: str, entry: str = "silu_mul(gate, up)") -> str:
+    return "\n".join(["import torch", "", "", f"def {entry}:", *(f"    {line}" for line in body), ""])
+
+
+CPP = '''import ctypes
+from pathlib import Path
+
+import torch
+
+CPP_SOURCE = r"""
+{head}
+extern "C" void silu_mul(const float* g, const float* u, float* o, int64_t n) {{
+{body}
+}}
+"""
+
+_kernel = ctypes.CDLL(str(Path(__file__).with_name("libkernel.so"))).silu_mul
+_kernel.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_int64)
+_kernel.restype = None
+
+
+def silu_mul(gate, up):
+    gate, up = gate.contiguous(), up.contiguous()
+    out = torch.empty_like(gate)
+    _kernel(gate.data_ptr(), up.data_ptr(), out.data_ptr(), gate.numel())
+    return out
+'''
+HEAD = "#include <cmath>\n#include <cstdint>"
+
+
+def in_cpp(body: str, head: str = HEAD) -> str:
+    return CPP.format(head=head, body=body)
+
+
+LOOP = "for (int64_t i = 0; i < n; ++i) "
+VALUE = "g[i] / (1 + std::exp(-g[i]))"
+MISTAKES = {
+    "a syntax error": (
+        f"import torch\n\n\ndef silu_mul(gate, up)\n    return {RIGHT}\n",
+        "COMPILE_ERROR",
+        "def silu",
+    ),
+    "a missing module": ("import einops_of_nowhere\n" + written(f"return {RIGHT}"), "RUNTIME_ERROR", "import einops"),
+    "a wrong name": (written("return torch.sillu(gate) * up"), "RUNTIME_ERROR", "torch.sillu"),
+    "an exception": (written("if up.ndim == 2:", "    raise ValueError('no')"), "RUNTIME_ERROR", "raise ValueError"),
+    "shapes that don't fit": (written("return gate[:, 1:] * up"), "RUNTIME_ERROR", "gate[:, 1:]"),
+    "a missing return": (written(f"out = {RIGHT}"), "INCORRECT_SHAPE", "def silu_mul"),
+    "a print in place of a return": (written(f"print({RIGHT})"), "INCORRECT_SHAPE", "def silu_mul"),
+    "a wrong shape": (written(f"return ({RIGHT})[:, :-1]"), "INCORRECT_SHAPE", "[:, :-1]"),
+    "a wrong element type": (written(f"return ({RIGHT}).half()"), "INCORRECT_DTYPE", ".half()"),
+    "wrong strides": (written(f"return ({RIGHT}).t().contiguous().t()"), "INCORRECT_STRIDES", ".t().contiguous()"),
+    "a step too few": (
+        written(f"out = {RIGHT}", "out[:, -1] = 0", "return out"),
+        "INCORRECT_NUMERICAL",
+        "return out",
+    ),
+    "a NaN": (written(f"return {RIGHT} * float('nan')"), "NON_FINITE", "float('nan')"),
+    "arguments in the wrong order": (
+        written(f"return {RIGHT}", entry="silu_mul(up, gate)"),
+        "INCORRECT_NUMERICAL",
+        "return torch.nn",
+    ),
+    "memory that isn't written": (
+        written("out = torch.empty_like(gate)", f"out[:, 1:] = ({RIGHT})[:, 1:]", "return out"),
+        "INCORRECT_NUMERICAL",
+        "return out",
+    ),
+    "a missing header": (
+        in_cpp(f"{LOOP}o[i] = {VALUE} * u[i];", HEAD + "\n#include <fast.h>"),
+        "COMPILE_ERROR",
+        "fast",
+    ),
+    "a missing semicolon": (in_cpp(f"{LOOP}o[i] = {VALUE} * u[i]"), "COMPILE_ERROR", "for (int64_t i"),
+    "a template that doesn't fit": (
+        in_cpp(f"{LOOP}o[i] = silu(g[i]);", HEAD + "\ntemplate <class T> T silu(T x) { return x.value(); }"),
+        "COMPILE_ERROR",
+        "x.value()",
+    ),
+    "an address out of bounds": (in_cpp(f"{LOOP}o[i + (1LL << 40)] = {VALUE};"), "RUNTIME_ERROR", 'extern "C"'),
+    "an integer that overflows": (
+        in_cpp(f"{LOOP}{{ const int8_t at = i; o[i] = {VALUE} * u[at < 0 ? 0 : at]; }}"),
+        "INCORRECT_NUMERICAL",
+        'extern "C"',
+    ),
+    "a race": (
+        in_cpp(
+            "std::thread([=] { usleep(100000); " + f"{LOOP}o[i] = {VALUE} * u[i]; " + "}).detach();",
+            HEAD + "\n#include <thread>\n#include <unistd.h>",
+        ),
+        "INCORRECT_NUMERICAL",
+        'extern "C"',
+    ),
+}
+PLACE = re.compile(r"^kernel\.py:(\d+)(?:: in|, which)[^\n]*\n  candidate\| > (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.usefixtures("walls")
+def test_a_typical_mistake_is_refused_with_the_line_to_mend(name: str, tmp_path: Path) -> None:
+    text, code, said = MISTAKES[name]
+    (tmp_path / "kernel.py").write_text(text)
+    answer = ask("check", tmp_path / "kernel.py", "--op", "silu_mul", "--shape", "batch=4,hidden_size=256")
+    assert answer.status == 1, answer
+    assert f"{code}: " in answer.out
+    found = PLACE.search(answer.out)
+    assert found, answer.out
+    number, shown = int(found[1]), found[2]
+    assert said in shown
+    assert text.splitlines()[number - 1].strip() == shown
+    assert answer.last == f"try: forge explain {code}"
+
+
+def test_twenty_mistakes_are_asked() -> None:
+    assert len(MISTAKES) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (written("while True:", "    gate = gate * 1"), 5),
+        (written(f"out = {RIGHT}", "for _ in range(10**9):", "    out = out * 1", "return out"), 8),
+        (in_cpp("for (;;) o[0] = 1;"), 9),
+    ],
+    ids=["while", "for", "cpp"],
+)
+def test_the_place_of_an_endless_call_is_its_loop_or_its_function(text: str, line: int) -> None:
+    language = "cpp" if "CPP_SOURCE" in text else "torch"
+    place = place_to_mend(text.encode(), entry="silu_mul", language=language, code="TIMEOUT")
+    assert place is not None
+    assert place.line == line
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\x00", "(" * 10_000, "def silu_mul(gate, up): return \\\n", "x = 1\n", "class silu_mul: pass\n"]
+)
+def test_a_place_is_found_or_none_whatever_the_source_is(text: str) -> None:
+    place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="RUNTIME_ERROR")
+    assert place is None or place.line >= 1
