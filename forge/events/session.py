@@ -6,7 +6,7 @@ from pydantic import Field
 
 from forge.domain.authoring import BudgetLeft, StepKind
 from forge.domain.budget import Amounts, Count, Price
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import Interval
 from forge.domain.session import RoundEnd, SessionEnd, SessionTerms, WishKind
 from forge.events.fact import Fact, Group
@@ -48,6 +48,8 @@ class SessionOpened(_OfSession):
     prices: tuple[Price, ...]
     """Prices of the models that the session may ask. They are frozen here."""
     policy_sha256: Digest
+    made_from_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
+    """Digest of the files and options that the author is made from again. None: another program made it."""
 
 
 class SessionClosed(_OfSession):

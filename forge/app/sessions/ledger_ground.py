@@ -66,6 +66,8 @@ class LedgerGround:
     watch: Watch | None = None
     model: Model | None = None
     screener: Screener | None = None
+    quiet_until: int = 0
+    """Sequence number up to which events aren't told: they were, before an interruption."""
     _state: SessionState | None = None
     _seq: int = 0
     _begun: set[str] = field(default_factory=set)
@@ -78,7 +80,7 @@ class LedgerGround:
         for recorded in self.workspace.ledger.read(stream=stream, after_seq=self._seq):
             self._state = sessions.begin(recorded) if self._state is None else sessions.apply(self._state, recorded)
             self._seq = recorded.seq
-            if self.watch is not None:
+            if self.watch is not None and recorded.seq > self.quiet_until:
                 self.watch(recorded, self._state)
         assert self._state is not None, "a session that was found has events"
         return self._state

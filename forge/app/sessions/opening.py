@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from forge.app.runs import REASON_LIMIT
+from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Model, Screener, Watch
@@ -11,7 +12,7 @@ from forge.app.tasks import find_task
 from forge.app.workspace import Workspace, now
 from forge.domain.authoring import Author
 from forge.domain.budget import NOTHING, Amounts, Price
-from forge.domain.digest import Digest
+from forge.domain.digest import Digest, canonical
 from forge.domain.session import SessionTerms
 from forge.errors import (
     IdempotencyConflict,
@@ -56,8 +57,10 @@ class Means:
     screener: Screener | None = None
 
 
-def open_session(workspace: Workspace, author: Author, request: SessionRequest) -> str:
-    """Record that an author may work on a task; return the session's id."""
+def open_session(
+    workspace: Workspace, author: Author, request: SessionRequest, *, source: AuthorSource | None = None
+) -> str:
+    """Record that an author may work on a task, and store what it is made from; return the session's id."""
     task = find_task(workspace, request.task)
     session_id = f"{now():%Y%m%dT%H%M%S}_{author.name}_{workspace.rng.randbytes(3).hex()}"
     event = SessionOpened(
@@ -72,9 +75,21 @@ def open_session(workspace: Workspace, author: Author, request: SessionRequest) 
         round_budget=request.round_budget,
         prices=request.prices,
         policy_sha256=workspace.keep_policy(),
+        made_from_sha256=None if source is None else workspace.blobs.put(canonical(source)),
     )
     workspace.append((event,), run_id=session_id, key=f"session:{session_id}:open")
     return session_id
+
+
+def author_of(workspace: Workspace, state: SessionState) -> Author:
+    """Make a session's author again from what was stored; raise TranscriptRefused if nothing was."""
+    stored = state.opened.event.made_from_sha256
+    if stored is None:
+        raise TranscriptRefused(
+            f"session {state.session_id!r} didn't store what its author {state.opened.event.author!r} is made from: "
+            "expected the program that opened it"
+        )
+    return make_author(AuthorSource.model_validate_json(workspace.blobs.get(stored)))
 
 
 def find_session(workspace: Workspace, name: str) -> SessionState:
@@ -126,6 +141,7 @@ def work_off(workspace: Workspace, session_id: str, author: Author, means: Means
             watch=means.watch,
             model=means.model,
             screener=means.screener,
+            quiet_until=0 if state.events == 1 else workspace.ledger.head.seq,
         )
         return Loop(author, ground).run()
 

@@ -39,7 +39,10 @@ OWN_FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(
 )
 """Type -> the fields that name stored bytes only for operations of the user: reference and contract. Those of the
 catalogue are part of Forge."""
-LEFT_OUT: dict[str, tuple[str, ...]] = dict.fromkeys(("TaskCreated", "KernelPromoted"), ("task.contenders[].sha256",))
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("TaskCreated", "KernelPromoted"), ("task.contenders[].sha256",)),
+    "SessionOpened": ("made_from_sha256",),
+}
 """Type -> the fields that name stored bytes, and that are left out of a payload without any."""
 _OWN = "own_"
 _SINCE_VERSION = {

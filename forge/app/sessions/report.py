@@ -1,0 +1,144 @@
+"""What authors cost and achieve: every candidate counts, the refused ones too."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from forge.app.sessions.opening import all_sessions
+from forge.app.sessions.view import Data, used
+from forge.app.workspace import Workspace
+from forge.domain.authoring import Judged, TimedTrial
+from forge.domain.budget import Amounts
+from forge.domain.digest import Digest
+from forge.domain.evidence import Interval
+from forge.events.screen import TrialsScreened
+from forge.events.session import ModelResponded, StepAnswered
+from forge.pipeline.sessions.loop import ENTRY
+from forge.projections.sessions import SessionState
+
+FAST = (1.0, 1.5, 2.0)
+"""Speedups p of the shares fast_p. A candidate counts if it is correct and faster than p (KernelBench,
+arXiv 2502.10517, section 3); every candidate is in the denominator."""
+SHOWN_DIGEST = 12
+"""Number of characters of a prompt's digest in a report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedCandidate:
+    """One candidate of a session."""
+
+    model: str | None
+    prompt: Digest | None
+    correct: bool
+    """Whether it passed every gate."""
+    speedup: Interval | None
+    kernel_id: str | None
+
+
+def cost_of(state: SessionState) -> Data:
+    """Return what a session used, and what that is for each promoted kernel, all failures counted."""
+    spent = used(state)
+    kernels = [one.kernel_id for one in state.answers() if one.kernel_id is not None]
+    return {
+        "session_id": state.session_id,
+        "author": state.opened.event.author,
+        "state": "open" if state.closed is None else state.closed.event.reason,
+        "rounds": len(state.rounds),
+        "used": spent.model_dump(mode="json"),
+        "promoted": kernels,
+        "per_promoted_kernel": _shared(spent, len(kernels)),
+    }
+
+
+def _shared(spent: Amounts, kernels: int) -> Data | None:
+    return {name: amount / kernels for name, amount in spent.items()} if kernels else None
+
+
+def report(workspace: Workspace, sessions: Sequence[SessionState] | None = None) -> list[Data]:
+    """Return a row for each author, model and prompt: correctness rate, fast_p, and cost for each promoted kernel.
+
+    The cost is of all sessions in which the row's candidates were tried.
+    """
+    rows: dict[tuple[str, str | None, Digest | None], list[TriedCandidate]] = {}
+    spent: dict[tuple[str, str | None, Digest | None], Amounts] = {}
+    for state in all_sessions(workspace) if sessions is None else sessions:
+        keys = set()
+        for one in candidates_of(workspace, state):
+            key = (state.opened.event.author, one.model, one.prompt)
+            rows.setdefault(key, []).append(one)
+            keys.add(key)
+        for key in keys:
+            spent[key] = spent.get(key, Amounts()) + used(state)
+    return [_row(key, tried, spent[key]) for key, tried in rows.items()]
+
+
+def _row(key: tuple[str, str | None, Digest | None], tried: Sequence[TriedCandidate], spent: Amounts) -> Data:
+    author, model, prompt = key
+    correct = [one for one in tried if one.correct]
+    promoted = [one.kernel_id for one in tried if one.kernel_id is not None]
+    fast = {
+        f"fast_{limit:g}": sum(one.speedup is not None and one.speedup.ratio > limit for one in correct) / len(tried)
+        for limit in FAST
+    }
+    return {
+        "author": author,
+        "model": model,
+        "prompt": None if prompt is None else prompt[:SHOWN_DIGEST],
+        "candidates": len(tried),
+        "correct": len(correct),
+        "correctness_rate": len(correct) / len(tried),
+        **fast,
+        "promoted": len(promoted),
+        "used": spent.model_dump(mode="json"),
+        "per_promoted_kernel": _shared(spent, len(promoted)),
+    }
+
+
+def candidates_of(workspace: Workspace, state: SessionState) -> Iterator[TriedCandidate]:
+    """Yield each candidate that was judged, with the model's answer that came before it."""
+    model, prompt = None, None
+    for one in state.rounds:
+        for request in one.requests:
+            if request.asked is not None and isinstance(request.ended, ModelResponded):
+                model, prompt = request.asked.model, request.asked.prompt_sha256
+            if request.reserved.for_run is None or request.answered is None:
+                continue
+            run = workspace.find_run(request.reserved.for_run)
+            yield TriedCandidate(
+                model=model,
+                prompt=prompt,
+                correct=run.verified is not None,
+                speedup=request.answered.speedup,
+                kernel_id=request.answered.kernel_id,
+            )
+
+
+def shrinkage(workspace: Workspace, state: SessionState) -> Data:
+    """Return the screened gain of each judged draft beside its confirmed one, and the median of their ratio.
+
+    A screened gain is over the screening's reference. The confirmed one is too, where the reference was judged in the
+    same session; its time is compared by way of the task's first baseline.
+    """
+    screened: dict[Digest, tuple[Digest, float]] = {}
+    for recorded in workspace.ledger.read(stream=f"session:{state.session_id}", types=(TrialsScreened.TYPE,)):
+        assert isinstance(recorded.event, TrialsScreened)
+        found = recorded.event.screened
+        for trial in found.trials:
+            if isinstance(trial.result, TimedTrial):
+                screened[trial.draft] = (found.reference, trial.result.speedup.ratio)
+    confirmed = {_draft_of(workspace, one): one.speedup.ratio for one in state.answers() if one.speedup is not None}
+    rows: list[Data] = []
+    kept: list[float] = []
+    for draft, ratio in confirmed.items():
+        if draft is None or draft not in screened:
+            continue
+        reference, gain = screened[draft]
+        over = ratio / confirmed[reference] if reference in confirmed else None
+        rows.append({"draft": draft, "screened": gain, "over_first_baseline": ratio, "confirmed": over})
+        kept += [over / gain] if over is not None and reference != draft else []
+    return {"drafts": rows, "median_confirmed_over_screened": median(kept) if kept else None}
+
+
+def _draft_of(workspace: Workspace, answered: StepAnswered) -> Digest | None:
+    entry = ENTRY.validate_json(workspace.blobs.get(answered.entry_sha256))
+    return entry.draft if isinstance(entry, Judged) else None

@@ -1,0 +1,268 @@
+"""Sessions, in which a program writes candidates: run, resume, replay, grant, withdraw, cost and list."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
+from forge.cli.opening import open_workspace
+from forge.cli.options import DeviceName, Home, Json
+from forge.cli.output import emit_json, reporting
+from forge.cli.suggest import suggest
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+    from forge.domain.authoring import Author
+    from forge.domain.budget import Amounts, Price
+
+app = typer.Typer(
+    help="Sessions, in which a program writes candidates in a budget.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Session = Annotated[
+    str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")
+]
+Candidates = Annotated[int, typer.Option("--candidates", min=0, help="Candidates that may take all phases.")]
+Minutes = Annotated[float, typer.Option("--minutes", min=0, max=1e6, help="Time on the clock, in minutes.")]
+DeviceMinutes = Annotated[
+    float, typer.Option("--device-minutes", min=0, max=1e6, help="Time on the judging device, in minutes.")
+]
+Dollars = Annotated[float, typer.Option("--dollars", min=0, max=1e6, help="Money for language models.")]
+Tokens = Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Tokens of language models.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason; it is recorded.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Note each difference and go on from what is recorded.")]
+
+
+@app.command()
+def run(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")],
+    author: Annotated[str, typer.Option("--author", help="Kind of author: search or folders.")],
+    template: Annotated[
+        Path, typer.Option("--template", metavar="FOLDER", help="Folder that the author is made from.")
+    ],
+    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")] = None,
+    candidates: Candidates = 20,
+    minutes: Minutes = 120,
+    device_minutes: DeviceMinutes = 120,
+    dollars: Dollars = 0,
+    tokens: Tokens = 0,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="MODEL=IN,OUT",
+            help="Dollars for a million tokens, prompt and answer; repeat it for each model.",
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=N", help="An option of the author, such as finalists=2; repeat it."),
+    ] = None,
+    rounds_without_gain: Annotated[
+        int, typer.Option("--rounds-without-gain", min=1, help="End after so many rounds.")
+    ] = 5,
+    floor_share: Annotated[
+        float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")
+    ] = 0.95,
+    device: DeviceName = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Let an author write candidates for a task until a rule ends the session.
+
+    With --json it prints one document a line for each event, and a summary on the last line.
+    Exit status: 0 if a kernel was promoted, 1 if none was.
+
+    Example: forge agent run cpp_rmsnorm_cpu --author folders --template ./drafts
+    """
+    from forge.app.chosen_device import chosen_device
+    from forge.app.sessions.authors import make_author, read_source
+    from forge.app.sessions.opening import SessionRequest, open_session
+    from forge.domain.session import SessionTerms
+
+    chosen_device(device)
+    source = read_source(author, template, dict(_option(one) for one in option or []))
+    made = make_author(source)
+    request = SessionRequest(
+        task=task,
+        seed=seed if seed is not None else _drawn_seed(),
+        budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
+        terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
+        prices=tuple(_price(one) for one in price or []),
+    )
+    with open_workspace(home) as workspace:
+        session_id = open_session(workspace, made, request, source=source)
+        _work(workspace, session_id, made, as_json=as_json)
+
+
+@app.command()
+def resume(session: Session, device: DeviceName = None, home: Home = None, as_json: Json = False) -> None:
+    """Go on with a session whose process ended; no answered request is asked again.
+
+    Example: forge agent resume last
+    """
+    from forge.app.chosen_device import chosen_device
+    from forge.app.sessions.opening import author_of, find_session, require_version
+
+    chosen_device(device)
+    with open_workspace(home) as workspace:
+        state = find_session(workspace, session)
+        require_version(state)
+        _work(workspace, state.session_id, author_of(workspace, state), as_json=as_json)
+
+
+def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> None:
+    """Work a session off, and show it as it goes."""
+    from forge.app.sessions.opening import Means, work_off
+    from forge.app.sessions.view import summary, telling
+
+    with reporting("agent") as progress:
+        watch = telling(workspace.blobs.get, live(as_json=as_json))
+        state = work_off(workspace, session_id, author, Means(progress=progress, watch=watch))
+    found = summary(state)
+    show_state(found, as_json=as_json, one_line=True)
+    if found["kernels"]:
+        suggest("next", f"forge agent cost {session_id}")
+        return
+    suggest("try", f"forge agent cost {session_id}")
+    raise typer.Exit(1)
+
+
+@app.command()
+def replay(session: Session, lenient: Lenient = False, home: Home = None, as_json: Json = False) -> None:
+    """Run a session's loop again from its transcript, and compare each event; nothing is sent, run or written.
+
+    Example: forge agent replay last
+    """
+    from forge.app.sessions.opening import author_of, find_session, require_version
+    from forge.app.sessions.replaying import replay_session
+
+    with open_workspace(home) as workspace:
+        state = find_session(workspace, session)
+        require_version(state)
+        found = replay_session(workspace, state.session_id, author_of(workspace, state), lenient=lenient)
+    show_replay(state.session_id, found, as_json=as_json)
+    if found.divergences:
+        suggest("try", f"forge agent cost {state.session_id}")
+        raise typer.Exit(1)
+
+
+@app.command()
+def grant(
+    session: Session,
+    candidates: Candidates = 0,
+    minutes: Minutes = 0,
+    device_minutes: DeviceMinutes = 0,
+    dollars: Dollars = 0,
+    tokens: Tokens = 0,
+    reason: Reason = "granted by hand",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Give an open session more budget; only a person at the command line may.
+
+    Example: forge agent grant last --candidates 10
+    """
+    from forge.app.sessions.opening import grant as grant_more
+    from forge.app.sessions.view import summary
+
+    more = _amounts(candidates, minutes, device_minutes, dollars, tokens)
+    with open_workspace(home) as workspace:
+        state = grant_more(workspace, session, more, reason)
+    show_state(summary(state), as_json=as_json)
+
+
+@app.command()
+def withdraw(
+    session: Session, reason: Reason = "withdrawn by hand", home: Home = None, as_json: Json = False
+) -> None:
+    """Close a session; its process ends after the request that it has begun.
+
+    Example: forge agent withdraw last --reason "another task comes first"
+    """
+    from forge.app.sessions.opening import withdraw as close
+    from forge.app.sessions.view import summary
+
+    with open_workspace(home) as workspace:
+        state = close(workspace, session, reason)
+    show_state(summary(state), as_json=as_json)
+
+
+@app.command()
+def cost(
+    session: Annotated[
+        str | None, typer.Argument(metavar="[SESSION]", help="A session. Default: all of them, by author.")
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Show what sessions used, and what that is for each promoted kernel, all failures counted.
+
+    Example: forge agent cost last
+    """
+    from forge.app.sessions.opening import find_session
+    from forge.app.sessions.report import cost_of, report, shrinkage
+
+    with open_workspace(home) as workspace:
+        found = None if session is None else find_session(workspace, session)
+        authors = report(workspace, None if found is None else [found])
+        document: dict[str, Any] = {"authors": authors}
+        if found is not None:
+            document |= {"session": cost_of(found), "screening": shrinkage(workspace, found)}
+    if as_json:
+        emit_json(document)
+    else:
+        show_costs(document)
+
+
+@app.command("list")
+def list_sessions(home: Home = None, as_json: Json = False) -> None:
+    """List every session with its state.
+
+    Example: forge agent list
+    """
+    from forge.app.sessions.opening import all_sessions
+    from forge.app.sessions.view import summary
+
+    with open_workspace(home) as workspace:
+        found = [summary(one) for one in all_sessions(workspace)]
+    if as_json:
+        emit_json(found)
+    else:
+        show_sessions(found)
+
+
+def _amounts(candidates: int, minutes: float, device_minutes: float, dollars: float, tokens: int) -> "Amounts":
+    from forge.domain.budget import Amounts
+
+    return Amounts(
+        candidates=candidates,
+        wall_ms=round(minutes * 60_000),
+        device_ms=round(device_minutes * 60_000),
+        micro_dollars=round(dollars * 1_000_000),
+        tokens=tokens,
+    )
+
+
+def _drawn_seed() -> int:
+    from forge.lab.inputs.seeded import new_seed
+
+    return new_seed()
+
+
+def _option(text: str) -> tuple[str, int]:
+    from forge.errors import UsageError
+
+    name, equals, value = text.partition("=")
+    if not (name and equals and value.isascii() and value.isdecimal() and len(value) <= len("100000")):
+        raise UsageError(f"bad option {text!r}: expected NAME=N, such as finalists=2")
+    return name, int(value)
+
+
+def _price(text: str) -> "Price":
+    from forge.app.sessions.prices import parse_price
+
+    return parse_price(text)

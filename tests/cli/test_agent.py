@@ -1,0 +1,134 @@
+"""forge agent: sessions from the command line. No guest is started: each candidate is refused at submission."""
+
+import contextlib
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge.__main__ import main
+from forge.app.workspace import Workspace
+from forge.events.session import SessionOpened
+from tests.cli.asking import HONEST, ask, history, ledger_stands
+
+
+@pytest.fixture
+def drafts(tmp_path: Path) -> Path:
+    """Two folders with candidates that are refused at submission."""
+    for name in ("one", "two"):
+        shutil.copytree(HONEST, tmp_path / "drafts" / name)
+        (tmp_path / "drafts" / name / "metadata.json").write_text(json.dumps({"name": name}))
+    return tmp_path / "drafts"
+
+
+def task_of(home: Path) -> str:
+    return str(ask("task", "list", "--home", home, "--json").document[0]["task_id"])
+
+
+def lines(*arguments: object) -> list[dict[str, Any]]:
+    """What a command prints, one JSON document a line."""
+    out, before = io.StringIO(), sys.argv
+    sys.argv = ["forge", *map(str, arguments), "--json"]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()), pytest.raises(SystemExit):
+            main()
+    finally:
+        sys.argv = before
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_a_session_is_run_shown_replayed_and_counted(home: Path, drafts: Path) -> None:
+    task = task_of(home)
+    ran = ask("agent", "run", task, "--author", "folders", "--template", drafts, "--home", home)
+    assert ran.status == 1, ran.err
+    assert "round 1: proposes to submit" in ran.out
+    assert "rejected BAD_SUBMISSION: metadata.json: op" in ran.out
+    assert (
+        "round 2: ends with refused: 1 of 1 candidates were refused [nothing measured yet; 18 candidates," in ran.out
+    )
+    assert "closed: nothing_left: nothing_left: all 2 drafts are judged" in ran.out
+    (listed,) = ask("agent", "list", "--home", home, "--json").document
+    assert (listed["state"], listed["rounds"], listed["used"]["candidates"]) == ("nothing_left", 3, 2)
+    again = ask("agent", "replay", "last", "--home", home, "--json").document
+    assert (again["divergences"], again["closed"]) == ([], True)
+    costs = ask("agent", "cost", "last", "--home", home, "--json").document
+    (row,) = costs["authors"]
+    assert (row["author"], row["candidates"], row["correctness_rate"], row["fast_1"]) == ("folders", 2, 0, 0)
+    assert costs["session"]["per_promoted_kernel"] is None
+    for command in (("list",), ("cost", "last"), ("cost",), ("replay", "last")):
+        shown = ask("agent", *command, "--home", home)
+        assert (shown.status, bool(shown.out)) == (0, True)
+    assert ask("agent", "resume", "last", "--home", home).error.endswith("expected one that is open")
+    assert ledger_stands(home)
+
+
+def test_each_event_is_a_line_of_json_and_the_last_line_is_the_summary(home: Path, drafts: Path) -> None:
+    told = lines("agent", "run", task_of(home), "--author", "folders", "--template", drafts, "--home", home)
+    kinds = [line.get("event") for line in told]
+    assert kinds[0] == "SessionOpened"
+    assert kinds[-2:] == ["SessionClosed", None]
+    assert {"StepProposed", "BudgetReserved", "StepAnswered", "RoundClosed"} <= set(kinds)
+    assert [line["left"]["candidates"] for line in told if line.get("event") == "RoundClosed"] == [19, 18, 18]
+    assert told[-1]["state"] == "nothing_left"
+
+
+def test_a_budget_of_zero_has_an_event_and_one_clear_message(home: Path, drafts: Path) -> None:
+    named = ("--author", "folders", "--template", drafts, "--candidates", 0, "--home", home)
+    ran = ask("agent", "run", task_of(home), *named)
+    assert ran.status == 1
+    assert "closed: budget: candidates=0 is left, expected at least candidates=1" in ran.out
+    assert [one["type"] for one in history(home)].count("BudgetRefused") == 1
+
+
+def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
+    with Workspace.open(home) as workspace:
+        task = workspace.find_run("last").task_id
+        golden = Path(__file__).parents[1] / "events" / "golden" / "SessionOpened.v1.json"
+        event = SessionOpened.model_validate_json(golden.read_bytes())
+        opened = event.model_copy(update={"task_id": task, "policy_sha256": workspace.keep_policy()})
+        workspace.append((opened,), run_id=opened.session_id, key="test:open")
+    granted = ask("agent", "grant", "last", "--candidates", 5, "--dollars", 1.5, "--home", home, "--json").document
+    assert granted["left"]["candidates"] == 25
+    assert granted["left"]["micro_dollars"] == 4_000_000
+    assert "nothing to grant" in ask("agent", "grant", "last", "--home", home).error
+    assert "didn't store what its author" in ask("agent", "resume", "last", "--home", home).error
+    assert ask("agent", "withdraw", "last", "--home", home, "--json").document["state"] == "withdrawn"
+    assert "is closed (withdrawn)" in ask("agent", "grant", "last", "--tokens", 1, "--home", home).error
+    assert ledger_stands(home)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"--author": "oracle"}, "unknown author 'oracle': expected one of folders, search"),
+        ({"--template": "nowhere"}, "'nowhere' is not a folder"),
+        ({"--author": "search"}, "the template has no"),
+        ({"--price": "m=1"}, "bad price 'm=1': expected MODEL=IN,OUT"),
+        ({"--price": "m=-1,2"}, "bad price"),
+        ({"--set": "finalists"}, "bad option 'finalists': expected NAME=N"),
+        ({"--candidates": "-1"}, "--candidates"),
+        ({"--floor-share": "nan"}, "--floor-share"),
+    ],
+)
+def test_bad_input_is_one_clear_error_and_writes_nothing(
+    home: Path, drafts: Path, changed: dict[str, str], said: str
+) -> None:
+    before = len(history(home))
+    given = {"--author": "folders", "--template": str(drafts)} | changed
+    answer = ask("agent", "run", task_of(home), *[one for pair in given.items() for one in pair], "--home", home)
+    assert answer.status == 2, answer
+    assert said in answer.error
+    assert len(history(home)) == before
+
+
+def test_an_unknown_session_and_an_empty_folder_are_named(home: Path, tmp_path: Path) -> None:
+    for command in ("resume", "replay", "withdraw", "cost"):
+        assert "there is no session yet" in ask("agent", command, "last", "--home", home).error
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    answer = ask("agent", "run", task_of(home), "--author", "folders", "--template", empty, "--home", home)
+    assert "has 0 folders: expected 1 to 1000" in answer.error
