@@ -237,3 +237,14 @@ def test_one_function_says_which_kernel_is_on_offer() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "newest_active"
     }
     assert asking == {"app/experiment.py"}
+
+
+def test_no_gate_asks_what_runs_the_calls_or_where_the_operation_is_from() -> None:
+    asked = [
+        f"{name}: {node.attr}"
+        for name, path in zip(NAMES, MODULES, strict=True)
+        if name.startswith("lab/gates/")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr in {"device", "interpreted", "own"}
+    ]
+    assert asked == [], "ask kernel.runner or kernel.definition"

@@ -1,7 +1,7 @@
 """Exports a promoted kernel as a folder of files that can be used elsewhere: every byte comes from the store.
 
-The folder holds what the promotion's own event names, by digest. Neither a working directory nor the published
-registry is read. A folder appears whole or not at all.
+The folder holds what the promotion's own event names, by digest. No working directory is read, and not the
+published registry. A folder appears whole or not at all.
 """
 
 import os

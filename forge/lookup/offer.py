@@ -57,8 +57,8 @@ class Domain:
         """Return why a shape lies outside what was verified, or None.
 
         Each size lies between verified ones. No product of sizes is larger than in a verified shape, since offsets
-        overflow by an operand's number of elements; every operand's is the product of some axes. Nor is the kernel
-        known to be slow there.
+        overflow by an operand's number of elements; every operand's is the product of some axes. The kernel
+        isn't known to be slow there.
         """
         if sizes in self.unproven:
             return f"measured at this shape, and not promoted for it: {self.unproven[sizes]}"

@@ -41,7 +41,7 @@ class ServingProfile(Value):
     memory_gb: Positive | None = None
     """Filled on each GPU."""
     measured_by: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    """Who measured, when, with what: goes wherever the numbers go."""
+    """Person or program that measured, the date and the tool. It is shown wherever the numbers are shown."""
     notes: Text = ""
 
     @model_validator(mode="after")

@@ -228,8 +228,8 @@ class LoadedKernel:
     def _filling(self) -> int:
         """Return the byte with which memory is filled during a release; 0 for none.
 
-        Timed calls have unfilled memory. So have some calls of a verification, at random, so that a candidate can't
-        tell from it whether its calls are timed.
+        Timed calls have unfilled memory. Some calls of a verification, chosen at random, have it too, so that a
+        candidate can't tell from it whether its calls are timed.
         """
         if not self._fills_memory or (self.calls and self._fillings.random() < self.unfilled_share):
             return 0
