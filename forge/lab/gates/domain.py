@@ -1,9 +1,9 @@
 """Does it refuse, or answer rightly, just outside the domain that it declares?
 
 Outside its domain a candidate may raise an exception. A wrong answer there is worse than none: the caller goes on
-with it. A crash of the process is worse too, since no caller can catch it. An exception must leave the inputs and the process's
-settings as they were, and the candidate must then answer inside as before. Which sizes a caller has is the caller's
-choice, so a domain that isn't checked by the kernel is a trap.
+with it. A crash of the process is worse too, since no caller can catch it. An exception must leave the inputs and the
+process's settings as they were, and the candidate must then answer inside as before. Which sizes a caller has is the
+caller's choice, so a domain that isn't checked by the kernel is a trap.
 """
 
 import dataclasses
