@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from forge.domain.authoring import Screen
 from forge.domain.device import Ceilings, Device
 from forge.domain.digest import Digest
 from forge.domain.environment import Environment
@@ -20,6 +21,7 @@ from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.profile.capture import Counters
+from forge.lab.screen.screening import Screening
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
@@ -83,6 +85,9 @@ class Executor(Protocol):
 
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Ask the job's contenders at the site whether they are right, and time those that are."""
+
+    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> Screening:
+        """Screen an author's drafts at the site. The result ranks drafts, and is never evidence."""
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
         """Return the shortest possible time for the job's shape at the site, in nanoseconds.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from forge import __version__
 from forge.contenders.discovery import ContenderCatalogue, find_contenders
+from forge.domain.authoring import Screen
 from forge.domain.device import Ceilings, Device
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
@@ -31,6 +32,8 @@ from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
 from forge.lab.profile.operators import count_operators
 from forge.lab.reference.binding import answered
+from forge.lab.screen.screening import Screening
+from forge.lab.screen.screening import screen as screen_drafts
 from forge.lab.timing.calibrate import calibrate as measure_ceilings
 from forge.lab.timing.cpu_processes import own_claims
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
@@ -173,6 +176,11 @@ class LocalExecutor:
             with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
                 SCREENED[key] = screen(asked, catalogue, progress=progress)
         return SCREENED[key]
+
+    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> Screening:
+        """Screen an author's drafts, while no other job of Forge runs on the device."""
+        with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
+            return screen_drafts(asked, step, rng=rng, progress=progress)
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
         """Return the shortest possible time for the job's shape on this machine, in nanoseconds.

@@ -25,8 +25,9 @@ class LaunchError(RuntimeError):
 class PlanFunction:
     """A loaded plan; call it with the operation's operands."""
 
-    def __init__(self, directory: Path) -> None:
-        plan = json.loads((directory / "plan.json").read_text())
+    def __init__(self, path: Path) -> None:
+        """Load the plan in a file; its device code lies beside it. Several plans may share a folder."""
+        plan = json.loads(path.read_text())
         torch.cuda.init()
         torch.empty(1, device="cuda")  # makes torch's context the current one
         self._outputs = [(tuple(o["sizes"]), getattr(torch, o["dtype"])) for o in plan["outputs"]]
@@ -35,7 +36,8 @@ class PlanFunction:
         self._workspaces: list[int] = plan["workspaces"]
         self._modules: dict[str, object] = {}
         self._described: list[dict[str, object]] = plan["steps"]
-        self._contents = {path.name: path.read_bytes() for path in directory.glob("*.cubin")}
+        named = {str(step["cubin"]) for step in self._described if step["kind"] == "kernel"}
+        self._contents = {name: (path.parent / name).read_bytes() for name in named}
         self._steps: list[Callable[[Places, int], None]] = []
         self.reload()
 

@@ -30,6 +30,8 @@ from forge.pipeline.outcome import Outcome
 
 MODEL_ENTRY = "ModelNew"
 """Name of the entry point for a reference that is a module."""
+LEFT_OUT = ("__pycache__", "space.json")
+"""Names in a folder that are no part of a candidate: what Python leaves, and a template's space for a search."""
 SHOWN = 200
 """Largest number of characters of submitted text in a refusal: enough to recognise it, on a few lines."""
 
@@ -52,7 +54,9 @@ def default_entry(untrusted_kernel: bytes, task: Task) -> str:
 
 
 @dataclass(frozen=True)
-class _Refused:
+class BadFolder:
+    """Why a folder is no candidate."""
+
     message: str
 
 
@@ -67,9 +71,9 @@ def submit(
     if not untrusted_folder.is_dir():
         raise UsageError(f"{str(untrusted_folder)!r} is not a folder: expected one with {', '.join(REQUIRED_FILES)}")
     author = _parse_author(untrusted_author)
-    files, problem = _read_folder(untrusted_folder)
+    files, problem = read_folder(untrusted_folder)
     parsed = problem or _parse_metadata(files["metadata.json"], task)
-    if isinstance(parsed, _Refused):
+    if isinstance(parsed, BadFolder):
         return _refusal(parsed.message, files, task=task, run_id=run_id)
     candidate = Candidate(
         files=tuple(_describe(name, files[name]) for name in REQUIRED_FILES),
@@ -127,72 +131,73 @@ def _describe(name: str, content: bytes) -> CandidateFile:
     return CandidateFile(path=name, sha256=sha256(content), size_bytes=len(content))
 
 
-def _read_folder(folder: Path) -> tuple[dict[str, bytes], _Refused | None]:
-    """Read the files up to the first fault. Links aren't followed, and large files aren't read."""
+def read_folder(folder: Path) -> tuple[dict[str, bytes], BadFolder | None]:
+    """Read the five files up to the first fault. Links aren't followed, and large files aren't read."""
     names = sorted(os.listdir(folder))
     for name in names:
-        if name not in REQUIRED_FILES and name != "__pycache__":
-            return {}, _Refused(f"{name!r}: unexpected; expected exactly {', '.join(REQUIRED_FILES)}")
+        if name not in REQUIRED_FILES and name not in LEFT_OUT:
+            return {}, BadFolder(f"{name!r}: unexpected; expected exactly {', '.join(REQUIRED_FILES)}")
     files: dict[str, bytes] = {}
     for name in REQUIRED_FILES:
         if name not in names:
-            return files, _Refused(f"{name}: missing; expected exactly {', '.join(REQUIRED_FILES)}")
-        content = _read_file(folder / name)
-        if isinstance(content, _Refused):
+            return files, BadFolder(f"{name}: missing; expected exactly {', '.join(REQUIRED_FILES)}")
+        content = read_file(folder / name)
+        if isinstance(content, BadFolder):
             return files, content
         files[name] = content
     return files, None
 
 
-def _read_file(path: Path) -> bytes | _Refused:
+def read_file(path: Path) -> bytes | BadFolder:
+    """Read one file of text that isn't trusted, within the limit of a candidate's files."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return _Refused(f"{path.name}: a link; put the file itself there")
-        return _Refused(f"{path.name}: can't be read as a regular file ({error.strerror})")
+            return BadFolder(f"{path.name}: a link; put the file itself there")
+        return BadFolder(f"{path.name}: can't be read as a regular file ({error.strerror})")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        return _Refused(f"{path.name}: not a regular file")
+        return BadFolder(f"{path.name}: not a regular file")
     with open(descriptor, "rb") as file:
         content = file.read(FILE_LIMIT_BYTES + 1)
     if len(content) > FILE_LIMIT_BYTES:
-        return _Refused(f"{path.name}: more than {FILE_LIMIT_BYTES} bytes")
+        return BadFolder(f"{path.name}: more than {FILE_LIMIT_BYTES} bytes")
     if not content.strip():
-        return _Refused(f"{path.name}: empty")
+        return BadFolder(f"{path.name}: empty")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _Refused(f"{path.name}: not UTF-8 (byte {error.start})")
-    return _Refused(f"{path.name}: contains a NUL character") if "\0" in text else content
+        return BadFolder(f"{path.name}: not UTF-8 (byte {error.start})")
+    return BadFolder(f"{path.name}: contains a NUL character") if "\0" in text else content
 
 
-def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | _Refused:
+def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | BadFolder:
     try:
         document = orjson.loads(untrusted)
     except orjson.JSONDecodeError as error:
-        return _Refused(f"metadata.json: not JSON ({error})")
+        return BadFolder(f"metadata.json: not JSON ({error})")
     if not isinstance(document, dict):
         kind = type(document).__name__
-        return _Refused(f"metadata.json: expected an object, got {kind} {shortened(document)}")
+        return BadFolder(f"metadata.json: expected an object, got {kind} {shortened(document)}")
     try:
         json.loads(untrusted, object_pairs_hook=_named_once, parse_int=str)
     except (ValueError, RecursionError) as error:
-        return _Refused(f"metadata.json: {error}")
+        return BadFolder(f"metadata.json: {error}")
     try:
         metadata = Metadata.model_validate(document)
     except ValidationError as error:
-        return _Refused(f"metadata.json: {misfit(error, Metadata)}")
+        return BadFolder(f"metadata.json: {misfit(error, Metadata)}")
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
-            return _Refused(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
+            return BadFolder(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
     for field, build in (("cpp", metadata.cpp), ("cuda", metadata.cuda)):
         if build is not None and task.language != field:
-            return _Refused(
+            return BadFolder(
                 f"metadata.json: {field} is only for the language {field}, the task's is {task.language!r}"
             )
     fault = None if metadata.domain is None else domain_fault(metadata.domain, task)
-    return metadata if fault is None else _Refused(f"metadata.json: domain: {fault}")
+    return metadata if fault is None else BadFolder(f"metadata.json: domain: {fault}")
 
 
 def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateSubmitted
+from forge.executor import Site
 from forge.lab.inputs.seeded import new_seed
 from forge.lab.job import ContenderFile, Job
 from forge.languages import find_language
@@ -81,6 +82,28 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
         arch=PROCESSORS[task.target.gpu].arch,
         contender_files=evidence.contender_files,
         seed=seed,
+    )
+
+
+def screening_job(task: Task, policy: Policy, site: Site) -> Job:
+    """Return the job of a task without a candidate: on the site's GPU if it is the task's, else on its processor."""
+    runs_here = runs_on(task, site.environment.gpu)
+    at_gpu = _is_model(task, site.environment.gpu)
+    return Job(
+        operation=find_operation(task.op),
+        language=find_language(task.language),
+        shape=task.shape,
+        held_out=(),
+        dtype=task.dtype,
+        policy=policy,
+        isolation=site.isolation,
+        files={},
+        metadata=Metadata(name="screening", op=task.op, language=task.language),
+        entry_point=task.op,
+        interpreted=not runs_here,
+        device="cuda" if at_gpu else "cpu",
+        gpu=site.device if at_gpu else None,
+        arch=PROCESSORS[task.target.gpu].arch,
     )
 
 

@@ -3,7 +3,7 @@
 It runs behind the same wall, since the driver reads untrusted device code in it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import orjson
@@ -54,6 +54,27 @@ def launcher_files(job: Job, captured: Captured) -> Mapping[str, bytes]:
         "outputs": outputs,
     }
     return {PLAN_FILE: orjson.dumps(launcher_plan), **{file.name: file.content for file in captured.cubins}}
+
+
+def launchers_files(job: Job, plans: Sequence[Captured]) -> tuple[dict[str, bytes], tuple[GuestFunction, ...]]:
+    """Return several plans for one launcher: all files under names of their own, and a function for each plan."""
+    files: dict[str, bytes] = {}
+    for place, captured in enumerate(plans):
+        own = {name: f"p{place:02}-{name}" for name in (PLAN_FILE, *(file.name for file in captured.cubins))}
+        for name, content in launcher_files(job, captured).items():
+            files[own[name]] = _renamed(content, own) if name == PLAN_FILE else content
+    return files, tuple(
+        GuestFunction(f"p{place:02}-{PLAN_FILE}", "launch", wrap="plan") for place in range(len(plans))
+    )
+
+
+def _renamed(plan: bytes, names: Mapping[str, str]) -> bytes:
+    """Return a plan in the launcher's form with other names for its device code."""
+    document = orjson.loads(plan)
+    for step in document["steps"]:
+        if "cubin" in step:
+            step["cubin"] = names[step["cubin"]]
+    return orjson.dumps(document)
 
 
 def _launcher_step(step: dict[str, object]) -> dict[str, object]:

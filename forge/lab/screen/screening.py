@@ -11,6 +11,7 @@ from forge.domain.authoring import Draft, FailedTrial, Screen, Screened, TimedTr
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.job import Job, Progress, processors
+from forge.lab.screen.device_clock import DeviceClock
 from forge.lab.screen.host_clock import GROUP, open_group
 from forge.lab.screen.prepare import Fit, prepare
 from forge.lab.screen.race import FINAL_PROCESSES, Race
@@ -52,7 +53,8 @@ def screen(job: Job, step: Screen, *, rng: random.Random, progress: Progress) ->
     race = Race(0.0 if job.device == "cuda" else BETWEEN_PROCESSES)
     race.failed.update({place: fit for place, fit in enumerate(fits) if isinstance(fit, FailedTrial)})
     right = {place: fit for place, fit in enumerate(fits) if isinstance(fit, Fit)}
-    _race_on_host(race, right, reference, step, rng, progress)
+    run = _race_on_device if job.device == "cuda" else _race_on_host
+    run(race, right, reference, step, rng, progress)
     trials = tuple(
         Trial(draft=draft.sha256, setting=draft.setting, result=race.result(place))
         for place, draft in enumerate(step.drafts)
@@ -83,6 +85,20 @@ def _race_on_host(
             with open_group(alive, reference, rng) as (clock, failed):
                 race.failed.update(failed)
                 race.run(members, clock.measure, final=step.final)
+
+
+def _race_on_device(
+    race: Race, fits: Mapping[int, Fit], reference: Fit, step: Screen, rng: random.Random, progress: Progress
+) -> None:
+    """Race all drafts in one launcher; a final screening has several, one after the other."""
+    for process in range(FINAL_PROCESSES if step.final else 1):
+        alive = {place: fit for place, fit in fits.items() if place not in race.failed}
+        if not alive:
+            return
+        progress(f"screening: launcher {process + 1} with {len(alive)} plans beside the reference's")
+        with DeviceClock(alive, reference, rng) as clock:
+            race.failed.update(clock.failed)
+            race.run(sorted(alive), clock.measure, final=step.final)
 
 
 def _groups(places: Sequence[int], rng: random.Random) -> Iterator[list[int]]:

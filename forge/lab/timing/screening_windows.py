@@ -61,7 +61,7 @@ def _on_host(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Failed]
 
 def _on_device(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Failed]]:
     """Return a function that times a window by graph replay, and the kernels that couldn't lay out their operands."""
-    cases = _device_cases(kernels[0])
+    cases = device_cases(kernels[0])
     refused = parallel_map(lambda kernel: kernel.fill(cases), kernels, serial_up_to=1)
     failed = {
         place: Failed(reason=one.reason, observed=one.reason.message, threshold="room for its operands", log=one.log)
@@ -78,7 +78,7 @@ def _on_device(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Faile
     return window, failed
 
 
-def _device_cases(kernel: LoadedKernel) -> list[Case]:
+def device_cases(kernel: LoadedKernel) -> list[Case]:
     """Return the operands of every set: few different ones in turn, since contents are rotated before each window."""
     count = rotated_set_count(set_bytes(*kernel.forms(kernel.shape)))
     drawn = kernel.cases(kernel.shape, ["normal"] * min(count, DRAWN_SETS))

@@ -23,6 +23,20 @@ def open_timed(
     stack: ExitStack, job: Job, stage: Stage, functions: tuple[GuestFunction, ...]
 ) -> LoadedKernel | Failed:
     """Start a guest that ends with `stack`, load the functions, and call each of them once."""
+    kernel = open_loaded(stack, job, stage, functions)
+    if isinstance(kernel, Failed):
+        return kernel
+    for index in range(len(functions)):
+        called = kernel.call([kernel.case(kernel.shape)], function=index)
+        if isinstance(called, Failed):
+            return called
+    return kernel
+
+
+def open_loaded(
+    stack: ExitStack, job: Job, stage: Stage, functions: tuple[GuestFunction, ...]
+) -> LoadedKernel | Failed:
+    """Start a guest that ends with `stack`, and load the functions."""
     arena = Arena(arena_bytes(job))
     stack.callback(arena.close)
     limits = dataclasses.replace(job.limits(WHOLE_LIMIT_S), reply_cpu_s=job.policy.benchmark_limit_s)
@@ -32,7 +46,7 @@ def open_timed(
         require_verdict(loaded)
         reason = loaded.reason
         return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-    kernel = LoadedKernel(
+    return LoadedKernel(
         session,
         arena,
         operation=job.operation,
@@ -43,11 +57,6 @@ def open_timed(
         entry=functions[0].entry_point,
         runner=job.runner,
     )
-    for index in range(len(functions)):
-        called = kernel.call([kernel.case(kernel.shape)], function=index)
-        if isinstance(called, Failed):
-            return called
-    return kernel
 
 
 def compile_baselines(job: Job, stage: Stage) -> None:

@@ -1,0 +1,29 @@
+"""Reads a template's folder: the five files of a candidate, and the space.json beside them."""
+
+from pathlib import Path
+
+from forge.authors.search.author import SearchAuthor, SearchOptions
+from forge.authors.search.space import SPACE_FILE
+from forge.authors.search.template import Template, parse_template
+from forge.domain.candidate import REQUIRED_FILES
+from forge.errors import UsageError
+from forge.pipeline.candidate import BadFolder, read_file, read_folder
+
+HINT = "forge agent run --help"
+
+
+def read_template(folder: Path) -> Template:
+    """Return the template in a folder; raise UsageError for anything else."""
+    if not folder.is_dir():
+        expected = f"{', '.join(REQUIRED_FILES)} and {SPACE_FILE}"
+        raise UsageError(f"{str(folder)!r} is not a folder: expected one with {expected}", hint=HINT)
+    files, problem = read_folder(folder)
+    space = problem or read_file(folder / SPACE_FILE)
+    if isinstance(space, BadFolder):
+        raise UsageError(f"bad template {str(folder)!r}: {space.message}", hint=HINT)
+    return parse_template(files, space)
+
+
+def search_author(folder: Path, options: SearchOptions | None = None) -> SearchAuthor:
+    """Return the author that searches the settings of a folder's template."""
+    return SearchAuthor(read_template(folder), options or SearchOptions())
