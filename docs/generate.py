@@ -45,7 +45,7 @@ from forge.operations.typical_domains import TYPICAL_DOMAINS
 from forge.pipeline.create import USUAL_ROOM_BYTES
 from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
-from forge.pipeline.prompt import environment as templates
+from forge.pipeline.templates import environment as templates
 from forge.platforms import PROCESSORS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package

@@ -10,11 +10,13 @@ import orjson
 from forge.app.lesson import accepted_lessons
 from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace
-from forge.events import PlanAccepted, PromptRendered
+from forge.events import PlanAccepted
 from forge.ledger.runs.directory import RunDirectory
 from forge.pipeline import plan, prompt
 from forge.pipeline.budget import DEFAULT_TOKENS
+from forge.pipeline.outcome import Outcome
 from forge.pipeline.skills import Skill
+from forge.platforms.host_facts import host_facts
 from forge.projections.experiments import best_kernel, earlier_experiments
 from forge.projections.run_lookup import experiments
 from forge.projections.runs import RunState
@@ -32,7 +34,7 @@ def prepare(workspace: Workspace, run: RunState) -> Path:
     else:
         accepted = run.plan.event
         skills = plan.planned(accepted, home=workspace.home, lessons=accepted_lessons(workspace))
-    return _render(workspace, run, accepted, skills, budget_tokens=DEFAULT_TOKENS)
+    return _render(workspace, run, accepted, skills)
 
 
 def _plan(workspace: Workspace, run: RunState) -> tuple[PlanAccepted, tuple[Skill, ...]]:
@@ -55,36 +57,38 @@ def _plan(workspace: Workspace, run: RunState) -> tuple[PlanAccepted, tuple[Skil
     return plan.accepted(planned), skills
 
 
-def _render(
-    workspace: Workspace, run: RunState, accepted: PlanAccepted, skills: tuple[Skill, ...], *, budget_tokens: int
-) -> Path:
+def _render(workspace: Workspace, run: RunState, accepted: PlanAccepted, skills: tuple[Skill, ...]) -> Path:
     """Render the brief of a plan, and store it."""
-    rendered = prompt.render(
-        task_of(run),
+    rendered = _rendered(workspace, run, accepted, skills, budget_tokens=DEFAULT_TOKENS)
+    workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
+    return workspace.directory(run.run_id).path / PROMPT_FILE
+
+
+def _rendered(
+    workspace: Workspace, run: RunState, accepted: PlanAccepted, skills: tuple[Skill, ...], *, budget_tokens: int
+) -> Outcome:
+    """Return the brief of a plan for this machine; nothing is recorded."""
+    task = task_of(run)
+    return prompt.render(
+        task,
         run_id=run.run_id,
         skills=skills,
         policy=workspace.policy,
         triage=accepted.triage,
         budget_tokens=budget_tokens,
+        machine=host_facts() if task.target.platform == "cpu" else (),
     )
-    (event,) = rendered.events
-    assert isinstance(event, PromptRendered)
-    earlier = run.prompt
-    if earlier is None or earlier.event.rendered_sha256 != event.rendered_sha256:
-        after = f":{earlier.seq}" if earlier else ""
-        workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}{after}")
-    return workspace.directory(run.run_id).path / PROMPT_FILE
 
 
-def render_within(workspace: Workspace, run: RunState, *, budget_tokens: int) -> Path:
-    """Render a run's brief again, for another budget, if nothing was submitted yet."""
+def brief_within(workspace: Workspace, run: RunState, *, budget_tokens: int) -> str:
+    """Return a run's brief for another budget. Nothing is recorded, and the stored brief stays as it is."""
     prepare(workspace, run)
     run = workspace.find_run(run.run_id)
-    require_state(run, "prompt_ready", phase="prompt")
     assert run.plan is not None
     accepted = run.plan.event
     skills = plan.planned(accepted, home=workspace.home, lessons=accepted_lessons(workspace))
-    return _render(workspace, run, accepted, skills, budget_tokens=budget_tokens)
+    rendered = _rendered(workspace, run, accepted, skills, budget_tokens=budget_tokens)
+    return rendered.files["agent_prompt.md"].decode()
 
 
 def brief(workspace: Workspace, run: RunState) -> str:

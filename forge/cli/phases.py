@@ -78,26 +78,28 @@ def prompt(
         typer.Option(
             min=1000,
             max=10_000_000,
-            help="Render the brief again within this many tokens, 3.5 bytes each. It lists what it leaves out.",
+            help="Print a brief of this many tokens, 3.5 bytes each. It says what it leaves out, and isn't recorded.",
             show_default=False,
         ),
     ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Print the brief for a run.
+    """Print the brief for a run. With a budget it is another text than the stored one, which stays as it is.
 
     Example: forge prompt last --budget-tokens 8000 > brief.md
     """
-    from forge.app.briefs import brief, prepare, render_within
+    from forge.app.briefs import brief, brief_within, prepare
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
-        if budget_tokens is not None:
-            render_within(workspace, state, budget_tokens=budget_tokens)
-        text, path = brief(workspace, state), prepare(workspace, workspace.find_run(state.run_id))
+        path: str | None = str(prepare(workspace, state))
+        if budget_tokens is None:
+            text = brief(workspace, state)
+        else:
+            text, path = brief_within(workspace, state, budget_tokens=budget_tokens), None
     if as_json:
-        emit_json({"prompt_path": str(path), "prompt": text})
+        emit_json({"prompt_path": path, "prompt": text})
     else:
         emit_text(text)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median_low
 
 from forge.domain.experiment import AXES, ENDS, LAYER_NAMES
-from forge.pipeline.prompt import environment
+from forge.pipeline.templates import environment
 
 TEMPLATE = "notes.md.j2"
 Record = Mapping[str, object]

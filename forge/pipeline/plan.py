@@ -14,6 +14,8 @@ from forge.errors import UsageError
 from forge.events import ChosenSkill, LessonProposed, PlanAccepted
 from forge.events.plan import BestKernel, EarlierExperiment, SkillLibrary, Triage
 from forge.operations import find_operation
+from forge.operations.operation import OwnReference
+from forge.pipeline.called_names import called_names
 from forge.pipeline.lesson import AMENDED, amended, content_of
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skill_package import read_package
@@ -116,6 +118,8 @@ def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, 
     operation = find_operation(task.op)
     elements = {spec.element for spec in (*operation.inputs, *operation.outputs)}
     failed = sorted({_FAILURES[one.reason] for one in found.earlier if one.reason in _FAILURES})
+    if operation.own is not None:
+        return _concepts_of_source(operation.own, task, prior, failed)
     words = dict.fromkeys(word for word in operation.summary.lower().replace(",", " ").split() if word not in _COMMON)
     return (
         Concept(task.op, weight=4.0, phrase=True),
@@ -128,6 +132,26 @@ def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, 
     )
 
 
+def _concepts_of_source(
+    own: OwnReference, task: Task, prior: Bottleneck, failed: Sequence[str]
+) -> tuple[Concept, ...]:
+    """Return what to search for an own operation: what its reference calls, and how it is named."""
+    called = called_names(own.source)
+    return (
+        *(Concept(name.replace("_", " "), weight=3.0, phrase=True) for name in called),
+        Concept(" ".join([*called, *own.contract.slug.split("_")]), weight=0.25),
+        Concept(f"{prior} bound", phrase=True),
+        Concept(task.language, weight=0.5),
+        *(Concept(text, weight=1.5) for text in failed),
+    )
+
+
+def _guides(task: Task) -> frozenset[str]:
+    """Return the tags of a guide that is one for this operation."""
+    own = find_operation(task.op).own
+    return frozenset({task.op}) if own is None else frozenset(called_names(own.source))
+
+
 def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> tuple[tuple[Skill, str], ...]:
     """Return hygiene, the best skill of each slot, then the best of the rest, each with its reason."""
     ordered = sorted(skills, key=lambda one: one.id)
@@ -135,18 +159,22 @@ def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> 
     hygiene = [(one, "hygiene: part of every plan") for one in fitting if one.front.category == "hygiene"]
     found = search([one for one in fitting if one.front.category != "hygiene"], concepts)
     # the sort is stable: a guide with the operation among its tags comes before one that only mentions it
-    hits = sorted(found, key=lambda hit: not _names(hit, task.op))
+    guides, own = _guides(task), find_operation(task.op).own is not None
+    hits = sorted(found, key=lambda hit: not _names(hit, guides))
+    if own:  # a guide to something else would mislead its author
+        hits = [hit for hit in hits if hit.skill.front.category != "operation" or _names(hit, guides)]
     first = [next((hit for hit in hits if hit.skill.front.category == slot), None) for slot in SLOTS]
     slots = [hit for hit in first if hit is not None]
     others = [hit for hit in found if hit not in slots]
-    rest = [hit for hit in others if hit.skill.front.category in REST or _names(hit, task.op)]
+    rest = [hit for hit in others if hit.skill.front.category in REST or _names(hit, guides)]
     ranked = [*slots, *rest][: MOST - len(hygiene)]
     return (*hygiene, *((hit.skill, _why(hit)) for hit in ranked))
 
 
-def _names(hit: Hit, op: str) -> bool:
-    """Return True if the guide's tags name this operation."""
-    return hit.skill.front.category == "operation" and op in {tag.replace("-", "_") for tag in hit.skill.front.tags}
+def _names(hit: Hit, guides: frozenset[str]) -> bool:
+    """Return True if the guide's tags name the operation."""
+    tags = {tag.replace("-", "_") for tag in hit.skill.front.tags}
+    return hit.skill.front.category == "operation" and not guides.isdisjoint(tags)
 
 
 def _why(hit: Hit) -> str:

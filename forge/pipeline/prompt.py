@@ -1,10 +1,6 @@
 """Phase 3: render the brief that an author works from, within a budget of tokens."""
 
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import canonical, sha256
@@ -17,17 +13,19 @@ from forge.events import PromptRendered
 from forge.events.plan import Triage
 from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
+from forge.pipeline.asked_values import bounds_of, own_terms, values_of
 from forge.pipeline.budget import DEFAULT_TOKENS, Told, fit, tokens_of
 from forge.pipeline.fence import fenced
 from forge.pipeline.hardware import described
 from forge.pipeline.metadata_schema import metadata_schema
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skills import Skill
-from forge.pipeline.triage import LAUNCH_US, Bottleneck, bottleneck
+from forge.pipeline.starter_kernel import starter_kernel
+from forge.pipeline.templates import environment
+from forge.pipeline.triage import LAUNCH_US, Bottleneck, bottleneck, least_traffic
 from forge.platforms import PROCESSORS
-from forge.projections.experiments import one_line
 
-TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 3
+TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 4
 TITLES: dict[LanguageName, str] = {"cpp": "C++", "cuda": "CUDA C++", "triton": "Triton", "torch": "PyTorch"}
 OBJECTIVES: dict[Objective, str] = {
     "latency": "Latency: the time of one call.",
@@ -43,9 +41,6 @@ ADVICE: dict[Bottleneck, str] = {
     "other, and work spread wide enough are what can be gained.",
 }
 _PACKAGE = Path(__file__).parent.parent
-SHORTEST_US = 0.01
-"""Shortest time that is shown as a number, in microseconds; shorter ones are shown as below it."""
-_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def render(
@@ -56,10 +51,14 @@ def render(
     policy: Policy,
     triage: Triage | None = None,
     budget_tokens: int = DEFAULT_TOKENS,
+    machine: tuple[tuple[str, str], ...] = (),
 ) -> Outcome:
-    """Render the brief; the same task, skills, policy and budget give the same text."""
+    """Render the brief; the same task, skills, policy, budget and machine give the same text.
+
+    `machine` are names and values of the processor that candidates run on, if the task's target is one.
+    """
     language = find_language(task.language)
-    fixed = _variables(task, language, policy, triage, budget_tokens)
+    fixed = _variables(task, language, policy, triage, budget_tokens) | {"machine": list(map(list, machine))}
     template = environment().get_template(TEMPLATE)
     everything = Told(skills=skills, earlier=triage.earlier if triage else ())
     told, text = fit(everything, lambda one: template.render(fixed | _told(one)), budget_tokens=budget_tokens)
@@ -96,15 +95,20 @@ def _variables(
             "specials": operation.specials,
             "masks": operation.masks,
             "layouts": list(operation.layouts),
-            "bytes_moved": operation.bytes_moved(task.shape, task.dtype),
+            "bytes_moved": least_traffic(task),
             "flops": operation.flops(task.shape),
-            "operands": [_operand(spec, task) for spec in operation.inputs],
+            "operands": [_operand(spec, task) | {"values": values_of(operation, spec)} for spec in operation.inputs],
             "results": [_operand(spec, task) for spec in operation.outputs],
             "updates": list(operation.updates),
             "returned": [spec.name for spec in operation.returned],
             "own": is_own(operation.name),
+            "terms": own_terms(task, operation),
+            "wide": operation.own is None or operation.own.contract.wide,
+            "bounds": bounds_of(task, operation, policy),
             "axes": list(operation.axes),
         },
+        "task_id": task.task_id,
+        "further": list(task.further_shapes),
         "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
         "reference": fenced(reference_source(operation), "python"),
         "objective": OBJECTIVES[task.objective],
@@ -124,6 +128,7 @@ def _variables(
         "bottleneck": prior,
         "advice": ADVICE[prior] if prior else None,
         "launch_us": LAUNCH_US,
+        "starter": fenced(starter_kernel(operation, language), "python"),
         "budget_tokens": budget_tokens,
     }
 
@@ -134,41 +139,6 @@ def _told(told: Told) -> dict[str, object]:
         "earlier": [one.model_dump(mode="json") for one in told.earlier],
         "left_out": list(told.left_out),
     }
-
-
-@cache
-def environment() -> Environment:
-    """Return the environment of the templates. It is made once in a process."""
-    environment = Environment(
-        loader=FileSystemLoader([_PACKAGE / "prompts", _PACKAGE / "languages"]),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 (Markdown for an author, never HTML)
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"fenced": fenced, "cell": one_line}
-    environment.filters |= {"amount": amount, "us": microseconds, "interval": interval}
-    return environment
-
-
-def amount(value: float, unit: str) -> str:
-    """Return a number of bytes or flops with a decimal prefix: 33554432 B is 33.6 MB."""
-    for size, prefix in _UNITS:
-        if value >= size:
-            return f"{value / size:.3g} {prefix}{unit}"
-    return f"{value:g} {unit}"
-
-
-def microseconds(value_us: float) -> str:
-    """Return a time with three digits; a time that would round to zero is shown as below the smallest one."""
-    return f"{value_us:.3g} us" if value_us >= SHORTEST_US else f"under {SHORTEST_US:g} us"
-
-
-def interval(figures: Mapping[str, float | None]) -> str:
-    """Return a speedup with its interval as text; empty if nothing was timed."""
-    ratio, low, high = (figures[name] for name in ("speedup", "low", "high"))
-    return "" if ratio is None else f"{ratio:.2f}x ({low:.2f} to {high:.2f})"
 
 
 def _operand(spec: TensorSpec, task: Task) -> dict[str, object]:

@@ -14,10 +14,9 @@ from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
 from forge.operations.operation import Operation
 from forge.pipeline.candidate import MODEL_ENTRY
-from forge.pipeline.prompt import environment
+from forge.pipeline.starter_kernel import starter_names
+from forge.pipeline.templates import environment
 
-ENTRY = "kernel"
-"""Name of the entry point in a starting point that is a function."""
 SMALL_ROWS, SMALL_COLUMNS = 2, 64
 """Sizes of the operands in the tests of a starting point, so that their bytes fit into the file."""
 SEED = 1
@@ -32,7 +31,7 @@ def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, byt
     Raise UsageError if the solution defines no such class, or the task's operation has no module.
     """
     operation, language = find_operation(task.op), find_language(task.language)
-    names = _names(operation, language)
+    names = starter_names(operation, language)
     if solution is not None:
         _require_model(solution, operation)
         names["entry"] = MODEL_ENTRY
@@ -50,27 +49,6 @@ def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, byt
     files["reference.py"] = reference_source(operation).encode()
     files["metadata.json"] = _metadata(operation, language, str(names["entry"]), compiled=solution is None)
     return files
-
-
-def _names(operation: Operation, language: Language) -> dict[str, object]:
-    own = operation.own
-    form = own.contract.form if own else "catalogue"
-    arguments = operation.signature.partition("(")[2].partition(")")[0]
-    return {
-        "op": operation.name,
-        "own": own is not None,
-        "form": form,
-        "language": {
-            "name": language.name,
-            "title": {"cpp": "C++", "cuda": "CUDA", "triton": "Triton", "torch": "PyTorch"}[language.name],
-            "starter": f"{language.name}/starter.py.j2",
-        },
-        "reference": reference_source(operation).strip() + ("" if own is None else "\n\nimport torch"),
-        "base": own.contract.entry if own else operation.name,
-        "entry": MODEL_ENTRY if form == "model" else ENTRY,
-        "arguments": "*operands" if own else arguments,
-        "count": len(own.contract.arguments) if own else 0,
-    }
 
 
 def _metadata(operation: Operation, language: Language, entry: str, *, compiled: bool) -> bytes:

@@ -27,7 +27,7 @@ def triage(task: Task, earlier: tuple[EarlierExperiment, ...], best: BestKernel 
     """Return the implementation class, the roofline from vendor figures, and the results of earlier runs."""
     operation = find_operation(task.op)
     processor = PROCESSORS[task.target.gpu]
-    moved, flops = operation.bytes_moved(task.shape, task.dtype), operation.flops(task.shape)
+    moved, flops = least_traffic(task), operation.flops(task.shape)
     intensity = flops / max(moved, 1)
     bandwidth, unit = processor.peak_bandwidth_gb_s, _unit(processor, task, intensity)
     rate = processor.peak_tflop_s.get(unit)
@@ -43,6 +43,17 @@ def triage(task: Task, earlier: tuple[EarlierExperiment, ...], best: BestKernel 
         rate_of=unit if rate else None,
         best=best,
     )
+
+
+def least_traffic(task: Task) -> int:
+    """Return the bytes that a call moves at least.
+
+    How much of its operands a reference file reads isn't known, so for an own operation every operand counts once.
+    """
+    operation = find_operation(task.op)
+    if operation.own is not None:
+        return operation.operand_bytes(task.shape, task.dtype)
+    return operation.bytes_moved(task.shape, task.dtype)
 
 
 def bottleneck(found: Triage) -> Bottleneck:
