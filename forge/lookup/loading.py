@@ -92,7 +92,10 @@ def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | 
             f"only a {PLAIN_LIBRARY} that was built before is loaded: try forge kernel export {kernel.kernel_id}"
         )
     if kernel.language in {"cpp", "cuda"} and not listed:
-        raise LoadRefused(f"{kernel.kernel_id!r} is in {kernel.language}, and nothing that was built from it is kept")
+        raise LoadRefused(
+            f"{kernel.kernel_id!r} is in {kernel.language}, and nothing that was built from it is kept: expected "
+            f"{PLAIN_LIBRARY}; its workspace can promote it anew"
+        )
 
 
 def _files(kernel: Kernel, listed: Mapping[str, str]) -> dict[str, bytes]:
@@ -111,7 +114,7 @@ def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType
         (folder / file).write_bytes(content)
     spec = importlib.util.spec_from_file_location(name, folder / KERNEL_FILE)
     if spec is None or spec.loader is None:
-        raise EnvironmentUnfit(f"this Python has no loader for {KERNEL_FILE}")
+        raise EnvironmentUnfit(f"this Python has no loader for {KERNEL_FILE}: expected CPython's importlib")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     imported = False
     try:

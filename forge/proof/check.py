@@ -66,7 +66,9 @@ def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_i
         )
     envelope, payload = _event(proof)
     if kernel_id is not None and payload["kernel_id"] != kernel_id:
-        raise ProofRefused(f"the proof is about kernel {payload['kernel_id']!r}, not {kernel_id!r}")
+        raise ProofRefused(
+            f"the proof is about kernel {payload['kernel_id']!r}: expected {kernel_id!r}; ask for forge ledger prove"
+        )
     digest = hashlib.sha256(artifact).hexdigest()
     files = dict(_files(proof, payload))
     if digest not in files:
@@ -128,7 +130,7 @@ def _event(proof: Proof) -> tuple[dict[str, object], dict[str, object]]:
             "expected the promotion of a kernel"
         )
     if not isinstance(payload.get("kernel_id"), str) or not isinstance(payload.get("files"), list):
-        raise ProofRefused(f"event {proof.index + 1} names no kernel or no files")
+        raise ProofRefused(f"event {proof.index + 1} names no kernel or no files: expected both; it was altered")
     return envelope, payload
 
 
@@ -152,9 +154,9 @@ def _object(text: str) -> dict[str, object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ProofRefused("the event in the proof isn't JSON") from error
+        raise ProofRefused("the event in the proof isn't JSON: expected a JSON object; it was altered") from error
     if not isinstance(document, dict):
-        raise ProofRefused("the event in the proof isn't a JSON object")
+        raise ProofRefused("the event in the proof isn't a JSON object: expected one; it was altered")
     return document
 
 

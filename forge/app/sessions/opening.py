@@ -191,7 +191,9 @@ def withdraw(workspace: Workspace, session_id: str, reason: str) -> SessionState
     state = find_session(workspace, state.session_id)
     assert state.closed is not None
     if state.closed.event != event:
-        raise PhaseOutOfOrder(f"session {state.session_id!r} is closed already ({state.closed.event.reason})")
+        raise PhaseOutOfOrder(
+            f"session {state.session_id!r} is closed already ({state.closed.event.reason}): expected an open one"
+        )
     return state
 
 

@@ -73,7 +73,9 @@ def parse_template(untrusted_files: Mapping[str, bytes], untrusted_space: bytes)
         files = {name: untrusted_files[name].decode() for name in REQUIRED_FILES}
         metadata = Metadata.model_validate(orjson.loads(files["metadata.json"]))
     except UnicodeDecodeError as error:
-        raise UsageError(f"the template isn't UTF-8 text (byte {error.start})") from error
+        raise UsageError(
+            f"the template isn't UTF-8 text (byte {error.start}): expected text saved as UTF-8"
+        ) from error
     except orjson.JSONDecodeError as error:
         raise UsageError(f"the template's metadata.json: not JSON ({error})") from error
     except ValidationError as error:

@@ -55,7 +55,10 @@ def select(uuid: str | None) -> "torch.device":
         if uuid is None or str(torch.cuda.get_device_properties(index).uuid) == uuid.removeprefix("GPU-"):
             torch.cuda.set_device(index)
             return torch.device("cuda", index)
-    raise EnvironmentUnfit(f"CUDA shows no GPU {uuid or 'at all'!r} to torch {torch.__version__}")
+    raise EnvironmentUnfit(
+        f"CUDA shows no GPU {uuid or 'at all'!r} to torch {torch.__version__}: expected one that both know",
+        hint="forge doctor",
+    )
 
 
 def measure(device: "torch.device") -> Ceilings:

@@ -330,7 +330,9 @@ class _ReplayPair:
             return failed
         assert not isinstance(timed, Failed), "taken as failed above"
         if timed[0].device_ns <= 0:
-            raise EnvironmentUnfit(f"the side {side!r} took no time by the device's events")
+            raise EnvironmentUnfit(
+                f"the side {side!r} took no time by the device's events: expected some; measure again"
+            )
         self.device_ns += timed[0].device_ns
         return timed[0]
 
