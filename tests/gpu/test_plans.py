@@ -8,6 +8,7 @@ import pytest
 from forge.domain.plan import Argument, Copy, KernelLaunch, LaunchPlan, Memset, NoPlan, NoPlanKind, Place
 from forge.domain.verdict import Rejected
 from forge.lab.calls import artifact
+from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.examine import examine
@@ -121,7 +122,8 @@ def plan_of(kernel: str, *, language: str = "triton") -> LaunchPlan:
     assert isinstance(finding, Passed), finding
     captured = kept_plan(files)
     assert captured is not None, finding.observed
-    assert {file.name for file in files} == {"plan.json", *captured.plan.cubins}
+    configurations = {CONFIGURATION_FILE} if "triton.autotune" in kernel else set()
+    assert {file.name for file in files} == {"plan.json", *captured.plan.cubins, *configurations}
     return captured.plan
 
 

@@ -1,6 +1,7 @@
 """A matmul whose terms are split over programs that add atomically; its tuner sets the sum to zero before each run.
 
 Accepted: reset_to_zero makes the call that tunes right
+Plan: no launch plan (foreign_kernel): the cast to bf16 is a kernel of torch
 Operation: matmul
 Dtype: bf16
 Shape: {"m": 512, "k": 512, "n": 512}

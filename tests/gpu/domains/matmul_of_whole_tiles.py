@@ -1,12 +1,12 @@
-"""A tutorial's matmul without masks, for multiples of 128, 128 and 64, which it asserts.
+"""A tutorial's matmul without masks, for multiples of 128, 128 and 64, which it asserts; its offsets have 32 bits.
 
 Language: triton
 Operation: matmul
 Dtype: bf16
 Shape: {"m": 512, "k": 1024, "n": 1024}
-Domain: {"axes": {"m": {"multiple_of": 128}, "n": {"multiple_of": 128}, "k": {"multiple_of": 64}}}
+Domain: {"axes": {"m": {"multiple_of": 128}, "n": {"multiple_of": 128}, "k": {"multiple_of": 64}}, "most_elements": 2147483647}
 Accepted: every size of its domain is made of whole tiles.
-"""
+"""  # noqa: E501 (one line for the domain)
 
 import torch
 import triton
