@@ -12,8 +12,8 @@ from forge.pipeline.candidate import BadFolder, read_file, read_folder
 HINT = "forge agent run --help"
 
 
-def read_template(folder: Path) -> Template:
-    """Return the template in a folder; raise UsageError for anything else."""
+def template_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a template's folder, as far as they can be read; raise UsageError for anything else."""
     if not folder.is_dir():
         expected = f"{', '.join(REQUIRED_FILES)} and {SPACE_FILE}"
         raise UsageError(f"{str(folder)!r} is not a folder: expected one with {expected}", hint=HINT)
@@ -21,7 +21,13 @@ def read_template(folder: Path) -> Template:
     space = problem or read_file(folder / SPACE_FILE)
     if isinstance(space, BadFolder):
         raise UsageError(f"bad template {str(folder)!r}: {space.message}", hint=HINT)
-    return parse_template(files, space)
+    return {**files, SPACE_FILE: space}
+
+
+def read_template(folder: Path) -> Template:
+    """Return the template in a folder; raise UsageError for anything else."""
+    files = template_files(folder)
+    return parse_template(files, files.pop(SPACE_FILE))
 
 
 def search_author(folder: Path, options: SearchOptions | None = None) -> SearchAuthor:

@@ -118,10 +118,12 @@ def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json:
     """Work a session off, and show it as it goes."""
     from forge.app.sessions.opening import Means, work_off
     from forge.app.sessions.view import summary, telling
+    from forge.app.trials import DraftScreener
 
     with reporting("agent") as progress:
         watch = telling(workspace.blobs.get, live(as_json=as_json))
-        state = work_off(workspace, session_id, author, Means(progress=progress, watch=watch))
+        means = Means(progress=progress, watch=watch, screener=DraftScreener(workspace, progress))
+        state = work_off(workspace, session_id, author, means)
     found = summary(state)
     show_state(found, as_json=as_json, one_line=True)
     if found["kernels"]:

@@ -15,6 +15,8 @@ from forge.app.workspace import Workspace
 from forge.events.session import SessionOpened
 from tests.cli.asking import HONEST, ask, history, ledger_stands
 
+TEMPLATE = HONEST.parent / "templates" / "cpp_fused_add_rmsnorm"
+
 
 @pytest.fixture
 def drafts(tmp_path: Path) -> Path:
@@ -106,9 +108,11 @@ def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
     [
         ({"--author": "oracle"}, "unknown author 'oracle': expected one of folders, search"),
         ({"--template": "nowhere"}, "'nowhere' is not a folder"),
-        ({"--author": "search"}, "the template has no"),
+        ({"--author": "search"}, "bad template"),
         ({"--price": "m=1"}, "bad price 'm=1': expected MODEL=IN,OUT"),
         ({"--price": "m=-1,2"}, "bad price"),
+        ({"--author": "search", "--template": str(TEMPLATE), "--set": "finalists=0"}, "bad option of the search"),
+        ({"--author": "search", "--template": str(TEMPLATE), "--set": "colour=1"}, "bad option of the search"),
         ({"--set": "finalists"}, "bad option 'finalists': expected NAME=N"),
         ({"--candidates": "-1"}, "--candidates"),
         ({"--floor-share": "nan"}, "--floor-share"),

@@ -3,14 +3,19 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from forge.app.templates import template_files
 from forge.authors.folders import FolderAuthor
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import parse_template
 from forge.domain.authoring import Author, Draft
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Value
+from forge.domain.misfit import misfit
 from forge.errors import UnknownName, UsageError
+from forge.pipeline.candidate import BadFolder, read_file
 
 MOST_FOLDERS = 1000
 """Number of candidate folders that one session hands in, at most: more would take days."""
@@ -31,8 +36,7 @@ def read_source(kind: str, template: Path, options: Mapping[str, int]) -> Author
         raise UnknownName("author", kind, list(KINDS))
     if not template.is_dir():
         raise UsageError(f"{str(template)!r} is not a folder: expected a template's folder")
-    files = {path: text for path, text in KINDS[kind][0](template).items() if text is not None}
-    return AuthorSource(kind=kind, files=files, options=dict(options))
+    return AuthorSource(kind=kind, files=KINDS[kind][0](template), options=dict(options))
 
 
 def make_author(source: AuthorSource) -> Author:
@@ -42,41 +46,33 @@ def make_author(source: AuthorSource) -> Author:
     return KINDS[source.kind][1](source)
 
 
-def _template_files(folder: Path) -> dict[str, str | None]:
-    return {name: _text(folder / name) for name in (*REQUIRED_FILES, SPACE_FILE)}
+def _template_files(folder: Path) -> dict[str, str]:
+    return {name: content.decode() for name, content in template_files(folder).items()}
 
 
-def _folders(folder: Path) -> dict[str, str | None]:
+def _folders(folder: Path) -> dict[str, str]:
+    """Read the candidates' files. One that isn't there stays away, and its candidate is refused on the record."""
     subfolders = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     if not 1 <= len(subfolders) <= MOST_FOLDERS:
-        raise UsageError(
-            f"{str(folder)!r} has {len(subfolders)} folders: expected 1 to {MOST_FOLDERS}, each with {REQUIRED_FILES}"
-        )
-    return {f"{one.name}/{name}": _text(one / name) for one in subfolders for name in REQUIRED_FILES}
-
-
-def _text(path: Path) -> str | None:
-    """Return a file's text; None if there is none. Raises UsageError for a link, a large file and other encodings."""
-    if path.is_symlink() or not path.is_file():
+        found_said = f"{str(folder)!r} has {len(subfolders)} folders"
+        raise UsageError(f"{found_said}: expected 1 to {MOST_FOLDERS}, each with a candidate's five files")
+    found = {}
+    for path in (one / name for one in subfolders for name in REQUIRED_FILES):
         if path.exists() or path.is_symlink():
-            raise UsageError(f"{str(path)!r} is no regular file: put the file itself there")
-        return None
-    with path.open("rb") as file:
-        content = file.read(FILE_LIMIT_BYTES + 1)
-    if len(content) > FILE_LIMIT_BYTES:
-        raise UsageError(f"{str(path)!r} has more than {FILE_LIMIT_BYTES} bytes: expected a smaller file")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{str(path)!r} isn't UTF-8 (byte {error.start}): expected text") from error
+            content = read_file(path)
+            if isinstance(content, BadFolder):
+                raise UsageError(f"bad candidate {str(path.parent)!r}: {content.message}")
+            found[f"{path.parent.name}/{path.name}"] = content.decode()
+    return found
 
 
 def _search(source: AuthorSource) -> Author:
     files = {name: text.encode() for name, text in source.files.items()}
-    space = files.pop(SPACE_FILE, None)
-    if space is None:
-        raise UsageError(f"the template has no {SPACE_FILE}: expected {', '.join(REQUIRED_FILES)} and {SPACE_FILE}")
-    return SearchAuthor(parse_template(files, space), SearchOptions.model_validate(source.options))
+    try:
+        options = SearchOptions.model_validate(source.options)
+    except ValidationError as error:
+        raise UsageError(f"bad option of the search: {misfit(error, SearchOptions)}") from error
+    return SearchAuthor(parse_template(files, files.pop(SPACE_FILE, b"")), options)
 
 
 def _of_folders(source: AuthorSource) -> Author:
@@ -87,7 +83,7 @@ def _of_folders(source: AuthorSource) -> Author:
     return FolderAuthor(tuple(Draft(files=files, hypothesis=f"folder {name}") for name, files in drafts.items()))
 
 
-KINDS: dict[str, tuple[Callable[[Path], dict[str, str | None]], Callable[[AuthorSource], Author]]] = {
+KINDS: dict[str, tuple[Callable[[Path], dict[str, str]], Callable[[AuthorSource], Author]]] = {
     "search": (_template_files, _search),
     "folders": (_folders, _of_folders),
 }
