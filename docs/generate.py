@@ -312,6 +312,7 @@ def _operations() -> Iterator[str]:
     yield "`make scores` measures it at small shapes; a task tries the wrong answers again at its own shape."
     yield ""
     yield "A workload has room if its operands take an eighth of `memory_limit_bytes` in fp64: 1 GiB by default."
+    yield "On a GPU they may take an eighth of the device's memory, if that is more: 17 GB on an H200."
     yield f"It also has room if they take at most {USUAL_ROOM_BYTES // 2**20} MiB in the task's types."
     yield "For a larger workload raise the limit: see [tune the policy](../how-to/tune-the-policy.md)."
     yield ""

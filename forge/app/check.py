@@ -136,7 +136,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
     gpu = request.gpu or _usual_target(language, here.slug if here else None)
     terms = TaskRequest(op=request.op or "", language=language.name, gpu=gpu, dtype=request.dtype, shape="")
     target = parse_terms(terms, Policy()).target
-    operation, shape, held_out = _asked(request, wall, progress)
+    operation, shape, held_out = _asked(request, target, wall, progress)
     own = operation.own
     names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
     return _Comparison(
@@ -152,13 +152,15 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
     )
 
 
-def _asked(request: CheckRequest, wall: Isolation, progress: Progress) -> tuple[Operation, Shape, tuple[Shape, ...]]:
+def _asked(
+    request: CheckRequest, target: Target, wall: Isolation, progress: Progress
+) -> tuple[Operation, Shape, tuple[Shape, ...]]:
     """Return the operation, the shape, and other shapes that are asked; infer them from a reference file."""
     rng, dtype, policy = random.SystemRandom(), parse_dtype(request.dtype), Policy()
     if request.reference is None:
         operation = find_operation(request.op or "")
         shape = parse_shape(request.shape, operation.axes) if request.shape else dict(operation.workloads[0])
-        require_room(operation, shape, dtype, policy)
+        require_room(operation, shape, dtype, policy, target)
         return operation, shape, draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng).shapes
     question = SubmittedReference(
         source=read_source(request.reference, what="reference"),

@@ -18,7 +18,7 @@ from forge.domain.tensors import DType, Shape, parse_dtype
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.inputs.random_sizes import near_shape
-from forge.lab.reference.describe import expected_room, most_set_bytes
+from forge.lab.reference.describe import SETS_PER_GUEST, expected_room, most_set_bytes
 from forge.lab.runner import PROCESSOR
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest
@@ -27,7 +27,7 @@ from forge.pipeline.contender_files import SubmittedContender, parse_contenders
 from forge.pipeline.domain import resolved_for, shape_fault
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.task_shapes import parse_shapes
-from forge.platforms import PLATFORMS, find_target
+from forge.platforms import PLATFORMS, PROCESSORS, find_target
 
 HELD_OUT_SHAPES = 8
 """Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
@@ -125,7 +125,7 @@ def create(
     terms = parse_terms(untrusted_request, policy)
     shape, *further = parse_shapes((untrusted_request.shape, *untrusted_request.further_shapes), operation.axes)
     for one in (shape, *further):
-        require_room(operation, one, terms.dtype, policy)
+        require_room(operation, one, terms.dtype, policy, terms.target)
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
         require_strength(admission, hint=f"forge op show {operation.name}")
@@ -195,14 +195,30 @@ def require_strength(admission: Admission, *, hint: str) -> None:
         )
 
 
-def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Policy) -> None:
-    """Raise UsageError if a guest has no room for the operands of a shape; the policy's memory limit decides.
+def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Policy, target: Target) -> None:
+    """Raise UsageError if there is no room for the operands of a shape.
 
-    The limit counts operands in fp64, as the oracle has them. It is the one of a reference file's operands.
+    An eighth of the policy's memory limit is room, and on a GPU an eighth of the device's memory, if that is more.
+    The limit counts operands in fp64, as the oracle has them.
     """
     needed = operation.oracle_bytes(shape)
-    if needed > most_set_bytes(policy) and operation.operand_bytes(shape, dtype) > USUAL_ROOM_BYTES:
-        raise UsageError(f"shape {shape} needs {needed} bytes of operands in fp64: {expected_room(policy)}")
+    if needed <= max(most_set_bytes(policy), device_room_bytes(target)):
+        return
+    if operation.operand_bytes(shape, dtype) > USUAL_ROOM_BYTES:
+        raise UsageError(f"shape {shape} needs {needed} bytes of operands in fp64: {_expected(policy, target)}")
+
+
+def device_room_bytes(target: Target) -> int:
+    """Return how many bytes the operands of one call may take in fp64 on the target GPU; 0 without one."""
+    memory_gb = PROCESSORS[target.gpu].memory_gb if target.platform != "cpu" else None
+    return 0 if memory_gb is None else int(memory_gb * 1e9) // SETS_PER_GUEST
+
+
+def _expected(policy: Policy, target: Target) -> str:
+    room = device_room_bytes(target)
+    if room <= most_set_bytes(policy):
+        return expected_room(policy)
+    return f"expected at most {room}, an eighth of the memory of {PROCESSORS[target.gpu].name}"
 
 
 def _parse_constraints(untrusted_notes: Mapping[str, str]) -> dict[str, str]:

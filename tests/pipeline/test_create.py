@@ -70,6 +70,27 @@ def test_a_policy_with_more_memory_takes_larger_workloads_and_one_with_less_the_
         made(small, shape=f"batch=1,hidden_size={widest + 2}")
 
 
+LLAMA_8B = {
+    "down": {"op": "matmul", "shape": "m=4096,n=4096,k=14336"},
+    "decode": {"op": "attention_decode", "shape": "tokens=64,kv_len=8192,kv_heads=8,group=4,head_dim=128"},
+}
+"""Llama 8B's down projection of 4,096 tokens, and decode attention of 64 sequences of 8,192 positions."""
+
+
+@pytest.mark.parametrize("name", LLAMA_8B)
+def test_a_gpu_has_room_for_what_its_memory_holds(name: str) -> None:
+    wanted = {**LLAMA_8B[name], "language": "triton", "dtype": "bf16"}
+    assert made(gpu="h200", **wanted).target.gpu == "h200"
+    larger = {**wanted, "shape": wanted["shape"].replace("k=14336", "k=1433600").replace("tokens=64", "tokens=640")}
+    with pytest.raises(UsageError, match="expected at most 17625000000, an eighth of the memory of NVIDIA H200"):
+        made(gpu="h200", **larger)
+
+
+def test_a_processors_room_is_the_policys() -> None:
+    with pytest.raises(UsageError, match=r"expected at most 1073741824, .* raise memory_limit_bytes"):
+        made(language="cpp", gpu="cpu", dtype="bf16", **LLAMA_8B["decode"])
+
+
 def test_the_same_randomness_gives_the_same_task_and_other_randomness_another() -> None:
     assert held_out(1) == held_out(1)
     assert held_out(1) != held_out(2)
