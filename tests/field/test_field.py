@@ -36,6 +36,11 @@ def test_a_kernel_of_the_field_gets_its_verdict(path: Path) -> None:
         assert examined.verdict.reason.code in said.codes, examined.verdict
 
 
+def test_there_are_enough_idioms() -> None:
+    assert len(CANDIDATES) >= 30
+    assert sum(described(path).gate is None for path in CANDIDATES) >= 15
+
+
 def test_every_right_kernel_has_a_wrong_twin() -> None:
     saids = {path.stem: described(path) for path in CANDIDATES}
     right = {name for name, said in saids.items() if said.gate is None}

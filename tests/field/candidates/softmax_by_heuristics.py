@@ -1,0 +1,33 @@
+"""A softmax whose block follows from the width by triton.heuristics.
+
+Language: triton
+Operation: softmax
+Shape: {"batch": 4, "hidden_size": 64}
+Domain: {"axes": {"hidden_size": {"most": 128}}}
+Accepted: the block holds every row of the domain.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.heuristics({"BLOCK": lambda given: triton.next_power_of_2(given["width"])})
+@triton.jit
+def _kernel(x, y, width, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    at = tl.program_id(0).to(tl.int64) * width + columns
+    row = tl.load(x + at, mask=inside, other=-float("inf"))
+    powers = tl.exp(row - tl.max(row, axis=0))
+    tl.store(y + at, powers / tl.sum(powers, axis=0), mask=inside)
+
+
+def softmax(x):
+    rows, width = x.shape
+    if width > 128:
+        raise ValueError(f"{width} columns: expected at most 128")
+    y = torch.empty_like(x)
+    if rows:
+        _kernel[(rows,)](x, y, width)
+    return y
