@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.tensors import INTEGERS, ITEMSIZE_BYTES, TORCH_NAMES, ElementType
@@ -46,7 +47,7 @@ class Slot:
     storage_offset: int = 0
     """Number of elements between the storage's first element and the tensor's."""
 
-    @property
+    @cached_property
     def span_elements(self) -> int:
         """Number of elements from the first to the last one, including those between rows."""
         if 0 in self.sizes:

@@ -88,12 +88,11 @@ def judged(
     import torch
 
     worst = _index_of(int(used.argmax()), used.shape)
-    relative = torch.where(expectation.scale > 0, error / expectation.scale, torch.zeros_like(error))
-    finite_relative = relative[torch.isfinite(relative)]
+    relative = (error / expectation.scale).nan_to_num(nan=0.0, posinf=0.0)  # 0 where the scale is 0
     return JudgedOutput(
         within=bool((used <= 1).all()),
         finite=bool(torch.isfinite(got[worst])),
-        max_relative_error=float(finite_relative.max()) if finite_relative.numel() else 0.0,
+        max_relative_error=float(relative.max()),
         bound_used=float(used[worst]),
         worst=worst,
         expected=float(expectation.value[worst]),
