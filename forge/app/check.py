@@ -30,7 +30,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
-from forge.lab.sources.mending import Place, place_to_mend
+from forge.lab.sources.mending import LineToMend, place_to_mend
 from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
@@ -78,7 +78,7 @@ class CheckedFiles:
     isolation: Isolation
     examined: Examination
     log: LogExcerpt | None
-    mend: Place | None
+    mend: LineToMend | None
     """The line to begin with, if the kernel was refused and its log names none."""
 
 

@@ -14,7 +14,7 @@ from forge.domain.task import Task
 from forge.errors import RunNotFound, UsageError
 from forge.events import CandidateRejected, CandidateSubmitted, Event, TaskCreated
 from forge.pipeline import candidate
-from forge.projections.run_lookup import NEWEST, STREAM
+from forge.projections.run_lookup import NEWEST, NUMBERED, STREAM
 from forge.projections.runs import RunState
 
 Origin = Literal["named", "opened", "taken up", "decided before"]
@@ -45,11 +45,11 @@ class FolderRun:
 
 
 def find_target(workspace: Workspace, name: str) -> PipelineTarget:
-    """Return the run or the task that `name` means: an id, its unique beginning, `last` or `last-N`.
+    """Return the run or the task that `name` means: an id, its unique beginning, `last`, `last-N` or `r12`.
 
     Raises RunNotFound if nothing has this name, or several have.
     """
-    if NEWEST.fullmatch(name):
+    if NEWEST.fullmatch(name) or NUMBERED.fullmatch(name):
         return _run_target(workspace.find_run(name))
     runs = [stream.removeprefix(STREAM) for stream in workspace.ledger.streams(STREAM + name)] if name else []
     created = (recorded.event for recorded in workspace.ledger.read(types=(TaskCreated.TYPE,)))
@@ -61,7 +61,7 @@ def find_target(workspace: Workspace, name: str) -> PipelineTarget:
     shown = ", ".join(sorted((*runs, *tasks))[:3])
     found = f"{len(runs)} runs and {len(tasks)} tasks ({shown})" if runs or tasks else "no run and no task"
     raise RunNotFound(
-        f"{found} by the name {name!r}: expected a task's or a run's id, its unique beginning, `last` or `last-N`",
+        f"{found} by the name {name!r}: expected an id, its unique beginning, `last`, `last-N` or `r12`",
         hint="forge task list",
     )
 

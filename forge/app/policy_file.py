@@ -22,29 +22,37 @@ def load_policy(home: Path) -> Policy:
     if path.is_symlink() and not path.exists():
         raise UsageError(
             f"{str(path)!r} is a link to {str(path.readlink())!r}, which isn't there: expected a policy file, or no "
-            "link, for the default policy"
+            "link, for the default policy",
+            hint=_mend(path),
         )
     if not path.exists():
         return Policy()
     try:
         document = tomllib.loads(read_regular(path, limit_bytes=POLICY_LIMIT_BYTES).decode())
     except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
-        raise UsageError(f"{str(path)!r} can't be read as TOML: {error}") from error
+        raise UsageError(f"{str(path)!r} can't be read as TOML: {error}", hint=_mend(path)) from error
     try:
         policy = Policy.model_validate(_as_fields(document), strict=True)
     except ValidationError as error:
-        raise UsageError(f"{str(path)!r}: {misfit(error, Policy)}; docs/reference/policy.md says of each") from error
+        said = f"{str(path)!r}: {misfit(error, Policy)}; docs/reference/policy.md lists every field's range"
+        raise UsageError(said, hint=_mend(path)) from error
     if CONTROL_KIND not in policy.baselines:
         raise UsageError(
             f"{str(path)!r}: baselines: got {list(policy.baselines)}, expected {CONTROL_KIND!r} among them: what is "
-            "measured against itself, without which there is no verdict; docs/reference/policy.md says of each"
+            "measured against itself, without which there is no verdict; docs/reference/policy.md lists the ranges",
+            hint=_mend(path),
         )
     if "cold" not in policy.regimes:
         raise UsageError(
             f"{str(path)!r}: regimes: got {list(policy.regimes)}, expected 'cold' among them, by which a registry "
-            "ranks; docs/reference/policy.md says of each"
+            "ranks; docs/reference/policy.md lists every field's range",
+            hint=_mend(path),
         )
     return policy
+
+
+def _mend(path: Path) -> str:
+    return f"mend {str(path)!r} or move it away, then give the command again"
 
 
 def _as_fields(document: dict[str, object]) -> dict[str, object]:

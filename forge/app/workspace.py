@@ -99,6 +99,11 @@ class Workspace:
     def open(cls, home: Path, *, read_only: bool = False) -> "Workspace":
         """Open a workspace, only for reading if nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
         path = home / LEDGER_FILE
+        if home.is_file():
+            raise WorkspaceNotFound(
+                f"{str(home)!r} is a file: expected the folder that has {LEDGER_FILE}",
+                hint=f"forge run list --home {home.parent}",
+            )
         if not path.exists():
             raise WorkspaceNotFound(
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
@@ -167,7 +172,7 @@ class Workspace:
         return runs.fold(runs.EMPTY, self.ledger.read())
 
     def find_run(self, name: str) -> runs.RunState:
-        """Return the run that `name` means: its id or its beginning, `last` or `last-N`; raise RunNotFound."""
+        """Return the run that `name` means: its id or its beginning, `last`, `last-N` or `r12`; raise RunNotFound."""
         found = find_run(self.ledger, name)
         if found.task is not None:
             make_task_known(self.blobs, found.task.event.task)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 BOLD, GREEN, RED, YELLOW = "1", "32", "31", "33"
 """Parameters of the control sequence SGR (ECMA-48, 8.3.117)."""
-COLOURED = frozenset({"verdict", "state", "outcome", "end", "conclusion", "integrity"})
+COLOURED = frozenset({"verdict", "state", "status", "outcome", "end", "conclusion", "integrity"})
 """Names of columns whose cells are verdicts."""
 MEANINGS = {
     GREEN: ("accepted", "passed", "promoted", "verified", "benchmarked", "active", "improved", "ok", "held", "holds"),

@@ -8,6 +8,7 @@ import typer
 from forge.cli.confirming import Yes, require_yes
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
+from forge.cli.listing import Key, Limit, OnlyGpu, OnlyOp, Sort, listed
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, shape_text, short
@@ -19,21 +20,50 @@ KernelId = Annotated[str, typer.Argument(help="A kernel's full id.")]
 Reason = Annotated[str, typer.Option(help="Reason. It is recorded with your name.")]
 
 
+COLUMNS: dict[str, Key] = {
+    "kernel": lambda one: one["kernel_id"],
+    "status": lambda one: one["status"],
+    "shape": lambda one: shape_text(one["shape"]),
+    "speedup": lambda one: one["benchmark"]["speedup"],
+    "over": lambda one: one["baseline"],
+}
+"""Column of the list -> what it is ordered by."""
+
+
 @app.command("list")
-def list_kernels(home: Home = None, as_json: Json = False) -> None:
+def list_kernels(
+    op: OnlyOp = None,
+    gpu: OnlyGpu = None,
+    status: Annotated[str | None, typer.Option(help="Only kernels with this status.", show_default=False)] = None,
+    sort: Sort = None,
+    limit: Limit = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """List every kernel version with its status.
 
-    Example: forge kernel list
+    Example: forge kernel list --status active --sort -speedup --limit 10
     """
     from forge.app.kernels import kernels
 
     with open_workspace(home) as workspace:
-        entries: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
+        found: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
+    entries = listed(
+        found,
+        only={
+            "operation": (op, lambda one: one["op"]),
+            "gpu": (gpu, lambda one: one["target_gpu"]),
+            "status": (status, lambda one: one["status"]),
+        },
+        columns=COLUMNS,
+        sort=sort,
+        limit=limit,
+    )
     if as_json:
         emit_json(entries)
     else:
         rows = [
-            (e["kernel_id"], e["status"], shape_text(e["shape"]), f"{e['benchmark']['speedup']:.2f}x", e["baseline"])
+            (e["kernel_id"], e["status"], shape_text(e["shape"]), f"{e['benchmark']['speedup']:.3f}x", e["baseline"])
             for e in entries
         ]
         emit_table("Kernels", ("kernel", "status", "shape", "speedup", "over"), rows)

@@ -42,6 +42,10 @@ def log(
     limit: Annotated[
         int | None, typer.Option(help="Largest number of events.", min=1, max=MOST_EVENTS, show_default=False)
     ] = None,
+    last: Annotated[
+        int | None,
+        typer.Option(help="Only so many of the newest events.", min=1, max=MOST_EVENTS, show_default=False),
+    ] = None,
     of_type: Annotated[
         list[str] | None,
         typer.Option("--type", help="Only events of this type; may be repeated.", show_default=False),
@@ -49,9 +53,9 @@ def log(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Show events in order.
+    """Show events in order, the oldest first.
 
-    Example: forge ledger log --type KernelPromoted
+    Example: forge ledger log --type KernelPromoted --last 20
     """
     from forge.app.ledger_answers import recorded_events
 
@@ -60,6 +64,7 @@ def log(
         events: list[dict[str, Any]] = recorded_events(
             workspace, after_seq=after, limit=limit, types=types
         )  # Any: JSON
+    events = events if last is None else events[-last:]
     if as_json:
         emit_json(events)
     else:

@@ -13,11 +13,11 @@ Home = Annotated[
         show_default=False,
     ),
 ]
-MOST_EVENTS = 2**63 - 1
-"""Largest sequence number of an event: SQLite's largest integer (sqlite.org/datatype3.html)."""
+MOST_EVENTS = 10**9
+"""Largest sequence number of an event that a command accepts: more than a ledger gets in centuries."""
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, `last`, or `last-1`.")
+    str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, `last`, `last-1` or `r12`.")
 ]
 DeviceName = Annotated[
     str | None,

@@ -28,7 +28,7 @@ Again = Annotated[bool, typer.Option("--again", help="Judge again, even if the s
 RunOrKernel = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", help="A run's id, a unique beginning of an id, `last`, or `last-1`; or a kernel's id."
+        metavar="RUN", help="A run's id, a unique beginning of an id, `last`, `last-1` or `r12`; or a kernel's id."
     ),
 ]
 Attempts = Annotated[

@@ -42,4 +42,4 @@ def verify_proof(
     if as_json:
         emit_json(checked)
     else:
-        emit_table("Promotion", ("", ""), list(checked.items()))
+        emit_table("The proof holds", ("", ""), list(checked.items()))

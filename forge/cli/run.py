@@ -6,6 +6,7 @@ import typer
 
 from forge.cli.candidate_log import show_log
 from forge.cli.document import emit_document
+from forge.cli.listing import Limit, Sort, listed
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import SIMULATED, emit_json, emit_table, say
@@ -37,20 +38,46 @@ def open_run(
 
 
 @app.command("list")
-def list_runs(home: Home = None, as_json: Json = False) -> None:
-    """List every run with its state.
+def list_runs(
+    state: Annotated[str | None, typer.Option(help="Only runs in this state.", show_default=False)] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Only runs of this task: its id or a beginning of it.", show_default=False)
+    ] = None,
+    sort: Sort = None,
+    limit: Limit = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """List every run with its state. A run's number is a short name for it: forge run show r12.
 
-    Example: forge run list
+    Example: forge run list --state verified --sort -run --limit 10
     """
     from forge.app.runs import run_summary
 
     with open_workspace(home) as workspace:
-        summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
+        runs = workspace.run_states().runs.values()
+        numbered = [{"number": place} | run_summary(run) for place, run in enumerate(runs, 1)]
+    summaries = listed(
+        (one for one in numbered if task is None or str(one["task_id"]).startswith(task)),
+        only={"state": (state, lambda one: one["state"])},
+        columns={
+            "number": lambda one: one["number"],
+            "run": lambda one: one["number"],
+            "state": _state,
+            "task": lambda one: one["task_id"],
+        },
+        sort=sort,
+        limit=limit,
+    )
     if as_json:
         emit_json(summaries)
     else:
-        rows = [(s["run_id"], _state(s), "sealed" if s["sealed"] else "open", s["task_id"]) for s in summaries]
-        emit_table("Runs", ("run", "state", "folder", "task"), rows)
+        rows = [(f"r{one['number']}", one["run_id"], _state(one), _folder(one), one["task_id"]) for one in summaries]
+        emit_table("Runs", ("number", "run", "state", "folder", "task"), rows)
+
+
+def _folder(summary: dict[str, Any]) -> str:  # Any: a JSON document
+    return "sealed" if summary["sealed"] else "open"
 
 
 @app.command()

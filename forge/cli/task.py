@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forge.cli.document import emit_document
+from forge.cli.listing import Key, Limit, OnlyGpu, OnlyOp, Sort, listed
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say, shape_text
@@ -244,15 +245,37 @@ def _constraints(items: list[str]) -> dict[str, str]:
 
 
 @app.command("list")
-def list_tasks(home: Home = None, as_json: Json = False) -> None:
+def list_tasks(
+    op: OnlyOp = None,
+    gpu: OnlyGpu = None,
+    sort: Sort = None,
+    limit: Limit = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """List every task.
 
-    Example: forge task list
+    Example: forge task list --op rmsnorm --sort -task
     """
     from forge.app.tasks import all_tasks
 
     with open_workspace(home) as workspace:
-        found: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
+        tasks: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
+    operation: Key = lambda one: one["op"]  # noqa: E731 (named once, used twice)
+    processor: Key = lambda one: one["target"]["gpu"]  # noqa: E731
+    found = listed(
+        tasks,
+        only={"operation": (op, operation), "gpu": (gpu, processor)},
+        columns={
+            "task": lambda one: one["task_id"],
+            "operation": operation,
+            "gpu": processor,
+            "dtype": lambda one: one["dtype"],
+            "shape": _shapes,
+        },
+        sort=sort,
+        limit=limit,
+    )
     if as_json:
         emit_json(found)
     else:

@@ -12,7 +12,7 @@ def show_report(report: Data) -> None:
     """Print the report as tables."""
     state = "ok" if report["ok"] else "BROKEN"
     rows = [(state, report["events"], report["signed"], report["root"], report["head"])]
-    emit_table("Ledger", ("", "events", "signed", "root", "head"), rows)
+    emit_table("Ledger", ("verdict", "events", "signed up to event", "root", "head"), rows)
     if report["keys"]:
         named = [(one["seq"], one["key"], _by(one), _signed(one)) for one in report["keys"]]
         emit_table("Keys", ("named at event", "key", "named by", "first to sign events"), named)

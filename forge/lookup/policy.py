@@ -125,4 +125,4 @@ def _parse_moment(untrusted: str) -> str:
             return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
     except (TypeError, ValueError, OverflowError):
         pass
-    raise _bad(f"measured_since {untrusted!r}: expected 2026-01-31 or 2026-01-31T12:00:00Z")
+    raise _bad(f"day {untrusted!r} of the oldest measurement: expected 2026-01-31 or 2026-01-31T12:00:00Z")

@@ -14,14 +14,18 @@ from forge.projections.runs import EMPTY, RunState, fold, the_run
 
 NEWEST = re.compile(r"last(?:-([0-9]{1,9}))?", re.ASCII)
 """Names that a user gives for the newest run, `last`, and for the Nth before it, `last-N`."""
+NUMBERED = re.compile(r"r([1-9][0-9]{0,8})", re.ASCII)
+"""A run's short name: its number in the order in which runs were started. An id begins with the year."""
 STREAM = "run:"
 """Beginning of the name of a run's stream."""
 
 
 def find_run(ledger: Ledger, name: str) -> RunState:
-    """Return the run that `name` means: its id, a unique beginning of it, `last` or `last-N`; raise RunNotFound."""
+    """Return the run that `name` means: its id or a beginning of it, `last`, `last-N` or `r12`; raise RunNotFound."""
     if (placed := NEWEST.fullmatch(name)) is not None:
         return run_state(ledger, _started_before(ledger, name, int(placed[1] or 0)))
+    if (numbered := NUMBERED.fullmatch(name)) is not None:
+        return run_state(ledger, _started_as(ledger, name, int(numbered[1])))
     known = [stream.removeprefix(STREAM) for stream in ledger.streams(STREAM + name)] if name else []
     return run_state(ledger, the_run(known, name))
 
@@ -35,6 +39,16 @@ def _started_before(ledger: Ledger, name: str, before: int) -> str:
     if count == 0:
         raise RunNotFound("there is no run yet", hint="forge task create --help")
     raise RunNotFound(f"no run {name!r}: there are {count} runs, expected `last` to `last-{count - 1}`")
+
+
+def _started_as(ledger: Ledger, name: str, number: int) -> str:
+    """Return the id of the run that was started as the Nth; raise RunNotFound."""
+    started = list(ledger.rows(types=(RunStarted.TYPE,)))
+    if number > len(started):
+        raise RunNotFound(f"no run {name!r}: there are {len(started)} runs", hint="forge run list")
+    run_id = orjson.loads(started[number - 1].payload)["run_id"]
+    assert isinstance(run_id, str)
+    return run_id
 
 
 def run_state(ledger: Ledger, run_id: str) -> RunState:

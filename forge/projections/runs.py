@@ -312,4 +312,5 @@ def the_run(known: Iterable[str], name: str) -> str:
     shown = ", ".join(fitting[:SHOWN_RUNS])
     more = f", and {len(fitting) - SHOWN_RUNS} more, which forge run list lists" if len(fitting) > SHOWN_RUNS else ""
     found = "no run starts" if not fitting else f"{len(fitting)} runs start ({shown}{more})"
-    raise RunNotFound(f"{found} with {name!r}: expected a run id, a unique beginning of one, `last` or `last-N`")
+    expected = "expected a run id, a unique beginning of one, `last`, `last-N` or a number as `r12`"
+    raise RunNotFound(f"{found} with {name!r}: {expected}")

@@ -98,7 +98,7 @@ def test_the_answer_names_its_evidence_and_its_generation(home):
         (("--max-octaves", "nan"), "bad max_octaves nan"),
         (("--max-octaves", "-1"), "bad max_octaves -1.0"),
         (("--shape", "batch=0,hidden_size=5000"), "--shape is given twice"),
-        (("--since", "yesterday"), "bad measured_since 'yesterday'"),
+        (("--since", "yesterday"), "bad day 'yesterday' of the oldest measurement"),
         (("--language", "pascal"), "unknown language 'pascal'"),
     ],
 )

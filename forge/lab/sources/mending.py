@@ -17,7 +17,7 @@ SHOWN_COLUMNS = 200
 
 
 @dataclass(frozen=True)
-class Place:
+class LineToMend:
     """A line of kernel.py, and what it does."""
 
     line: int
@@ -29,7 +29,7 @@ class Place:
         return {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
 
 
-def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> Place | None:
+def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one."""
     text = kernel.decode(errors="replace")
     try:
@@ -80,9 +80,9 @@ def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
     return found
 
 
-def _place(text: str, line: int | None, does: str) -> Place | None:
+def _place(text: str, line: int | None, does: str) -> LineToMend | None:
     lines = text.splitlines()
     if line is None or not 1 <= line <= len(lines):
         return None
     shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in lines[line - 1].strip())
-    return Place(line=line, source=shown[:SHOWN_COLUMNS], does=does)
+    return LineToMend(line=line, source=shown[:SHOWN_COLUMNS], does=does)

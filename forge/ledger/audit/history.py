@@ -51,7 +51,9 @@ def audit(
     the file.
     """
     if not path.is_file():
-        raise WorkspaceNotFound(f"no ledger at {str(path)!r}", hint="forge init")
+        raise WorkspaceNotFound(
+            f"no ledger at {str(path)!r}: expected a workspace", hint="forge ledger verify --home WORKSPACE"
+        )
     given = None if checkpoint is None else GivenCheckpoint(checkpoint)
     notes, unparsed = _parse_kept(kept)
     imported, reading = ForeignLedgers(runs), Reading(evidence := EvidenceCheck(runs) if runs is not None else None)

@@ -1,0 +1,84 @@
+"""Lists can be filtered, ordered and cut, and runs have short numbers."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from forge.app.workspace import Workspace
+from tests.cli.asking import ask
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the ledger that ships, with 91 runs."""
+    folder = tmp_path_factory.mktemp("home")
+    shutil.copy(ROOT / "kernel_registry.db", folder)
+    shutil.copytree(ROOT / "kernel_registry", folder / "kernel_registry")
+    with Workspace.open(folder):
+        pass
+    return folder
+
+
+def column(home: Path, *asked: str, name: str) -> list[object]:
+    return [row[name] for row in ask(*asked, "--home", home, "--json").document]
+
+
+def test_runs_are_filtered_ordered_and_cut(home: Path) -> None:
+    every = column(home, "run", "list", name="number")
+    assert every == list(range(1, len(every) + 1))
+    assert column(home, "run", "list", "--sort", "-run", "--limit", "3", name="number") == every[:-4:-1]
+    assert set(column(home, "run", "list", "--state", "promoted", name="state")) == {"promoted"}
+    tasks = column(home, "run", "list", "--task", "cuda_", name="task_id")
+    assert tasks
+    assert all(str(task).startswith("cuda_") for task in tasks)
+
+
+def test_kernels_are_filtered_and_ordered_by_what_the_table_shows(home: Path) -> None:
+    fastest = ask("kernel", "list", "--sort", "-speedup", "--op", "softmax", "--home", home, "--json").document
+    ratios = [one["benchmark"]["speedup"] for one in fastest]
+    assert ratios == sorted(ratios, reverse=True) != []
+    assert {one["op"] for one in fastest} == {"softmax"}
+
+
+def test_tasks_are_filtered(home: Path) -> None:
+    assert set(column(home, "task", "list", "--op", "rmsnorm", "--gpu", "h200", name="op")) == {"rmsnorm"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("run", "list", "--state", "promotd"), "nearest: promoted"),
+        (("run", "list", "--sort", "stat"), "nearest: state"),
+        (("kernel", "list", "--status", "activ"), "nearest: active"),
+        (("task", "list", "--op", "rmsnrm"), "nearest: rmsnorm"),
+        (("run", "list", "--limit", "0"), "--limit"),
+    ],
+)
+def test_an_unknown_value_is_answered_with_the_nearest(home: Path, asked: tuple[str, ...], said: str) -> None:
+    answer = ask(*asked, "--home", home)
+    assert answer.status == 2
+    assert said in answer.error
+
+
+def test_a_runs_number_names_it(home: Path) -> None:
+    (second,) = [one for one in ask("run", "list", "--home", home, "--json").document if one["number"] == 2]
+    with Workspace.open(home) as workspace:
+        assert workspace.find_run("r2").run_id == second["run_id"]
+    refused = ask("run", "show", "r92", "--home", home)
+    assert (refused.status, "there are 91 runs" in refused.error) == (2, True)
+    assert refused.last.startswith("try: forge run list")
+
+
+def test_the_newest_events_can_be_asked_for(home: Path) -> None:
+    newest = column(home, "ledger", "log", "--last", "3", name="seq")
+    every = column(home, "ledger", "log", name="seq")
+    assert newest == every[-3:]
+
+
+def test_a_ledgers_file_is_no_workspace_and_its_folder_is_named(home: Path) -> None:
+    answer = ask("run", "list", "--home", home / "kernel_registry.db")
+    assert answer.status == 2
+    assert f"try: forge run list --home {home}\n" in answer.err
