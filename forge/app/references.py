@@ -21,6 +21,7 @@ from forge.operations.own import SLUG_LIMIT, make_known
 from forge.pipeline.create import RequestedTerms, TaskRequest, parse_terms
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
+from forge.pipeline.task_shapes import parse_own_shapes
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def infer_reference(
         operands=parse_operands(declared.operands),
         axes=parse_axes(declared.axes),
         ranges=parse_ranges(declared.ranges),
+        further=parse_own_shapes(request.further_shapes),
         slug=parse_name(declared.name),
     )
     require_arguments(question.operands, question.source, function=question.function)

@@ -26,14 +26,15 @@ ShapeTexts = Annotated[
     list[str] | None,
     typer.Option(
         help="Sizes by axis, for example batch=16,hidden_size=4096, or with a range as batch=1..512. May be "
-        "repeated: one kernel is timed at each shape, the first is the main one.",
+        "repeated: one kernel is timed at each shape, the first is the main one. With --reference: shapes besides "
+        "the file's own.",
         show_default=False,
     ),
 ]
 Reference = Annotated[
     Path | None,
     typer.Option(
-        help="Instead of --op and --shape: a Python file of your own. It has a class Model, get_inputs and "
+        help="Instead of --op: a Python file of your own. It has a class Model, get_inputs and "
         "get_init_inputs, or a function.",
         show_default=False,
     ),
@@ -151,8 +152,8 @@ def create(
         language=language,
         gpu=gpu,
         dtype=dtype,
-        shape=shape[0] if shape else "",
-        further_shapes=tuple(shape[1:]) if shape else (),
+        shape=shape[0] if shape and reference is None else "",
+        further_shapes=tuple(shape or ())[0 if reference else 1 :],
         objective=objective,
         minimum_speedup=min_speedup,
         baseline=baseline,
@@ -199,8 +200,8 @@ def _require_one_form(op: str | None, shape: list[str] | None, reference: Path |
     if reference is None and (op is None or shape is None):
         missing = " and ".join(name for name, given in (("--op", op), ("--shape", shape)) if given is None)
         raise UsageError(f"no {missing}: expected --op and --shape, or --reference FILE", hint="forge op list")
-    if reference is not None and (op is not None or shape is not None):
-        raise UsageError("--reference with --op or --shape: expected one or the other; a reference has its own sizes")
+    if reference is not None and op is not None:
+        raise UsageError("--reference with --op: expected one or the other")
     if reference is None and own_options:
         raise UsageError(
             "--function, --operand, --axis, --vary, --name and --yes without --reference: expected --reference FILE "

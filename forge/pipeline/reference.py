@@ -21,7 +21,7 @@ def create_own(
     require_strength(inferred.admission, hint="forge task create --help")
     operation, contract = inferred.operation, inferred.contract
     shape = contract.shape
-    domain = parse_least_domain(terms.untrusted_domain, operation, shape)
+    domain = parse_least_domain(terms.untrusted_domain, operation, shape, *inferred.further)
     shapes = tuple(one for one in inferred.held_out if domain is None or domain.contains(one))
     held_out = HeldOut(salt=rng.randbytes(32).hex(), shapes=shapes)
     task = Task.model_validate(
@@ -29,6 +29,7 @@ def create_own(
             **terms.fields(),
             "op": operation.name,
             "shape": shape,
+            "further_shapes": inferred.further,
             "baselines": baselines_of(operation, policy),
             "scalars": {},
             "reference_sha256": contract.source_sha256,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from forge.domain.own_operation import BATCH
 from forge.domain.task import MOST_FURTHER_SHAPES
 from forge.domain.tensors import Shape, parse_shape, shape_text
 from forge.errors import UsageError
@@ -30,6 +31,17 @@ def parse_shapes(untrusted_texts: Sequence[str], axes: tuple[str, ...]) -> tuple
             f"for up to {SIZES_OF_RANGE} sizes"
         )
     return tuple(shapes)
+
+
+def parse_own_shapes(untrusted_texts: Sequence[str]) -> tuple[Shape, ...]:
+    """Return further shapes for a reference file, whose axes aren't known yet: those of the first text."""
+    if not untrusted_texts:
+        return ()
+    named = (item.partition("=")[0].strip() for item in untrusted_texts[0].split(","))
+    shapes = parse_shapes(untrusted_texts, tuple(dict.fromkeys((BATCH, *named))))
+    if len(shapes) > MOST_FURTHER_SHAPES:
+        raise UsageError(f"{len(shapes)} shapes besides the file's own: expected at most {MOST_FURTHER_SHAPES}")
+    return shapes
 
 
 def _expanded(untrusted_text: str, axes: tuple[str, ...]) -> Iterator[Shape]:

@@ -115,6 +115,7 @@ def test_what_was_inferred_is_shown_and_frozen_only_with_a_yes(home: Path, level
         (("--reference", "large.py"), "more than 524288 bytes"),
         (("--reference", "fine.py", "--operand", "x=fp32"), "bad operand 'x=fp32'"),
         (("--reference", "adds.py", "--operand", "y=fp32[4]", "--operand", "x=fp32[4]"), "in the order of adds()"),
+        (("--reference", "fine.py", "--shape", "batch=x"), "bad shape item"),
         (("--reference", "fine.py", "--function", "not a name"), "bad function 'not a name'"),
     ],
 )

@@ -14,7 +14,7 @@ from forge.domain.digest import Value
 from forge.domain.evidence import Isolation
 from forge.domain.own_operation import Literally, Sizes, StateName, Word
 from forge.domain.policy import Policy
-from forge.domain.tensors import TORCH_NAMES, DType
+from forge.domain.tensors import TORCH_NAMES, DType, Shape
 from forge.errors import ReferenceRefused
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.job import STILL_S, WALL_PER_CPU_S
@@ -144,6 +144,8 @@ class SubmittedReference:
     operands: tuple[Declared, ...] = ()
     axes: tuple[DeclaredAxis, ...] = ()
     ranges: tuple[DeclaredRange, ...] = ()
+    further: tuple[Shape, ...] = ()
+    """Further shapes of the task, besides the file's own sizes."""
     slug: str = ""
     """Name of the operation. Empty: the function's, or the file's for a class Model."""
 

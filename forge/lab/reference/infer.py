@@ -55,6 +55,8 @@ class Inferred:
     admission: Admission
     held_out: tuple[Shape, ...]
     """Other batch sizes that were seen to run."""
+    further: tuple[Shape, ...] = ()
+    """Further shapes of the task, at which the reference was seen to run."""
 
     @property
     def operation(self) -> Operation:
@@ -126,9 +128,11 @@ class _Inference:
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
         shapes = Shapes(self._question, self._answers, self._weights, SEED, self._policy)
         shapes.vary()
+        further = shapes.further()
         held_out = shapes.held_out(rng, alone=self._stays_sound("normal", batch=1))
         self._require_same(cases[0], rights[0])
-        return Inferred(self._contract, self._question.source, admission, held_out)
+        others = tuple(one for one in held_out if one not in further)
+        return Inferred(self._contract, self._question.source, admission, others, further)
 
     def _update(self, **changes: object) -> None:
         self._answers.contract = self._contract.model_copy(update=changes)

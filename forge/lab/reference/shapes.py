@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from forge.domain.own_operation import BATCH, Axis, Constant, Contract, Generated, Operand, Result
 from forge.domain.policy import Policy
-from forge.domain.tensors import Shape
+from forge.domain.tensors import Shape, shape_text
 from forge.errors import ReferenceRefused
 from forge.lab.reference.answers import Answers, Function, Tensors
 from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, most_set_bytes, refusal
@@ -197,6 +197,30 @@ class Shapes:
         fitting = [self._fitted(one, ()) for one in found]
         asked = {tuple(one.items()): one for one in fitting if one is not None and one != contract.shape}
         return tuple(one for one in asked.values() if self._failure(one) is None)
+
+    def further(self) -> tuple[Shape, ...]:
+        """Return the shapes that are wanted besides the file's own; raise ReferenceRefused if one can't be asked."""
+        wanted = tuple(shape for shape in self._question.further if shape != self._contract.shape)
+        for shape in wanted:
+            said, why = shape_text(shape), self._why_not(shape)
+            if why is not None:
+                raise self._refused(f"it can't be asked at {said}: {why}")
+        return wanted
+
+    def _why_not(self, shape: Shape) -> str | None:
+        contract = self._contract
+        if shape.keys() != contract.shape.keys():
+            return f"expected sizes of {', '.join(contract.shape)}; --axis and --vary name more axes"
+        declared = {one.name for one in contract.axes}
+        if shape[BATCH] != contract.batch and not contract.varies and BATCH not in declared:
+            return f"its batch is always {contract.batch}"
+        beyond = next((one for one in contract.axes if not one.low <= shape[one.name] <= one.high), None)
+        if beyond is not None:
+            return f"expected {beyond.name} from {beyond.low} to {beyond.high}, as --vary declares"
+        room = max(contract.set_bytes, ROOM_BYTES)
+        if contract.bytes_at(shape) > room:
+            return f"a call takes {contract.bytes_at(shape)} bytes: expected at most {room}; draw larger inputs"
+        return self._failure(shape)
 
     def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis]) -> Shape:
         contract = self._contract

@@ -13,6 +13,7 @@ from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.languages import find_language
 from forge.pipeline.operands import parse_axes, parse_ranges
+from forge.pipeline.task_shapes import parse_own_shapes
 from tests.candidates import NO_TESTS, isolation
 
 POLICY = Policy(verify_limit_s=120.0, memory_limit_bytes=2**31)
@@ -58,6 +59,7 @@ def ask(
     function: str = "",
     axes: Sequence[str] = (),
     ranges: Sequence[str] = (),
+    further: Sequence[str] = (),
 ) -> Inferred:
     """What is inferred of a file, or the refusal."""
     question = SubmittedReference(
@@ -68,6 +70,7 @@ def ask(
         operands=operands,
         axes=parse_axes(axes),
         ranges=parse_ranges(ranges),
+        further=parse_own_shapes(further),
     )
     return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)
 

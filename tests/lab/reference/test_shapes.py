@@ -93,3 +93,29 @@ def test_the_batch_varies_in_the_range_that_is_declared(walls: Walls) -> None:
     found = ask(POOL, ranges=["lengths.0=1..100"])
     assert [(one.name, one.low, one.high) for one in found.contract.axes] == [("batch", 1, 100)]
     assert {1, 100} <= {shape["batch"] for shape in found.held_out}
+
+
+def test_a_reference_runs_at_the_further_shapes_of_its_task(walls: Walls) -> None:
+    found = ask(SCALE, ranges=["x.1=1..1024"], further=["batch=1..16,x_1=96", "batch=4,x_1=1024"])
+    assert found.further == (
+        {"batch": 4, "x_1": 96},
+        {"batch": 2, "x_1": 96},
+        {"batch": 1, "x_1": 96},
+        {"batch": 4, "x_1": 1024},
+    )
+    assert not [shape for shape in found.held_out if shape in found.further]
+
+
+@pytest.mark.parametrize(
+    ("options", "further", "why"),
+    [
+        ({}, "batch=4,x_1=96", "expected sizes of batch; --axis and --vary name more axes"),
+        ({}, "batch=1000000", "a call takes 1152000384 bytes: expected at most 134217728; draw larger inputs"),
+        ({"ranges": ["x.1=1..1024"]}, "batch=4,x_1=2048", "expected x_1 from 1 to 1024, as --vary declares"),
+    ],
+)
+def test_a_further_shape_that_can_not_be_asked_is_refused(
+    options: dict[str, list[str]], further: str, why: str, walls: Walls
+) -> None:
+    with pytest.raises(ReferenceRefused, match=why):
+        ask(SCALE, further=[further], **options)
