@@ -6,20 +6,23 @@ correct, whether it is really faster, and whether a registry may offer it to an 
 The map of the package, from the top down. A module imports only what stands below it:
 
 - `cli`, `app`: the commands, and the one place that reads the environment and the clock
-- `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; state in, events out
+- `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; recorded state in, events out
 - `executor`: where lab jobs run
-- `claims`: what may be said about speed, and pages held against the evidence
-- `projections`: rebuildable folds over the ledger: registry, versions, lookup snapshot, history
-- `lab`: judges candidates; cannot write history
+- `authors`: programs that write candidates
+- `claims`: what may be said about speed, and pages checked against the evidence
+- `recommend`, `pictures`: deployment plans from the published registry; drawings of recorded speed
+- `projections`: folds of the ledger that can be rebuilt: registry, versions, lookup snapshot, history
+- `lab`: judges and times candidates; can't write history
 - `ledger`: the append-only store, run directories and content-addressed blobs
 - `sandbox`: the host's side of the wall
 - `events`: what can have happened, a closed union
-- `operations`, `platforms`, `languages`: what can be asked for, one file or folder each
+- `operations`, `platforms`, `languages`, `contenders`: what can be asked for, one file or folder each
 - `domain`: the frozen nouns
 - `guest`: runs beside hostile code; `guest.wire` is its only voice
 - `lookup`: the read side for other programs, standard library only
-- `proof`: what a stranger needs to check one promotion; standard library and `cryptography` only
+- `proof`: what another program needs to check one promotion; standard library and `cryptography` only
 - `errors`: every exception, with a code that docs/errors.md explains
+- `prompts`, `skills`: text for authors, no code
 """
 
 __version__ = "0.1.0"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import forge
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "forge"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -248,3 +250,10 @@ def test_no_gate_asks_what_runs_the_calls_or_where_the_operation_is_from() -> No
         if isinstance(node, ast.Attribute) and node.attr in {"device", "interpreted", "own"}
     ]
     assert asked == [], "ask kernel.runner or kernel.definition"
+
+
+def test_the_map_and_the_layers_name_every_package() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and not path.name.startswith("__")}
+    assert packages <= set(re.findall(r"`(\w+)`", forge.__doc__ or ""))
+    layers = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    assert packages - {"prompts", "skills"} <= set(re.findall(r"\w+", layers))
