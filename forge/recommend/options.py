@@ -195,7 +195,7 @@ class Search:
         storage, traffic, gpus = STORAGE[quantization], self.traffic, hardware.devices // processor.devices
         running = min(traffic.concurrency, memory.fits)
         first = prefill(self.model, storage, hardware, prompt_tokens=traffic.prompt_tokens)
-        # half of the answer is there, on average over the answer
+        # on average over an answer, half of it is in the cache
         context = traffic.prompt_tokens + traffic.output_tokens / 2
         step = (
             decode(self.model, storage, hardware, context_tokens=context, batch=running)

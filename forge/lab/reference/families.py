@@ -99,7 +99,7 @@ def _distribution(values: torch.Tensor, seen: Seen) -> Family:
     flat = deviation * math.sqrt(12) / (high - low)
     shape = (values - mean) / deviation
     skewed, tailed = float(shape.pow(3).mean()), float(shape.pow(4).mean())
-    # of a uniform distribution the fourth moment is 9/5, of a normal one 3
+    # the fourth moment of a uniform distribution is 9/5, that of a normal one is 3
     margin = 12 / math.sqrt(values.numel())
     if abs(flat - 1) <= 0.05 + margin and abs(tailed - 1.8) <= 0.1 + margin:
         return Uniform(low=_rounded(seen.low, high - low), high=_rounded(seen.high, high - low))
