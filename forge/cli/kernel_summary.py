@@ -35,8 +35,23 @@ def show_summary(entry: Entry) -> None:
         for one in reported["speedups"]
     ]
     emit_table(f"Over each baseline{on_fresh_data}", ("baseline", "us", "speedup"), rows)
+    _show_further(entry.get("further_shapes", []))
     met = [(one["name"], one["observed"], one["threshold"]) for one in entry["gates"]]
     emit_table("Requirements that it met", ("requirement", "observed", "threshold"), met)
+
+
+def _show_further(shapes: list[Entry]) -> None:
+    """Print the further shapes of the kernel's task, each with its speedup or the reason against it."""
+    if shapes:
+        rows = [
+            (
+                shape_text(one["shape"]),
+                f"{one['candidate_median_ns'] / US:.2f}" if one["proven"] else "",
+                f"{fact_text(one['speedup'])} over {one['baseline']}" if one["proven"] else one["why_not"],
+            )
+            for one in shapes
+        ]
+        emit_table("At further shapes", ("shape", "us", "speedup, or why it isn't proven"), rows)
 
 
 def _status(entry: Entry) -> str:

@@ -157,3 +157,11 @@ def test_bench_answers_with_every_shape(home: Path) -> None:
 def test_a_shape_that_was_timed_is_one_of_the_task(home: Path) -> None:
     assert {one["shape"]["batch"] for one in events(home, "ShapeTimed")} == {64, 8, 1, 2}
     assert ShapeTimed.TYPE in {one["type"] for one in history(home)}
+
+
+def test_kernel_show_names_each_shape_with_its_speedup_or_the_reason(promoted_workspace: Path, home: Path) -> None:
+    (kernel,) = events(promoted_workspace, "KernelPromoted")
+    shown = ask("kernel", "show", kernel["kernel_id"], "--home", home).out
+    assert "At further shapes" in shown
+    assert "batch=64,hidden_size=4096   40.00   2.500" in shown
+    assert "TOO_SLOW: 0.67x over eager" in shown
