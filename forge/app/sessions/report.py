@@ -11,9 +11,11 @@ from forge.domain.authoring import Judged, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
 from forge.domain.evidence import Interval
+from forge.domain.verdict import UNDECIDED
 from forge.events.screen import TrialsScreened
 from forge.events.session import ModelResponded, StepAnswered
 from forge.pipeline.sessions.loop import ENTRY
+from forge.projections.runs import RunState
 from forge.projections.sessions import SessionState
 
 FAST = (1.0, 1.5, 2.0)
@@ -30,7 +32,7 @@ class TriedCandidate:
     model: str | None
     prompt: Digest | None
     correct: bool
-    """Whether it passed every gate."""
+    """Whether it passed every gate, and gave no wrong answer while it was timed."""
     speedup: Interval | None
     kernel_id: str | None
 
@@ -107,10 +109,17 @@ def candidates_of(workspace: Workspace, state: SessionState) -> Iterator[TriedCa
             yield TriedCandidate(
                 model=model,
                 prompt=prompt,
-                correct=run.verified is not None,
+                correct=_is_correct(run),
                 speedup=request.answered.speedup,
                 kernel_id=request.answered.kernel_id,
             )
+
+
+def _is_correct(run: RunState) -> bool:
+    """Return whether a candidate passed every gate, and gave no wrong answer while it was timed."""
+    if run.verified is None:
+        return False
+    return run.failure is None or run.failure.event.reason.code in {"TOO_SLOW", *UNDECIDED}
 
 
 def shrinkage(workspace: Workspace, state: SessionState) -> Data:
