@@ -19,7 +19,7 @@ def live(*, as_json: bool) -> Callable[[Data], None]:
         if as_json:
             emit_json_line(line)
         else:
-            sys.stdout.write(visible(_line(line)) + "\n")
+            sys.stdout.write(visible(_line(line)).replace("\n", r"\n") + "\n")
             sys.stdout.flush()
 
     return show
@@ -118,10 +118,17 @@ def show_costs(found: Data) -> None:
         for one in found["authors"]
     ]
     emit_table("Authors, every candidate counted", columns, rows)
-    for one in found.get("screening", {}).get("drafts", []):
-        confirmed = "-" if one["confirmed"] is None else f"{one['confirmed']:.3f}x"
-        row = (one["draft"][:12], f"{one['screened']:.3f}x", confirmed, f"{one['over_first_baseline']:.3f}x")
-        emit_table("Screened and confirmed", ("draft", "screened", "confirmed", "over first baseline"), [row])
+    drafts = found.get("screening", {}).get("drafts", [])
+    if drafts:
+        gains = [
+            (
+                *(one["draft"][:12], f"{one['screened']:.3f}x"),
+                "-" if one["confirmed"] is None else f"{one['confirmed']:.3f}x",
+                f"{one['over_first_baseline']:.3f}x",
+            )
+            for one in drafts
+        ]
+        emit_table("Screened and confirmed", ("draft", "screened", "confirmed", "over first baseline"), gains)
 
 
 def _each(shared: Data | None) -> str:

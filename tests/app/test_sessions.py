@@ -27,7 +27,8 @@ from forge.events.session import ModelLost, WishRefused
 from forge.ledger.store import Ledger
 from forge.projections.sessions import SessionState
 from tests.app.scripted import Scripted, draft
-from tests.cli.asking import ledger_stands
+from tests.app.test_crash import killed
+from tests.cli.asking import ask, ledger_stands
 
 ROOM = Amounts(micro_dollars=1_000_000, tokens=100_000, wall_ms=10_000_000, device_ms=10_000_000, candidates=10)
 PRICE = Price(model="m", prompt_micro_dollars=1_000_000, answer_micro_dollars=2_000_000)
@@ -273,3 +274,26 @@ def test_another_author_or_version_does_not_go_on_with_a_session(home: Path) -> 
         with pytest.raises(SessionNotFound, match="0 sessions start with 'x'"):
             find_session(workspace, "x")
         assert find_session(workspace, "last").session_id == "of-tomorrow"
+
+
+def test_a_process_that_is_killed_anywhere_leaves_a_session_that_another_ends(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "drafts" / "one"
+    folder.mkdir(parents=True)
+    for name, text in BROKEN.files.items():
+        (folder / name).write_text(text)
+    task_id = ask("task", "list", "--home", home, "--json").document[0]["task_id"]
+    command = ("agent", "run", task_id, "--author", "folders", "--template", folder.parent)
+    seen = set()
+    for crashed in killed(home, tmp_path / "killed", *command, most=8, status=1):
+        assert ledger_stands(crashed)
+        sessions = ask("agent", "list", "--home", crashed, "--json").document
+        seen.add(tuple((one["state"], one["rounds"]) for one in sessions))
+        if not sessions:
+            ask(*command, "--home", crashed)
+        elif sessions[0]["state"] == "open":
+            assert ask("agent", "resume", "last", "--home", crashed).status == 1
+        (session,) = ask("agent", "list", "--home", crashed, "--json").document
+        assert (session["state"], session["rounds"], session["used"]["candidates"]) == ("nothing_left", 2, 1)
+        assert ask("agent", "replay", "last", "--home", crashed, "--json").document["divergences"] == []
+        assert ledger_stands(crashed)
+    assert len(seen) >= 3, seen
