@@ -1,21 +1,39 @@
 """Looks a kernel up in the published registry, once every decision in the ledger is published."""
 
+import re
 from pathlib import Path
 
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, find_home
 from forge.app.lookup_document import lookup_document
 from forge.app.workspace import Workspace
-from forge.domain.own_operation import BATCH, is_own
+from forge.app.workspace_operations import find_own_operation
+from forge.domain.own_operation import BATCH, PREFIX, is_own
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.errors import BlobCorrupt, IntegrityError, ProofRefused, WorkspaceNotFound
 from forge.languages import find_language
 from forge.lookup import Policy, Registry
 from forge.lookup.answer import Kernel
 from forge.lookup.beside import newest_decision
-from forge.operations import find_operation
+from forge.operations import OPERATIONS, find_operation
 from forge.platforms import PROCESSORS, find_target
 
 Data = dict[str, object]
+
+
+_OWN_NAME = re.compile(rf"{PREFIX}[a-z0-9_]+_[0-9a-f]{{8}}")
+"""Form of an own operation's full name."""
+
+
+def _operation_named(untrusted_op: str, home: Path | None) -> str:
+    """Return the operation that a name means; an own one of the workspace may be named by its beginning."""
+    if untrusted_op in OPERATIONS or _OWN_NAME.fullmatch(untrusted_op):
+        return untrusted_op
+    try:
+        workspace = Workspace.open(find_home(home))
+    except (WorkspaceNotFound, IntegrityError):
+        return find_operation(untrusted_op).name
+    with workspace:
+        return str(find_own_operation(workspace, untrusted_op)["op"])
 
 
 def _axes_of(op: str, shape: str) -> tuple[str, ...]:
@@ -42,6 +60,7 @@ def look_up(
     If `key` is given, that key must vouch for the registry. Raises BlobCorrupt if the kernel's source isn't the one
     that was promoted.
     """
+    op = _operation_named(op, home)
     sizes = parse_shape(shape, _axes_of(op, shape))
     target = find_target(gpu)
     workspace = find_home(home)

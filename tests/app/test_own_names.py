@@ -86,6 +86,17 @@ def test_op_list_and_op_show_know_own_operations(empty: Path) -> None:
     assert (unknown.status, "unknown operation 'own_nothing'" in unknown.error) == (2, True)
 
 
+def test_a_lookup_takes_the_beginning_of_an_own_operations_name(empty: Path) -> None:
+    with Workspace.open(empty) as workspace:
+        frozen(workspace, SOURCE)
+    for name in ("square", "own_square", own_name(contract_of(SOURCE))):
+        slot = ("lookup", "--op", name, "--gpu", "cpu", "--dtype", "fp32", "--shape", "batch=8")
+        answer = ask(*slot, "--home", empty, "--json")
+        assert (answer.status, answer.document["match"]) == (1, "none")
+    unknown = ask("lookup", "--op", "squares", *slot[3:], "--home", empty)
+    assert (unknown.status, "unknown operation 'squares'" in unknown.error) == (2, True)
+
+
 def test_the_catalogue_is_shown_outside_of_a_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(ask("op", "list", "--json").document) == len(OPERATIONS)
