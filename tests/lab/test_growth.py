@@ -14,7 +14,7 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.lab.finding import Failed, Passed
 from forge.lab.sources import long_tokens
-from forge.lab.sources.screen import Screening, examine_sources
+from forge.lab.sources.screen import ScreenedSources, examine_sources
 from forge.lab.triage import library
 
 SIZE = 400
@@ -48,7 +48,7 @@ STEPS: dict[str, Source] = {
 }
 
 
-def screened(source: str, language: str) -> Screening:
+def screened(source: str, language: str) -> ScreenedSources:
     metadata = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": language})
     return examine_sources(source + ENTRY, metadata=metadata, language=metadata.language, entry_point="f")
 

@@ -29,7 +29,7 @@ _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
 
 
 @dataclass(frozen=True)
-class Screening:
+class ScreenedSources:
     """The result of reading the sources."""
 
     finding: Finding
@@ -44,13 +44,13 @@ def examine_sources(
     language: LanguageName,
     entry_point: str,
     forbids: AbstractSet[FindingKind] = frozenset(),
-) -> Screening:
+) -> ScreenedSources:
     """Screen kernel.py; `forbids` are the kinds of findings that end it here."""
     tree = parse_kernel(kernel)
     if isinstance(tree, Failed):
-        return Screening(tree)
+        return ScreenedSources(tree)
     if entry_point not in _top_level_names(tree):
-        return Screening(
+        return ScreenedSources(
             _failed(
                 "BAD_SUBMISSION",
                 f"kernel.py defines no {entry_point!r}; name it, or set entry_point in metadata.json",
@@ -58,16 +58,16 @@ def examine_sources(
         )
     missing = _language_missing(tree, metadata, language)
     if missing is not None:
-        return Screening(_failed("STATIC_POLICY", missing))
+        return ScreenedSources(_failed("STATIC_POLICY", missing))
     seen = triage(tree, kernel, metadata=metadata, language=language, entry_point=entry_point)
     forbidden = next((one for one in seen.findings if one.kind in forbids), None)
     if forbidden is not None:
-        return Screening(_forbidden(forbidden, language), seen.findings)
+        return ScreenedSources(_forbidden(forbidden, language), seen.findings)
     if language == "triton" and seen.launches_no_kernel:
         message = f"{entry_point} launches no kernel: none of kernel.py's triton.jit functions can be reached from it"
-        return Screening(_failed("FALLBACK", message), seen.findings)
+        return ScreenedSources(_failed("FALLBACK", message), seen.findings)
     observed = f"{language}, entry point {entry_point}, {_count(seen.findings)} worth a look"
-    return Screening(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
+    return ScreenedSources(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
 
 
 def parse_kernel(kernel: str) -> ast.Module | Failed:
