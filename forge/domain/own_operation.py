@@ -21,6 +21,7 @@ PREFIX = "own_"
 """Prefix of every own operation's name. No operation of the catalogue has it."""
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 StateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,256}$")]
+ResultKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{0,256}$")]
 Literally = Annotated[str, StringConstraints(max_length=4096)]
 """Python literal as source text: numbers, strings, tuples, lists, dictionaries."""
 Size = Annotated[int, Field(ge=0, le=2**31)]
@@ -96,6 +97,8 @@ class Operand(Value):
     """True if the first size is the batch."""
     drawn: Family
     """Distribution that the values are drawn from."""
+    keyword: bool = Field(default=False, exclude_if=is_false)
+    """True if it is passed by its name."""
     source: Source = Field(default="family", exclude_if="family".__eq__)
     coupled: bool = Field(default=False, exclude_if=is_false)
     """True if the values fit only to those of the other coupled operands, so that all change together."""
@@ -117,6 +120,8 @@ class Constant(Value):
 
     name: Word
     literal: Literally
+    keyword: bool = Field(default=False, exclude_if=is_false)
+    """True if it is passed by its name."""
 
 
 class Weight(Value):
@@ -147,6 +152,8 @@ class Local(Value):
 class Result(Value):
     """A tensor that the reference returns."""
 
+    key: ResultKey = Field(default="", exclude_if="".__eq__)
+    """Place in the returned dictionary: keys and positions, joined by dots. Empty: no dictionary is returned."""
     element: ElementType | None
     sizes: Sizes
     batched: bool = False

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -25,7 +25,9 @@ from . import channel, load, memory, module, wire
 Made = TypeVar("Made")
 Function = Callable[..., Any]
 """Foreign code, which may return anything."""
-Draw = Callable[[], Iterable[Any]]
+Passed = list[tuple[str, Any, bool]]
+"""Arguments in order: the name, the value, and whether it is passed by name."""
+Draw = Callable[[], Passed]
 NOT_THE_REFERENCE = ("get_inputs", "get_init_inputs")
 """Names of functions that can't be the reference."""
 TEXT_LIMIT = 400
@@ -106,18 +108,16 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     if form == "model":
         built = _step("init", "Model(...)", lambda: module.made(called, tuple(init), seed, dtype))
     torch.manual_seed(seed)
-    drawn = _step("inputs", "get_inputs()", lambda: list(draw()))
-    arguments = [one.to(dtype) if _is_float(one) else one for one in drawn]
-    returned = _step("forward", "the call", lambda: _called(built or called, arguments, dtype))
-    names = _names(called, form, len(drawn))
-    arguments_said = _step("literal", "an argument", lambda: list(map(_argument, names, drawn)))
+    drawn = _step("inputs", "get_inputs()", draw)
+    returned = _step("forward", "the call", lambda: _called(built or called, drawn, dtype))
+    arguments_said = _step("literal", "an argument", lambda: [_argument(*one) for one in drawn])
     return {
         "form": form,
         "entry": entry,
         "init": literal,
         "arguments": arguments_said,
         "states": _step("init", "the state dict", lambda: _states(built)),
-        "results": _step("no_tensor", "a result", lambda: list(map(_result, returned))),
+        "results": _step("no_tensor", "a result", lambda: [_result(*one) for one in returned]),
         "generator": "get_inputs" in vars(loaded),
     }
 
@@ -173,35 +173,36 @@ def _drawing(loaded: ModuleType, declared: Any, called: Function, form: str) -> 
     draw: Draw | None = getattr(loaded, "get_inputs", None)
     if not declared and not callable(draw):
         raise ProblemError("inputs", "it has no get_inputs(), and no operands were declared")
+    function, skip = (getattr(called, "forward"), 1) if form == "model" else (called, 0)  # noqa: B009 (a module's class has one)
     if not callable(draw):
-        return lambda: [_declared(one) for one in declared]
-    return lambda: _overridden(list(draw()), declared, called, form)
+        return lambda: module.passed_values([_declared(one) for one in declared], function, skip=skip)
+    return lambda: _overridden(draw(), declared, function, skip)
 
 
-def _overridden(drawn: list[object], declared: list[dict[str, Any]], called: Function, form: str) -> list[object]:
+def _overridden(given: object, declared: list[dict[str, Any]], function: Function, skip: int) -> Passed:
     """Replace the operands that are declared by values of the declared form and range.
 
     If every tensor is declared, nothing of get_inputs() is used.
     """
-    tensors = sum(isinstance(one, torch.Tensor) for one in drawn)
-    if declared and len(declared) >= tensors:
-        return [_declared(one) for one in declared]
-    names = _names(called, form, len(drawn))
+    drawn = module.passed_values(given, function, skip=skip)
+    if declared and len(declared) >= sum(isinstance(one, torch.Tensor) for _, one, _ in drawn):
+        return module.passed_values([_declared(one) for one in declared], function, skip=skip)
+    names = [name for name, _, _ in drawn]
     for one in declared:
         place = names.index(one["name"]) if one["name"] in names else -1
-        given = drawn[place] if place >= 0 else None
-        if not isinstance(given, torch.Tensor):
+        made = drawn[place][1] if place >= 0 else None
+        if not isinstance(made, torch.Tensor):
             raise ProblemError("inputs", f"get_inputs() gives no tensor {one['name']!r}: expected one of {names}")
-        if list(given.shape) != one["sizes"] or (given.is_floating_point() or str(given.dtype)) != (
+        if list(made.shape) != one["sizes"] or (made.is_floating_point() or str(made.dtype)) != (
             getattr(torch, one["dtype"]).is_floating_point or f"torch.{one['dtype']}"
         ):
-            form_given = f"{str(given.dtype).removeprefix('torch.')}{list(given.shape)}"
+            form_given = f"{str(made.dtype).removeprefix('torch.')}{list(made.shape)}"
             raise ProblemError(
                 "inputs",
                 f"the operand {one['name']!r}: get_inputs() gives {form_given}, and "
                 f"{one['dtype']}{one['sizes']} is declared; declare all operands, or this one as it is",
             )
-        drawn[place] = _declared(one)
+        drawn[place] = (one["name"], _declared(one), drawn[place][2])
     return drawn
 
 
@@ -230,7 +231,7 @@ def _require_room(
 ) -> None:
     try:
         with torch.device("meta"):
-            tensors = [one for one in draw() if isinstance(one, torch.Tensor)]
+            tensors = [one for _, one, _ in draw() if isinstance(one, torch.Tensor)]
             if called is not None:
                 tensors += called(*init).state_dict().values()
     except BaseException:  # noqa: BLE001 (not all code runs on meta; its size then shows when it is made)
@@ -240,31 +241,26 @@ def _require_room(
         raise ProblemError("room", str(needed))
 
 
-def _called(function: Function, arguments: list[object], dtype: torch.dtype) -> list[object]:
+def _called(function: Function, drawn: Passed, dtype: torch.dtype) -> list[tuple[str, object]]:
+    given = [(name, one.to(dtype) if _is_float(one) else one, by_name) for name, one, by_name in drawn]
+    positional = [one for _, one, by_name in given if not by_name]
     with module.default_dtype(dtype):
-        return list(module.flat(function(*arguments)))
+        return list(module.placed(function(*positional, **{name: one for name, one, by_name in given if by_name})))
 
 
-def _names(called: Function, form: str, count: int) -> list[str]:
-    function = getattr(called, "forward") if form == "model" else called  # noqa: B009 (a module's class has one)
-    parameters = list(inspect.signature(function).parameters.values())[1 if form == "model" else 0 :]
-    plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    usable = dict(enumerate(one if one.isascii() else "" for one in plain))
-    return [usable.get(place) or f"input_{place}" for place in range(count)]
-
-
-def _argument(name: str, value: object) -> dict[str, object]:
+def _argument(name: str, value: object, by_name: bool) -> dict[str, object]:
     if isinstance(value, torch.Tensor):
-        return {"name": name, "literal": None, **_tensor(value)}
-    return {"name": name, "literal": _literal(value, f"the argument {name!r}"), "dtype": None, "sizes": None}
+        return {"name": name, "keyword": by_name, "literal": None, **_tensor(value)}
+    literal = _literal(value, f"the argument {name!r}")
+    return {"name": name, "keyword": by_name, "literal": literal, "dtype": None, "sizes": None}
 
 
-def _result(value: object) -> dict[str, object]:
+def _result(key: str, value: object) -> dict[str, object]:
     if not isinstance(value, torch.Tensor):
         raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where tensors are expected")
     if type(value) is not torch.Tensor:
         raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where plain tensors are expected")
-    return _tensor(value)
+    return {"key": key, **_tensor(value)}
 
 
 def _tensor(value: torch.Tensor) -> dict[str, object]:

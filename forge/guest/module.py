@@ -6,6 +6,8 @@ are operands like any other. The same lines serve the reference, its baselines a
 """
 
 import ast
+import inspect
+import itertools
 import json
 import random
 import sys
@@ -33,6 +35,10 @@ class OtherStateError(Exception):
     """The module's state dict has other names or sizes than the contract's."""
 
 
+class OtherKeysError(Exception):
+    """The returned dictionary has other keys than the reference's."""
+
+
 @dataclass(frozen=True)
 class Contract:
     """The part of the host's contract that a guest needs."""
@@ -42,6 +48,12 @@ class Contract:
     dtype: torch.dtype
     literals: tuple[tuple[bool, object], ...]
     """Arguments in order: whether each is a tensor, and its value if not."""
+    names: tuple[str, ...]
+    """Names of the arguments."""
+    keywords: frozenset[str]
+    """Names of those that are passed by name."""
+    keys: tuple[str, ...]
+    """Places of the results in the returned dictionary; none if no dictionary is returned."""
     states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
     """Tensors of the state dict: the names of each, and its sizes."""
 
@@ -62,6 +74,9 @@ def read_contract(directory: Path) -> Contract:
             (one["literal"] is None, None if one["literal"] is None else ast.literal_eval(one["literal"]))
             for one in said["arguments"]
         ),
+        names=tuple(one["name"] for one in said["arguments"]),
+        keywords=frozenset(one["name"] for one in said["arguments"] if one["keyword"]),
+        keys=tuple(said["keys"]),
         states=tuple((tuple(one["names"]), tuple(one["sizes"])) for one in said["states"]),
     )
 
@@ -157,23 +172,69 @@ class Bound:
         given = iter(cast[: self._contract.tensors])
         states = cast[self._contract.tensors :]
         arguments = [next(given) if is_tensor else value for is_tensor, value in self._contract.literals]
+        passed = list(zip(self._contract.names, arguments, strict=True))
+        positional = [one for name, one in passed if name not in self._contract.keywords]
+        keywords = {name: one for name, one in passed if name in self._contract.keywords}
         with default_dtype(self._dtype):
             if self._places is None:
-                return flat(self._function(*arguments, *states))
+                return self._results(self._function(*positional, *states, **keywords))
             if not self._moved and operands:
                 self._places.move(operands[0].device)
                 self._moved = True
             self._places.put(states)
-            return flat(self._function(*arguments))
+            return self._results(self._function(*positional, **keywords))
+
+    def _results(self, returned: object) -> tuple[torch.Tensor, ...]:
+        found = placed(returned)
+        keys = tuple(key for key, _ in found if key)
+        if keys != self._contract.keys:
+            raise OtherKeysError(f"the results have the keys {list(keys)}, expected {list(self._contract.keys)}")
+        return tuple(one for _, one in found)
 
 
-def flat(returned: object, depth: int = 0) -> tuple[torch.Tensor, ...]:
-    """Return all results in order as one tuple; nested tuples and lists are opened."""
-    if isinstance(returned, torch.Tensor) and type(returned) is torch.Tensor:
-        return (returned,)
-    if isinstance(returned, tuple | list) and depth < MOST_DEPTH:
-        return tuple(tensor for one in returned for tensor in flat(one, depth + 1))
-    return (returned,)  # the harness refuses what isn't a tensor
+def flat(returned: object) -> tuple[torch.Tensor, ...]:
+    """Return all results in order as one tuple; nested tuples, lists and dictionaries are opened."""
+    return tuple(one for _, one in placed(returned))
+
+
+def placed(returned: object, at: tuple[str, ...] = (), named: bool = False) -> tuple[tuple[str, torch.Tensor], ...]:
+    """Return all results in order, each with its place if a dictionary is on the way to it.
+
+    Dictionaries are read in the order of their keys, so that it doesn't matter in which order they were filled.
+    """
+    if isinstance(returned, Mapping) and len(at) < MOST_DEPTH:
+        keys = sorted(returned, key=str)
+        return tuple(found for key in keys for found in placed(returned[key], (*at, str(key)), True))
+    if isinstance(returned, tuple | list) and len(at) < MOST_DEPTH:
+        numbered = enumerate(returned)
+        return tuple(found for place, one in numbered for found in placed(one, (*at, str(place)), named))
+    return ((".".join(at) if named else "", returned),)  # the harness refuses what isn't a tensor
+
+
+def passed_values(drawn: object, function: Function, *, skip: int) -> list[tuple[str, object, bool]]:
+    """Return the arguments in the order of the function's parameters: name, value, and whether it is passed by name.
+
+    A dictionary names its values. Values of a list beyond the positional parameters are passed by the names of the
+    keyword-only ones, in their order.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    open_ended = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    if isinstance(drawn, Mapping):
+        order = [*(name for name in (*plain, *by_name) if name in drawn), *(one for one in drawn if one not in plain)]
+        leading = list(itertools.takewhile(lambda name: name in drawn, plain))
+        return [(name, drawn[name], name not in leading) for name in dict.fromkeys(order)]
+    values: list[object] = list(drawn)  # type: ignore[call-overload]  # a list, or the file is refused
+    by_position = len(values) if open_ended else min(len(values), len(plain))
+    usable = dict(enumerate(one if one.isascii() else "" for one in plain))
+    names = [usable.get(place) or f"input_{place}" for place in range(by_position)]
+    rest = dict(enumerate(by_name, by_position))
+    names += [rest.get(place, f"input_{place}") for place in range(by_position, len(values))]
+    return [
+        (name, value, place >= by_position and place in rest)
+        for place, (name, value) in enumerate(zip(names, values, strict=True))
+    ]
 
 
 def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]]:
@@ -203,9 +264,10 @@ def _inputs(
 ) -> tuple[torch.Tensor, ...]:
     with _seeded(int(seed)), reach.Reaching(reach.PATTERNS[int(pattern)]):
         drawn = loaded["get_inputs"]()  # type: ignore[operator]  # the description says that it is a function
+    values = [drawn[name] for name in contract.names] if isinstance(drawn, Mapping) else drawn
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
-        for one, (is_tensor, _) in zip(drawn, contract.literals, strict=True)
+        for one, (is_tensor, _) in zip(values, contract.literals, strict=True)
         if is_tensor
     )
 

@@ -41,7 +41,7 @@ def find_own(untrusted_name: str) -> Operation:
 
 def own_operation(contract: Contract, source: bytes) -> Operation:
     """Return a contract as an operation. A guest computes its answers; see forge/lab/reference/answers.py."""
-    names = [one.name for one in contract.arguments]
+    names = [f"{one.name}=" if one.keyword else one.name for one in contract.arguments]
     return Operation(
         name=own_name(contract),
         summary=_summary(contract),
@@ -70,11 +70,16 @@ def own_operation(contract: Contract, source: bytes) -> Operation:
 def _summary(contract: Contract) -> str:
     """Return the summary: the wanted operation, and the entry points that kernel.py may have."""
     file = f"the reference file's {contract.entry}, frozen as {contract.source_sha256[:12]}"
-    plain = "a function that takes the reference's arguments in order"
+    named = ", with its keywords and the keys of its results" if _has_names(contract) else ""
+    plain = f"a function that takes the reference's arguments in order{named}"
     if contract.form == "function":
         return f"{file}; the entry point is {plain}"
     then = ", then the state dict's tensors" if contract.weights else ""
     return f"{file}; the entry point is a class like it, with the same state dict (ModelNew), or {plain}{then}"
+
+
+def _has_names(contract: Contract) -> bool:
+    return any(one.keyword for one in contract.arguments) or any(one.key for one in contract.results)
 
 
 def _asked_elsewhere(*_: object) -> tuple[()]:

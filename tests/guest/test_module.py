@@ -93,7 +93,76 @@ def test_the_state_under_a_seed_is_each_tensor_once(folder: Path) -> None:
 
 def test_a_guest_is_told_no_family_and_no_tolerance() -> None:
     told = json.loads(contract_file(CONTRACT))
-    assert sorted(told) == ["arguments", "dtype", "init", "seed", "states"]
+    assert sorted(told) == ["arguments", "dtype", "init", "keys", "seed", "states"]
+    assert told["arguments"][0] == {"keyword": False, "literal": None, "name": "x"}
+
+
+class Named(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("shift", torch.ones(3))
+
+    def forward(self, x: torch.Tensor, *, mask: torch.Tensor, factor: float = 1.0) -> dict[str, torch.Tensor]:
+        return {"sum": (x * mask).sum(0), "rows": (x + self.shift) * factor}
+
+
+NAMED = Contract(
+    slug="named",
+    source_sha256="0" * 64,
+    form="model",
+    entry="Named",
+    init="[]",
+    seed=7,
+    dtype="fp32",
+    arguments=(
+        Operand(name="x", element=None, sizes=(4, 3), drawn=Normal(mean=0.0, deviation=1.0)),
+        Operand(name="mask", element=None, sizes=(4, 3), drawn=Normal(mean=0.0, deviation=1.0), keyword=True),
+        Constant(name="factor", literal="2.0", keyword=True),
+    ),
+    weights=(Weight(names=("shift",), element=None, sizes=(3,), parameter=False),),
+    results=(Result(key="rows", element=None, sizes=(4, 3)), Result(key="sum", element=None, sizes=(3,))),
+)
+
+
+def test_keywords_are_passed_by_name_and_dictionaries_read_by_their_keys(tmp_path: Path) -> None:
+    (tmp_path / CONTRACT_FILE).write_bytes(contract_file(NAMED))
+    x, mask, shift = torch.rand(4, 3), torch.rand(4, 3), torch.rand(3)
+
+    def kernel(x: torch.Tensor, shift: torch.Tensor, *, mask: torch.Tensor, factor: float) -> dict[str, torch.Tensor]:
+        return {"rows": (x + shift) * factor, "sum": (x * mask).sum(0)}
+
+    for called in (Named, kernel):
+        rows, total = module.wrapped({}, called, tmp_path, wrap=module.MODULE)(x, mask, shift)  # type: ignore[misc]
+        assert torch.equal(rows, (x + shift) * 2)
+        assert torch.equal(total, (x * mask).sum(0))
+
+
+def test_results_under_other_keys_are_refused_with_the_keys(tmp_path: Path) -> None:
+    (tmp_path / CONTRACT_FILE).write_bytes(contract_file(NAMED))
+
+    def kernel(x: torch.Tensor, shift: torch.Tensor, *, mask: torch.Tensor, factor: float) -> object:
+        return (x + shift) * factor, (x * mask).sum(0)
+
+    with pytest.raises(module.OtherKeysError, match=r"the keys \[\], expected \['rows', 'sum'\]"):
+        module.wrapped({}, kernel, tmp_path, wrap=module.MODULE)(torch.rand(4, 3), torch.rand(4, 3), torch.rand(3))
+
+
+def test_arguments_are_named_by_the_function_that_takes_them() -> None:
+    def function(x: object, y: object = 0, *, scale: float = 1.0, bias: float = 0.0) -> None: ...
+
+    def passed(drawn: object) -> list[tuple[str, object, bool]]:
+        return module.passed_values(drawn, function, skip=0)
+
+    assert passed([1, 2, 3, 4]) == [("x", 1, False), ("y", 2, False), ("scale", 3, True), ("bias", 4, True)]
+    assert passed({"bias": 4, "x": 1}) == [("x", 1, False), ("bias", 4, True)]
+    assert passed({"y": 2, "other": 5}) == [("y", 2, True), ("other", 5, True)]
+    assert passed([1, 2, 3, 4, 5])[-1] == ("input_4", 5, False)
+
+
+def test_nested_results_are_named_by_keys_and_positions() -> None:
+    first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
+    found = module.placed(({"b": [second, third], "a": first}, third))
+    assert [key for key, _ in found] == ["0.a", "0.b.0", "0.b.1", ""]
 
 
 def test_a_contract_reads_as_an_operation_that_this_process_cant_run() -> None:

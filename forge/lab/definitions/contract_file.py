@@ -15,7 +15,11 @@ def contract_file(contract: Contract) -> bytes:
             "init": contract.init,
             "seed": contract.seed,
             "dtype": TORCH_NAMES[contract.dtype],
-            "arguments": [{"literal": getattr(one, "literal", None)} for one in contract.arguments],
+            "arguments": [
+                {"literal": getattr(one, "literal", None), "name": one.name, "keyword": one.keyword}
+                for one in contract.arguments
+            ],
+            "keys": [one.key for one in contract.results if one.key],
             "states": [{"names": list(one.names), "sizes": list(one.sizes)} for one in contract.weights],
         }
     )

@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from forge.domain.digest import Value
 from forge.domain.evidence import Isolation
-from forge.domain.own_operation import Literally, Sizes, StateName, Word
+from forge.domain.own_operation import Literally, ResultKey, Sizes, StateName, Word
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, DType, Shape
 from forge.errors import ReferenceRefused
@@ -97,10 +97,18 @@ class DescribedTensor(Value):
     sizes: Sizes
 
 
+class DescribedResult(DescribedTensor):
+    """A tensor that the call returns, with its place in a dictionary if there is one."""
+
+    key: ResultKey = ""
+
+
 class DescribedArgument(Value):
     """A tensor, or a value as its literal."""
 
     name: Word
+    keyword: bool = False
+    """Whether it is passed by its name."""
     literal: Literally | None
     dtype: TorchName | None
     sizes: Sizes | None
@@ -121,7 +129,7 @@ class Description(Value):
     init: Literally
     arguments: Annotated[tuple[DescribedArgument, ...], Field(max_length=64)]
     states: Annotated[tuple[DescribedState, ...], Field(max_length=4096)]
-    results: Annotated[tuple[DescribedTensor, ...], Field(max_length=64)]
+    results: Annotated[tuple[DescribedResult, ...], Field(max_length=64)]
     generator: bool
 
 

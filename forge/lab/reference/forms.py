@@ -20,17 +20,7 @@ def slug_of(name: str) -> str:
 
 def contract_of(question: SubmittedReference, said: Description, *, seed: int) -> Contract:
     """Return the contract of the description alone; families, errors and batches are added later."""
-    arguments: list[Operand | Constant] = []
-    for one in said.arguments:
-        if one.literal is not None:
-            arguments.append(Constant(name=one.name, literal=one.literal))
-        else:
-            assert one.dtype is not None
-            assert one.sizes is not None
-            element = element_of(one.dtype, question, f"the argument {one.name!r}")
-            arguments.append(
-                Operand(name=one.name, element=element, sizes=one.sizes, drawn=Generated(structure="not looked at"))
-            )
+    arguments = _arguments(question, said)
     tensors = [one for one in arguments if isinstance(one, Operand)]
     return Contract(
         slug=question.slug or slug_of(said.entry if said.form == "function" else question.name),
@@ -52,10 +42,32 @@ def contract_of(question: SubmittedReference, said: Description, *, seed: int) -
             for one in said.states
         ),
         results=tuple(
-            Result(element=element_of(one.dtype, question, "a result"), sizes=one.sizes) for one in said.results
+            Result(key=one.key, element=element_of(one.dtype, question, "a result"), sizes=one.sizes)
+            for one in said.results
         ),
         batch=tensors[0].sizes[0] if tensors[0].sizes else 1,
     )
+
+
+def _arguments(question: SubmittedReference, said: Description) -> list[Operand | Constant]:
+    arguments: list[Operand | Constant] = []
+    for one in said.arguments:
+        if one.literal is not None:
+            arguments.append(Constant(name=one.name, literal=one.literal, keyword=one.keyword))
+        else:
+            assert one.dtype is not None
+            assert one.sizes is not None
+            element = element_of(one.dtype, question, f"the argument {one.name!r}")
+            arguments.append(
+                Operand(
+                    name=one.name,
+                    element=element,
+                    sizes=one.sizes,
+                    drawn=Generated(structure="not looked at"),
+                    keyword=one.keyword,
+                )
+            )
+    return arguments
 
 
 def element_of(dtype: str, question: SubmittedReference, what: str) -> ElementType | None:

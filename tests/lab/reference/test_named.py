@@ -1,0 +1,69 @@
+"""A reference may take arguments by name and return a dictionary; a candidate then does the same."""
+
+from functools import cache
+from pathlib import Path
+
+from forge.domain.own_operation import Constant
+from forge.domain.verdict import Accepted, Rejected
+from forge.executor.local import LocalExecutor
+from forge.lab.examine import Examination
+from forge.lab.reference.infer import Inferred
+from forge.sandbox.isolation import Walls
+from tests.lab.reference.references import ask, job_against
+
+NAMED = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("shift", torch.linspace(0.5, 1.5, width))
+        self.register_buffer("hidden", torch.full((width,), 3.0), persistent=False)
+
+    def forward(self, x, *, mask, power=1):
+        return {"masked": x * mask + self.hidden, "rows": [(x + self.shift) * power]}
+
+
+def get_inputs():
+    return {"mask": torch.rand(4, 8), "x": torch.randn(4, 8), "power": 2}
+
+
+def get_init_inputs():
+    return [8]
+"""
+
+
+@cache
+def inferred() -> Inferred:
+    return ask(NAMED)
+
+
+def test_arguments_by_name_buffers_and_a_dictionary_are_inferred(walls: Walls) -> None:
+    contract = inferred().contract
+    assert [(one.name, one.keyword) for one in contract.arguments] == [("x", False), ("mask", True), ("power", True)]
+    assert contract.arguments[2] == Constant(name="power", literal="2", keyword=True)
+    assert [one.names for one in contract.weights] == [("shift",)]
+    assert [one.key for one in contract.results] == ["masked", "rows.0"]
+    assert "x, mask=, power=" in inferred().operation.signature
+
+
+FUNCTION = """
+def kernel(x, shift, *, mask, power):
+    return {"masked": x * mask + 3.0, "rows": [(x + shift) * power]}
+"""
+
+
+def examined(kernel: str, folder: Path) -> Examination:
+    job = job_against(inferred(), kernel, "kernel")
+    return LocalExecutor(folder / "lock").examine(job, progress=lambda _: None)
+
+
+def test_a_function_with_the_same_names_is_accepted(walls: Walls, tmp_path: Path) -> None:
+    assert examined(FUNCTION, tmp_path).verdict == Accepted()
+
+
+def test_other_keys_are_refused_and_named_in_the_log(walls: Walls, tmp_path: Path) -> None:
+    found = examined(FUNCTION.replace('"masked":', '"mask":'), tmp_path)
+    assert isinstance(found.verdict, Rejected)
+    assert "the keys ['mask', 'rows.0'], expected ['masked', 'rows.0']" in found.log
