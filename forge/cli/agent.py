@@ -8,7 +8,8 @@ import typer
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json, reporting
+from forge.cli.output import emit_json
+from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import typer
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.check_formats import Format, written
 from forge.cli.evidence import show_evidence
-from forge.cli.options import DeviceName, Json
-from forge.cli.output import SIMULATED, emit_json, emit_table, reporting, say, shape_text
+from forge.cli.options import DeviceName, Json, Quiet
+from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text
+from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 from forge.cli.task import Axes, FunctionName, Operands, Vary
 from forge.errors import UsageError
@@ -77,6 +78,7 @@ def check(
     vary: Vary = None,
     output_format: OutputFormat = "text",
     device: DeviceName = None,
+    _quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Check a kernel by all gates against a reference file, or with --op against an operation; record nothing.
@@ -88,6 +90,7 @@ def check(
     from forge.app.check import CheckRequest
     from forge.app.check import check as judge
     from forge.app.chosen_device import chosen_device
+    from forge.lab.gates import GATES
 
     if as_json and output_format != "text":
         raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
@@ -107,7 +110,7 @@ def check(
         dtype=dtype,
         entry_point=entry_point,
     )
-    with reporting("check") as progress:
+    with reporting("check", [gate.name for gate in GATES]) as progress:
         document = check_document(judge(request, progress=progress), kernel=kernel, reference=reference)
     _emit(document, output_format, as_json=as_json)
     if document["reason"] is not None:

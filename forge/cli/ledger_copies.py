@@ -7,7 +7,8 @@ import typer
 
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.output import emit_json, emit_table, say
+from forge.cli.progress import reporting
 from forge.cli.signed import NEW_KEY
 from forge.cli.suggest import suggest
 

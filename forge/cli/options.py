@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from forge.cli.progress import be_quiet
+
 Home = Annotated[
     Path | None,
     typer.Option(
@@ -18,6 +20,9 @@ MOST_EVENTS = 10**9
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Run = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a unique beginning of an id, `last`, `last-1` or `r12`.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Report no progress.", callback=be_quiet, show_default=False)
 ]
 DeviceName = Annotated[
     str | None,

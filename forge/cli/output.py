@@ -2,8 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from forge.cli.colour import Painter
 
@@ -94,19 +93,6 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
-
-
-@contextmanager
-def reporting(phase: str) -> Iterator[Callable[[str], None]]:
-    """Show the progress of a long phase: a spinner on a terminal, otherwise one line for each step."""
-    if not sys.stderr.isatty():
-        yield lambda step: say(f"{phase}: {step}")
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    with console.status(phase) as status:
-        yield lambda step: status.update(f"{phase}: {step}")
 
 
 SIMULATED = "SIMULATED"

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import reporting, say
+from forge.cli.output import say
+from forge.cli.progress import reporting
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
@@ -36,8 +37,9 @@ def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     """Let the lab judge a run's candidate, and show its progress."""
     from forge.app import phases, runs
     from forge.app.phase_answer import phase_answer
+    from forge.lab.gates import GATES
 
-    with reporting("verify") as progress:
+    with reporting("verify", [gate.name for gate in GATES]) as progress:
         state = runs.take_up(workspace, workspace.find_run(run))
         with _told_if_recorded(workspace, "verify"):
             event = phases.verify_candidate(workspace, state, progress=progress, again=again)

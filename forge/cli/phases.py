@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli.candidate_log import show_log, show_place
+from forge.cli.estimate import show_estimate
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, Run
+from forge.cli.options import DeviceName, Home, Json, Quiet, Run
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
 from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
@@ -34,6 +35,10 @@ RunOrKernel = Annotated[
 Attempts = Annotated[
     int,
     typer.Option(min=1, max=8, help="Measure up to so many times, while an attempt ends without a verdict."),
+]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Estimate the speedup in seconds: it isn't recorded and decides nothing."),
 ]
 Replicate = Annotated[
     bool,
@@ -116,7 +121,12 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
 
 
 def verify(
-    run: Run, again: Again = False, device: DeviceName = None, home: Home = None, as_json: Json = False
+    run: Run,
+    again: Again = False,
+    device: DeviceName = None,
+    home: Home = None,
+    _quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Judge the submitted candidate on inputs and shapes that its author hasn't seen.
 
@@ -135,8 +145,10 @@ def bench(
     run: RunOrKernel,
     again: Replicate = False,
     attempts: Attempts = 1,
+    quick: Quick = False,
     device: DeviceName = None,
     home: Home = None,
+    _quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Time the verified candidate against its baselines, or a promoted kernel a second time.
@@ -146,10 +158,12 @@ def bench(
     from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
+    if quick and (again or attempts > 1):
+        raise UsageError("--quick is an estimate, without --attempts and --replicate", hint="forge bench --help")
     if again and attempts > 1:
         raise UsageError("--attempts with --replicate: a replication is measured once", hint="forge bench --help")
-    if again:
-        replicate(run, home, as_json=as_json)
+    if again or quick:
+        (replicate if again else show_estimate)(run, home, as_json=as_json)
         return
     with open_workspace(home) as workspace:
         answer = bench_answers(workspace, run, attempts=attempts)

@@ -6,7 +6,8 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json, Run
-from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.output import emit_json, emit_table, say
+from forge.cli.progress import reporting
 
 ToolName = Annotated[
     str | None,

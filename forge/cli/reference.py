@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.output import emit_json, emit_table, reporting, say
+from forge.cli.output import emit_json, emit_table, say
+from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:

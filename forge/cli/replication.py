@@ -6,7 +6,8 @@ from typing import Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.output import emit_json, emit_table, reporting
+from forge.cli.output import emit_json, emit_table
+from forge.cli.progress import reporting
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 

@@ -24,7 +24,8 @@ from forge.cli.check import (
 )
 from forge.cli.evidence import show_evidence
 from forge.cli.options import DeviceName, Json
-from forge.cli.output import SIMULATED, emit_json_line, emit_text, reporting, say, visible
+from forge.cli.output import SIMULATED, emit_json_line, emit_text, say, visible
+from forge.cli.progress import reporting
 from forge.cli.task import Axes, FunctionName, Operands, Vary
 from forge.errors import EnvironmentUnfit, ForgeError
 

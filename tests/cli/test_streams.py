@@ -41,7 +41,7 @@ def home(initialised: Path, tmp_path: Path) -> Path:
         ("forge kernel list", (), "forge kernel list"),
         ("forge kernel list", ("--home",), "forge kernel list"),
         ("forge kernel list --home /b", ("--home", "/a"), "forge kernel list --home /b"),
-        ("forge op list", ("--home", "/a"), "forge op list"),
+        ("forge skill list", ("--home", "/a"), "forge skill list"),
         ("forge init /a", ("--home", "/a"), "forge init /a"),
         ("forge task create --help", ("--home", "/a"), "forge task create --help"),
         ("dmesg | grep Xid; forge doctor", ("--home", "/a"), "dmesg | grep Xid; forge doctor"),

@@ -1,0 +1,87 @@
+"""Progress names the step, its place and the time on stderr; --quiet says nothing of it."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from forge.cli.progress import be_quiet, described, elapsed_text, reporting
+from tests.app.prepared import verified_run
+from tests.cli.asking import ask
+
+SCRIPT = """
+import time
+from forge.cli.progress import reporting
+with reporting("verify", ["sources", "sizes"]) as progress:
+    progress("sizes\\x1b[2J")
+    time.sleep(0.5)
+    progress("sizes")
+    time.sleep(0.5)
+"""
+
+
+def test_a_line_in_a_pipe_has_the_step_its_number_and_the_time(capsys: pytest.CaptureFixture[str]) -> None:
+    be_quiet(False)
+    with reporting("verify", ["sources", "sizes"]) as progress:
+        progress("sizes")
+        progress("shrink")
+    assert capsys.readouterr().err == "verify: sizes, 2 of 2 (0 s)\nverify: shrink (0 s)\n"
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    be_quiet(True)
+    try:
+        with reporting("verify") as progress:
+            progress("sizes")
+    finally:
+        be_quiet(False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.9, "0 s"), (59.9, "59 s"), (185, "3 min 5 s")])
+def test_a_time_is_what_people_read(seconds: float, text: str) -> None:
+    assert elapsed_text(seconds) == text
+
+
+def test_an_unknown_step_has_no_number() -> None:
+    assert described("shrink", ["sources"]) == "shrink"
+
+
+def test_a_terminal_sees_one_line_that_is_removed_at_the_end() -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=theirs) as started:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                read = os.read(ours, 4096)
+            except OSError:
+                break
+            shown += read
+        assert started.wait() == 0
+    os.close(ours)
+    text = shown.decode()
+    assert "verify: sizes, 2 of 2 (" in text
+    assert "\n" not in text
+    assert "\x1b[2J" not in text
+    assert text.endswith("\r\x1b[2K")
+
+
+def test_an_estimate_takes_no_other_form_of_measuring(home) -> None:
+    run_id = verified_run(home)
+    for other in (("--attempts", "2"), ("--replicate",)):
+        refused = ask("bench", run_id, "--quick", *other, "--home", home)
+        assert (refused.status, "--quick is an estimate" in refused.error) == (2, True)
+
+
+def test_only_a_speed_far_below_the_needed_one_is_called_hopeless() -> None:
+    from forge.cli.estimate import hopeless
+
+    def found(ratios: list[float], control: list[float]) -> bool:
+        return hopeless({"control": control, "against": [{"ratios": ratios}], "minimum_speedup": 1.1})
+
+    assert found([0.46, 0.52], [1.02, 0.97])
+    assert not found([0.46, 0.52], [1.02, 0.4])
+    assert not found([1.05, 1.0], [1.0, 0.9])
