@@ -1,6 +1,7 @@
 """A task of several shapes: one kernel, promoted for those at which the rule holds and looked up there."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from forge.lab.finding import Failed
 from forge.lookup import Policy, Registry
 from forge.pipeline.timings import Measured, MeasuredShape
 from tests.app.prepared import concluded, samples, verified_run
-from tests.cli.asking import ask, built_once, copied, history, ledger_stands
+from tests.cli.asking import ask, built_once, copied, history
 
 SLOT = {"op": "fused_add_rmsnorm", "gpu": "cpu", "dtype": "fp32"}
 
@@ -131,8 +132,15 @@ def test_a_lookup_on_the_command_line_says_both_neighbours(home: Path) -> None:
     assert "neighbours" not in exact
 
 
+def audited(home: Path) -> list[dict]:
+    """The problems that the audit finds if it derives every number again."""
+    report = ask("ledger", "verify", "--full", "--home", home, "--json").document
+    assert report["ok"] == (not report["problems"])
+    return report["problems"]
+
+
 def test_the_audit_derives_every_shape_again(home: Path) -> None:
-    assert ledger_stands(home)
+    assert audited(home) == []
 
 
 def test_the_registry_is_rebuilt_to_the_same_bytes(home: Path) -> None:
@@ -165,3 +173,31 @@ def test_kernel_show_names_each_shape_with_its_speedup_or_the_reason(promoted_wo
     assert "At further shapes" in shown
     assert "batch=64,hidden_size=4096   40.00   2.500" in shown
     assert "TOO_SLOW: 0.67x over eager" in shown
+
+
+def test_a_bundle_carries_every_shape_with_its_samples(home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    assert ask("init", elsewhere).status == 0
+    assert ask("ledger", "export", tmp_path / "bundle", "--home", home).status == 0
+    assert ask("ledger", "import", tmp_path / "bundle", "--home", elsewhere).status == 0
+    assert audited(elsewhere) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"),
+    [
+        (lambda entry: entry["further_shapes"][1].update(proven=True), "further_shapes"),
+        (lambda entry: entry["further_shapes"].pop(), "further_shapes"),
+        (lambda entry: entry["coverage"]["measured"].append(shape(8)), "coverage.measured"),
+    ],
+    ids=["an unproven shape called proven", "a shape left out", "more coverage"],
+)
+def test_a_registry_that_says_more_of_the_shapes_than_the_events_is_found(
+    edit: Callable[[dict], object], found: str, home: Path
+) -> None:
+    published = home / "kernel_registry" / "verified_kernels.json"
+    document = json.loads(published.read_text())
+    edit(document["kernels"][0])
+    published.chmod(0o644)
+    published.write_text(json.dumps(document))
+    assert any(found in problem["what"] for problem in audited(home))
