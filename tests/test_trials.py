@@ -20,6 +20,7 @@ MAY_NAME_TRIALS = (
     "authors/",
     "lab/screen/",
     "executor/",
+    "app/search_demo.py",
     "app/trials.py",
     "app/session",
     "pipeline/sessions/",  # what an author asks and learns, round by round

@@ -116,7 +116,16 @@ def resume(session: Session, device: DeviceName = None, home: Home = None, as_js
 
 
 def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> None:
-    """Work a session off, and show it as it goes."""
+    """Work a session off, show it as it goes, and exit with 1 if no kernel was promoted."""
+    if work_session(workspace, session_id, author, as_json=as_json)["kernels"]:
+        suggest("next", f"forge agent cost {session_id}")
+        return
+    suggest("try", f"forge agent cost {session_id}")
+    raise typer.Exit(1)
+
+
+def work_session(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> dict[str, Any]:
+    """Work a session off, and show it as it goes; return where it stands then."""
     from forge.app.sessions.opening import Means, work_off
     from forge.app.sessions.view import summary, telling
     from forge.app.trials import DraftScreener
@@ -127,11 +136,7 @@ def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json:
         state = work_off(workspace, session_id, author, means)
     found = summary(state)
     show_state(found, as_json=as_json, one_line=True)
-    if found["kernels"]:
-        suggest("next", f"forge agent cost {session_id}")
-        return
-    suggest("try", f"forge agent cost {session_id}")
-    raise typer.Exit(1)
+    return found
 
 
 @app.command()

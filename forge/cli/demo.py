@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forge.cli.output import emit_json, say, terminal_width
+from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
     from forge.app.demo import DemoResult
@@ -32,6 +33,25 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
     else:
         _tell(told)
     return 0 if went_well(told) else 1
+
+
+def run_search_demo(home: Path | None, *, as_json: bool) -> int:
+    """Search the settings of a shipped template in a new workspace; return 0 if it went as expected.
+
+    Expected is that a finalist was judged, or that none was faster beyond the machine's noise.
+    """
+    from forge.app.search_demo import open_search
+    from forge.app.user_paths import resolved
+    from forge.app.workspace import Workspace
+    from forge.cli.agent import work_session
+
+    folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
+    with Workspace.create(folder, origin="forge demo") as workspace:
+        session_id, author = open_search(workspace)
+        found = work_session(workspace, session_id, author, as_json=as_json)
+    for command in ("agent cost last", "agent replay last", "run list"):
+        suggest("next", f"forge {command} --home {folder}")
+    return 0 if found["used"]["candidates"] or str(found["detail"]).startswith("no_gain") else 1
 
 
 def went_well(told: "DemoResult") -> bool:

@@ -174,12 +174,17 @@ def demo(
         Path | None,
         typer.Option("--home", help="A new folder for the demonstration's workspace.", show_default=False),
     ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search the settings of a template on the processor instead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run all phases on shipped examples: promote one kernel, refuse one cheat, and look the kernel up.
 
+    With --search, a session tries settings of a C++ template, and hands in the fastest one.
+
     Example: forge demo --home .demo
     """
-    from forge.cli.demo import run_demo
+    from forge.cli.demo import run_demo, run_search_demo
 
-    raise typer.Exit(run_demo(home, as_json=as_json))
+    raise typer.Exit((run_search_demo if search else run_demo)(home, as_json=as_json))

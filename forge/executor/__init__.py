@@ -21,7 +21,7 @@ from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.profile.capture import Counters
-from forge.lab.screen.screening import Screening
+from forge.lab.screen.screening import DraftScreening
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
@@ -86,7 +86,7 @@ class Executor(Protocol):
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Ask the job's contenders at the site whether they are right, and time those that are."""
 
-    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> Screening:
+    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:
         """Screen an author's drafts at the site. The result ranks drafts, and is never evidence."""
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:

@@ -32,7 +32,7 @@ from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
 from forge.lab.profile.operators import count_operators
 from forge.lab.reference.binding import answered
-from forge.lab.screen.screening import Screening
+from forge.lab.screen.screening import DraftScreening
 from forge.lab.screen.screening import screen as screen_drafts
 from forge.lab.timing.calibrate import calibrate as measure_ceilings
 from forge.lab.timing.cpu_processes import own_claims
@@ -177,7 +177,7 @@ class LocalExecutor:
                 SCREENED[key] = screen(asked, catalogue, progress=progress)
         return SCREENED[key]
 
-    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> Screening:
+    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:
         """Screen an author's drafts, while no other job of Forge runs on the device."""
         with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
             return screen_drafts(asked, step, rng=rng, progress=progress)

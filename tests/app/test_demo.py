@@ -5,11 +5,15 @@ import json
 import pytest
 
 from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
+from forge.app.search_demo import OPTIONS, SEED, demo_source
+from forge.app.sessions.authors import make_author
+from forge.domain.authoring import BudgetLeft, Screen
 from forge.domain.candidate import REQUIRED_FILES, Metadata
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Rejected
 from forge.lab.examine import examine
 from forge.lab.job import Job
+from forge.lab.screen.host_clock import GROUP
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS
@@ -58,3 +62,12 @@ def test_the_gpus_cheat_is_refused_for_its_remembered_answer() -> None:
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
     assert examined.verdict.reason.code == "REPLAYED_OUTPUT"
+
+
+def test_the_search_is_over_a_shipped_template_of_the_processors_slot() -> None:
+    author = make_author(demo_source())
+    step = author.propose(SEED, (), BudgetLeft(candidates=1))
+    assert isinstance(step, Screen)
+    assert len(step.drafts) == OPTIONS["most_trials"] < GROUP
+    described = json.loads(step.reference.files["metadata.json"])
+    assert (described["op"], described["language"]) == (ON_A_CPU.op, ON_A_CPU.language)

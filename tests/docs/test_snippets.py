@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from forge.authors.search.space import parse_space
 from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
 from forge.ledger.store import Ledger
@@ -77,8 +78,13 @@ def test_a_policy_that_is_shown_is_accepted(block):
 
 
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
-def test_a_metadata_json_that_is_shown_is_accepted(block):
-    Metadata.model_validate(json.loads(block.text))
+def test_a_metadata_json_or_space_json_that_is_shown_is_accepted(block):
+    shown = json.loads(block.text)
+    if "parameters" in shown:
+        own = {one["name"]: next(reversed(one["values"])) for one in shown["parameters"]}
+        parse_space(block.text.encode(), own)
+    else:
+        Metadata.model_validate(shown)
 
 
 def test_every_block_says_what_it_is():

@@ -23,7 +23,7 @@ from forge.domain.authoring import (
 )
 from forge.domain.digest import Digest, Value, digest_of
 
-VERSION = 1
+VERSION = 2
 """Version of the strategy. Another version may propose other steps, so a session of another one can't go on."""
 LEADERS = 4
 """Number of settings whose neighbours are tried."""
@@ -31,6 +31,8 @@ DRAWN_SHARE = 4
 """Share of a later batch that is drawn anew: one in four, so that a climb sees more than its own hill."""
 DRAWS_EACH = 40
 """Number of draws for each setting that is still wanted, before a space counts as used up."""
+FINAL_FOR_EACH = 2
+"""Number of settings in the final screening for each finalist: some turn out slower than they first seemed."""
 MOST_MISSED = 3
 """Number of steps in a row that the machine couldn't carry out, after which the search ends."""
 
@@ -121,7 +123,7 @@ class SearchAuthor:
             if tried == 0:
                 return _finished("nothing_left", "no setting besides the template's own was screened")
             return _finished("no_gain", f"none of {tried} settings was faster than the template's own")
-        kept = faster[: min(MOST_AT_ONCE, 2 * self.options.finalists + 2)]
+        kept = faster[: min(MOST_AT_ONCE, FINAL_FOR_EACH * self.options.finalists)]
         return Screen(drafts=tuple(map(self.template.draft, kept)), reference=self.template.own, final=True)
 
     def _finalists(self, state: Explored, left: BudgetLeft) -> Step:

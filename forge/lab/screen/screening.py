@@ -24,7 +24,7 @@ MOST_BESIDE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Screening:
+class DraftScreening:
     """The result of screening one step."""
 
     screened: Screened
@@ -32,7 +32,7 @@ class Screening:
     """All paired windows as JSON, by draft and process."""
 
 
-def screen(job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> Screening:
+def screen(job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:
     """Screen a step's drafts beside its reference.
 
     `job` has the task's terms; its own files aren't used. Raise EnvironmentUnfit if this machine can't run or time
@@ -62,7 +62,7 @@ def screen(job: Job, step: Screen, *, rng: random.Random, progress: Progress) ->
     timed = sum(isinstance(one.result, TimedTrial) for one in trials)
     progress(f"screened {len(trials)} drafts: {timed} timed, {len(trials) - timed} failed")
     screened = Screened(reference=step.reference.sha256, trials=trials, final=step.final)
-    return Screening(screened=screened, samples=_samples(step, race))
+    return DraftScreening(screened=screened, samples=_samples(step, race))
 
 
 def _prepared(job: Job, drafts: Sequence[Draft]) -> list[Fit | FailedTrial]:
@@ -109,9 +109,9 @@ def _groups(places: Sequence[int], rng: random.Random) -> Iterator[list[int]]:
         yield order[begin : begin + GROUP]
 
 
-def _without_reference(step: Screen, reason: Reason) -> Screening:
+def _without_reference(step: Screen, reason: Reason) -> DraftScreening:
     screened = Screened(reference=step.reference.sha256, trials=(), reference_failed=reason, final=step.final)
-    return Screening(screened=screened, samples=orjson.dumps({"drafts": {}}))
+    return DraftScreening(screened=screened, samples=orjson.dumps({"drafts": {}}))
 
 
 def _samples(step: Screen, race: Race) -> bytes:
