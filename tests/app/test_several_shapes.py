@@ -1,6 +1,7 @@
 """A task of several shapes: one kernel, promoted for those at which the rule holds and looked up there."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from forge.app.phases import promote_candidate
 from forge.app.workspace import Workspace
+from forge.domain.digest import canonical
 from forge.domain.verdict import Reason
 from forge.events import KernelPromoted, ShapeTimed
 from forge.lab.finding import Failed
@@ -15,6 +17,7 @@ from forge.lookup import Policy, Registry
 from forge.pipeline.timings import Measured, MeasuredShape
 from tests.app.prepared import concluded, samples, verified_run
 from tests.cli.asking import ask, built_once, copied, history
+from tests.ledger.forging import Edit, forge
 
 SLOT = {"op": "fused_add_rmsnorm", "gpu": "cpu", "dtype": "fp32"}
 
@@ -141,6 +144,62 @@ def audited(home: Path) -> list[dict]:
 
 def test_the_audit_derives_every_shape_again(home: Path) -> None:
     assert audited(home) == []
+
+
+def other(kind: str, change: Callable[[dict], object], *, place: int = 0) -> Edit:
+    """Change the payload of the event at a place among those of its type."""
+    seen: list[int] = []
+
+    def edit(seq: int, type_name: str, payload: str) -> str:
+        if type_name != kind or (seen.append(seq), len(seen))[1] != place + 1:
+            return payload
+        document = json.loads(payload)
+        change(document)
+        return canonical(document).decode()
+
+    return edit
+
+
+def coverage(*batches: int) -> Callable[[dict], object]:
+    return lambda one: one["coverage"].update(measured=[shape(batch) for batch in batches])
+
+
+FORGED = {
+    "a slower shape isn't named": other("BenchmarkRecorded", lambda one: one["further_seqs"].pop(1)),
+    "shapes named in another order": other("BenchmarkRecorded", lambda one: one["further_seqs"].reverse()),
+    "a shape named twice": other("BenchmarkRecorded", lambda one: one["further_seqs"].append(one["further_seqs"][0])),
+    "a shape of an earlier attempt": other("ShapeTimed", lambda one: one.update(attempt=2)),
+    "a shape of another run": other("ShapeTimed", lambda one: one.update(run_id="20200101T000000_x_000000")),
+    "a shape of a guest without walls": other("ShapeTimed", lambda one: one["isolation"].update(level="none")),
+    "a slower shape without its reason": other("ShapeTimed", lambda one: one.update(reason=None), place=1),
+    "figures of a shape left out": other(
+        "ShapeTimed", lambda one: one.update(timing=None, reason={"code": "NOISE_TOO_HIGH", "message": "noise"})
+    ),
+    "a faster shape": other(
+        "ShapeTimed", lambda one: one["timing"]["confirmation"]["candidate"].update(median_ns=10_000.0)
+    ),
+    "one process pair at a shape": other("ShapeTimed", lambda one: one["timing"].update(process_pairs=1)),
+    "a promotion for a slower shape": other("KernelPromoted", coverage(16, 64, 8, 1)),
+    "a promotion that leaves a proven shape out": other("KernelPromoted", coverage(16, 64)),
+    "a shape that no gate verified": other("CandidateVerified", lambda one: one["shapes_verified"].pop(1)),
+}
+
+
+def stands_forged(home: Path, edit: Edit) -> bool:
+    """Whether the audit finds nothing in a forged ledger without anything beside it that would contradict it."""
+    forge(home / "kernel_registry.db", edit)
+    for beside in ("kernel_registry", "keys"):
+        shutil.rmtree(home / beside)
+    return audited(home) == []
+
+
+def test_the_audit_finds_nothing_in_a_history_that_was_only_signed_anew(home: Path) -> None:
+    assert stands_forged(home, lambda *row: row[2])
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_the_audit_finds_a_forged_history(forged: str, home: Path) -> None:
+    assert not stands_forged(home, FORGED[forged])
 
 
 def test_the_registry_is_rebuilt_to_the_same_bytes(home: Path) -> None:

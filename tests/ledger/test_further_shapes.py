@@ -5,15 +5,20 @@ from typing import Any
 
 import pytest
 
-from forge.ledger.audit.further_shapes import proven_shapes, shape_differences
+from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from tests.app.prepared import samples
 
 SHAPE = {"batch": 2, "hidden_size": 64}
-TASK = {"baseline": "best", "minimum_speedup": 1.1, "further_shapes": [SHAPE]}
+TASK: dict[str, Any] = {"baseline": "best", "minimum_speedup": 1.1, "further_shapes": [SHAPE]}
+TASK |= {"shape": {"batch": 16, "hidden_size": 64}, "target": {"platform": "cpu"}}
 POLICY = {"control_half_width": 0.05, "floor_slack": 0.9, "minimum_speedup": 1.1, "confirmation": True}
-OWN = {name: name for name in ("candidate", "task_id", "verified_seq", "env_sha256", "policy_sha256")}
+POLICY |= {"process_pairs": 3, "minimum_isolation": "namespaces"}
+OWN = {name: name for name in ("candidate", "task_id", "verified_seq", "env_sha256", "policy_sha256", "run_id")}
+OWN |= {"attempt": 1}
+WALL = {"level": "namespaces", "parts": [], "missing": []}
+VERIFIED = {"isolation": WALL, "shapes_verified": [TASK["shape"], SHAPE]}
 
 
 def event(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -23,7 +28,7 @@ def event(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     measured = Measured(samples=samples(), floor_ns=20_000.0, claims={}, confirmation=samples(candidate_ns=51_000))
     timing = workload_timing(SHAPE, measured, samples_sha256="0" * 64).model_dump(mode="json")
     raw = orjson.loads(render_samples(measured.samples, measured.confirmation))
-    facts = {**OWN, "shape": SHAPE, "timing": timing, "baseline_used": "eager", "reason": None}
+    facts = {**OWN, "shape": SHAPE, "timing": timing, "baseline_used": "eager", "reason": None, "isolation": WALL}
     return {**facts, "samples_sha256": "0" * 64, **changes}, raw
 
 
@@ -43,6 +48,7 @@ def test_nothing_is_found_where_all_follows_from_the_samples() -> None:
         ({"shape": {"batch": 3, "hidden_size": 64}}, "shape"),
         ({"samples_sha256": "1" * 64}, "samples_sha256"),
         ({"timing": None}, "reason"),
+        ({"timing": None, "reason": {"code": "NOISE_TOO_HIGH", "message": ""}}, "timing"),
     ],
 )
 def test_a_changed_field_is_found(changes: dict[str, Any], field: str) -> None:
@@ -56,12 +62,47 @@ def test_a_changed_figure_is_found() -> None:
     assert fields(changed, raw) == {"timing.speedups[0].interval.low"}
 
 
+def proven(*named: tuple[str, dict[str, Any]], **policy: Any) -> list[dict[str, Any]]:
+    return proven_shapes(TASK, OWN, named, {**POLICY, **policy}, VERIFIED)
+
+
 def test_only_proven_shapes_of_the_benchmarks_own_candidate_are_promoted() -> None:
     found, _ = event()
     slow = {**found, "reason": {"code": "TOO_SLOW", "message": ""}}
     unconfirmed = {**found, "timing": {**found["timing"], "confirmation": None}}
-    named = [("ShapeTimed", one) for one in (found, slow, unconfirmed)]
-    assert proven_shapes(OWN, named, POLICY) == [SHAPE]
-    for kind, other in (("ShapeTimed", {**found, "candidate": "another"}), ("BaselineRecorded", found)):
+    assert proven(*(("ShapeTimed", one) for one in (found, slow, unconfirmed))) == [SHAPE]
+    for kind, other in (
+        ("ShapeTimed", {**found, "candidate": "another"}),
+        ("ShapeTimed", {**found, "attempt": 2}),
+        ("ShapeTimed", {**found, "run_id": "another"}),
+        ("BaselineRecorded", found),
+    ):
         with pytest.raises(ValueError, match="no measurement of the benchmark's candidate"):
-            proven_shapes(OWN, [(kind, other)], POLICY)
+            proven((kind, other))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"process_pairs": 4},
+        {"minimum_speedup": 1.99},
+        {"control_half_width": -0.01},
+        {"floor_slack": 3.0},
+    ],
+)
+def test_a_shape_is_proven_by_every_rule_of_the_first_one(policy: dict[str, Any]) -> None:
+    assert proven(("ShapeTimed", event()[0])) == [SHAPE]
+    assert proven(("ShapeTimed", event()[0]), **policy) == []
+
+
+def test_a_shape_that_a_guest_without_walls_timed_is_not_proven() -> None:
+    assert proven(("ShapeTimed", event(isolation={**WALL, "level": "none"})[0])) == []
+
+
+def test_each_further_shape_has_one_event_and_a_verification() -> None:
+    named = ("ShapeTimed", event()[0])
+    assert list(unnamed_evidence(TASK, [named], VERIFIED)) == []
+    for further in ([], [named, named]):
+        assert [path for path, _, _ in unnamed_evidence(TASK, further, VERIFIED)] == ["further_seqs"]
+    unverified = {**VERIFIED, "shapes_verified": [TASK["shape"]]}
+    assert [path for path, _, _ in unnamed_evidence(TASK, [named], unverified)] == ["promotion rule 'verified shape'"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.further_shapes import proven_shapes, shape_differences
+from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
@@ -234,12 +234,13 @@ class Numbers:
             "candidate_median_ns": counted_measurement(recorded)["candidate"]["median_ns"],
             "policy_sha256": benchmark["policy_sha256"],
             "coverage": {
-                "measured": [recorded["shape"], *proven_shapes(benchmark, further, policy)],
+                "measured": [recorded["shape"], *proven_shapes(task, benchmark, further, policy, verified)],
                 "verified": verified["shapes_verified"],
             },
             "task": task,
         }
         yield from differences(expected, event, "")
+        yield from unnamed_evidence(task, further, verified)
         if policy is not None:
             yield from unmet_rules(task, policy, benchmark, verified)
             said = {gate["name"]: gate["observed"] for gate in event["gates"]}

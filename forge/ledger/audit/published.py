@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.offered import further_shape, offered
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
 from forge.ledger.audit.samples import Document
@@ -45,6 +46,10 @@ class Published:
         """Benchmark -> the event that withdrew it."""
         self._withdrawn: dict[str, int] = {}
         """Kernel -> the event that revoked it or contradicts its measurement."""
+        self._held: dict[str, int] = {}
+        """Kernel -> its first replication that held."""
+        self._recorded_at: dict[int, str] = {}
+        """Event -> when it was recorded."""
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 
@@ -55,10 +60,11 @@ class Published:
 
     def problems(self, connection: sqlite3.Connection) -> list[AuditProblem]:
         """Return a problem for each field that differs from the events."""
-        query = f"SELECT seq, type, payload FROM event WHERE type IN ({_TYPES}) ORDER BY seq"  # noqa: S608
+        query = f"SELECT seq, type, payload, recorded_at FROM event WHERE type IN ({_TYPES}) ORDER BY seq"  # noqa: S608
         found: list[AuditProblem] = []
         try:
-            for seq, kind, payload in connection.execute(query):
+            for seq, kind, payload, recorded_at in connection.execute(query):
+                self._recorded_at[seq] = recorded_at.decode()
                 self._take(seq, kind, json.loads(payload))
         except _MALFORMED_ERRORS:
             return []  # the check of the rows reports it
@@ -81,6 +87,8 @@ class Published:
                 self._invalid.setdefault(event["benchmark_seq"], seq)
             case b"KernelRevoked":
                 self._withdrawn.setdefault(event["kernel_id"], seq)
+            case b"ReplicationRecorded" if event["outcome"] == "held":
+                self._held.setdefault(event["kernel_id"], seq)
             case _ if event["outcome"] == "contradicted":
                 self._withdrawn.setdefault(event["kernel_id"], seq)
 
@@ -100,18 +108,22 @@ class Published:
                 seq, f"published {name}: ledger.event_hash", head, str(document["ledger"]["event_hash"])
             )
         if name == "current.json":
-            yield from self._of_snapshot(document)
+            yield from self._of_snapshot(document, seq)
             return
         kernels = list(_kernels(name, document))
+        yield from self._of_all(name, kernels, seq)
+        for kernel in kernels:
+            yield from self._of_kernel(name, kernel)
+            yield from self._of_status(name, kernel, seq)
+
+    def _of_all(self, name: str, kernels: list[Document], seq: int) -> Iterator[AuditProblem]:
+        """Check that a document has exactly the kernels that were promoted up to `seq`."""
         wanted = {kernel_id for kernel_id, (place, _) in self._promoted.items() if place <= seq}
         if name == _RANKING:
             wanted = {kernel_id for kernel_id in wanted if not self._withdrawn_at(kernel_id, seq)} - self._stale()
         for kernel_id in sorted(wanted ^ {kernel["kernel_id"] for kernel in kernels}):
             stated = "is in it" if kernel_id not in wanted else "isn't in it"
             yield AuditProblem(None, f"published {name}: {kernel_id}", "the kernels that events promoted", stated)
-        for kernel in kernels:
-            yield from self._of_kernel(name, kernel)
-            yield from self._of_status(name, kernel, seq)
 
     def _stale(self) -> set[str]:
         """Return the kernels whose protocol is superseded, as the entries say; no event says it."""
@@ -168,9 +180,8 @@ class Published:
             yield from differences(covered, stated, "points")
             yield from differences(unproven, [one["shape"] for one in kernel.get("unproven", ())], "unproven")
         if "benchmark" in kernel:
-            listed = {str(one["shape"]): one["proven"] for one in kernel.get("further_shapes", ())}
-            wanted = {str(one["shape"]): one["shape"] in covered for one in further}
-            yield from differences(wanted, listed, "further_shapes")
+            wanted = [further_shape(one, is_proven=one["shape"] in covered) for one in further]
+            yield from differences(wanted, kernel.get("further_shapes", []), "further_shapes")
 
     def _point(self, promotion: Document, point: Document) -> Document:
         """Return what a lookup must say of a shape that was measured, in one regime."""
@@ -195,17 +206,31 @@ class Published:
             "samples_sha256": workload["samples_sha256"],
             "method": measured["candidate"]["method"],
             "shape": workload["shape"],
+            "provisional": True if workload["shape"] != promotion["task"]["shape"] else None,
         }
 
-    def _of_snapshot(self, pointer: Mapping[str, Any]) -> Iterator[AuditProblem]:  # Any: JSON
+    def _of_snapshot(self, pointer: Mapping[str, Any], seq: int) -> Iterator[AuditProblem]:  # Any: JSON
         name, content = self._snapshot or (str(pointer["snapshot"]), None)
         found = "missing" if content is None else hashlib.sha256(content).hexdigest()
         if found != pointer["sha256"]:
             yield AuditProblem(None, f"published {name}", str(pointer["sha256"]), found)
         elif content is not None:
-            for kernel in json.loads(content)["kernels"]:
+            kernels = json.loads(content)["kernels"]
+            yield from self._of_all(name, kernels, seq)
+            for kernel in kernels:
                 # the pointed-to bytes are `kernel.py`'s here, and no field of the event
                 yield from self._of_kernel(name, {key: value for key, value in kernel.items() if key != "sha256"})
+                yield from self._of_status(name, kernel, seq)
+                yield from self._of_offered(name, kernel, seq)
+
+    def _of_offered(self, name: str, kernel: Document, seq: int) -> Iterator[AuditProblem]:
+        """Check what a lookup decides by: slot, verified shapes, domain, replication."""
+        kernel_id = kernel["kernel_id"]
+        if kernel_id in self._promoted:
+            promoted_seq, event = self._promoted[kernel_id]
+            held = self._held.get(kernel_id, seq + 1)
+            expected = offered(event, self._recorded_at[event["benchmark_seq"]], held if held <= seq else None)
+            yield from _named(promoted_seq, f"published {name}: {kernel_id}", differences(expected, kernel, ""))
 
     def _of_files(self, kernel_id: str) -> Iterator[AuditProblem]:
         """Check that the files of a published kernel are those that its promotion names."""

@@ -76,22 +76,28 @@ def _reason_against_resident(task: Document, policy: Document, workload: Documen
 def unmet_rules(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
     """Yield each promotion rule that the evidence named by a promotion doesn't meet."""
     (workload,) = benchmark["workloads"]
-    used, least = benchmark["baseline_used"], max(task["minimum_speedup"], policy["minimum_speedup"])
-    for name, wanted, met in (
+    of_evidence = (
         ("measured shape", repr(task["shape"]), workload["shape"] == task["shape"]),
         ("gates", "every gate passed", _all_gates_passed(verified)),
         ("not simulated", "a verification on the target", verified["simulated"] is False),
-        ("isolation", f"at least {policy['minimum_isolation']}", _isolated_enough(policy, benchmark, verified)),
-        (
-            "timing authority",
-            f"{_required_clock(task, policy)} or launch_plan",
-            _clock_accepted(task, policy, workload),
-        ),
-        (
-            "process pairs",
-            f"at least {policy['process_pairs']}",
-            workload["process_pairs"] >= policy["process_pairs"],
-        ),
+    )
+    unmet = [(name, wanted) for name, wanted, met in of_evidence if not met]
+    for name, wanted in (*unmet, *unmet_by_measurement(task, policy, benchmark, verified)):
+        yield f"promotion rule {name!r}", wanted, "not met by the evidence named"
+
+
+def unmet_by_measurement(
+    task: Document, policy: Document, measured: Document, verified: Document
+) -> Iterator[tuple[str, str]]:
+    """Yield name and threshold of each rule that the measurement at one shape doesn't meet."""
+    (workload,) = measured["workloads"]
+    used, least = measured["baseline_used"], max(task["minimum_speedup"], policy["minimum_speedup"])
+    clock = f"{_required_clock(task, policy)} or launch_plan"
+    pairs = policy["process_pairs"]
+    for name, wanted, met in (
+        ("isolation", f"at least {policy['minimum_isolation']}", _isolated_enough(policy, measured, verified)),
+        ("timing authority", clock, _clock_accepted(task, policy, workload)),
+        ("process pairs", f"at least {pairs}", workload["process_pairs"] >= pairs),
         ("control", "within the policy's band", _control_within_band(policy, workload)),
         ("floor", "not below the floor", _above_floor(policy, workload, workload)),
         ("speedup", f"lower end at least {least}, no pair lost", _fast_enough(workload, used, least)),
@@ -99,7 +105,7 @@ def unmet_rules(task: Document, policy: Document, benchmark: Document, verified:
         ("resident", "the same where it applies", _reason_against_resident(task, policy, workload) is None),
     ):
         if not met:
-            yield f"promotion rule {name!r}", wanted, "not met by the evidence named"
+            yield name, wanted
 
 
 def gate_texts(policy: Document, benchmark: Document) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Edits of what lies beside the database: blobs, sealed runs, and what is published."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from forge.domain.digest import canonical
 from tests.ledger.edits.copy import Copy, Edit, Found
 
 UNNAMED = "no event names it: it isn't evidence"
@@ -185,6 +187,37 @@ def _row(registry: Path) -> None:
         connection.commit()
 
 
+def _offered(**fields: object) -> Callable[[Path], None]:
+    """Other fields of a kernel in the snapshot, under a pointer that names the new bytes."""
+
+    def act(registry: Path) -> None:
+        pointer = json.loads((registry / "current.json").read_bytes())
+        content = json.loads((registry / pointer["snapshot"]).read_bytes())
+        (kernel,) = content["kernels"]
+        if not fields:
+            content["kernels"] = []
+        kernel |= fields
+        head = json.dumps({name: content[name] for name in ("schema_version", "gpus", "slots")})[:-1]
+        text = f'{head},"kernels":[\n{json.dumps(kernel) if fields else ""}\n]}}'.encode()
+        digest = hashlib.sha256(text).hexdigest()
+        name = f"lookup-{digest[:12]}.json"
+        (registry / name).write_bytes(text)
+        _overwrite(registry / "current.json", canonical(pointer | {"snapshot": name, "sha256": digest}))
+
+    return act
+
+
+def _another_shape(registry: Path) -> None:
+    """A second point, as far as a lookup can see proven."""
+    pointer = json.loads((registry / "current.json").read_bytes())
+    (kernel,) = json.loads((registry / pointer["snapshot"]).read_bytes())["kernels"]
+    (point,) = kernel["points"]
+    larger = {**point, "shape": {**point["shape"], "batch": 512}, "provisional": True}
+    _offered(points=[point, larger])(registry)
+
+
+DOMAIN = {"axes": {"batch": {"multiple_of": 4}}, "relations": [], "layouts": None, "alignment_bytes": 1}
+
 PUBLISHED = (
     _published("a figure in verified_kernels.json", lambda registry: _faster(registry / "verified_kernels.json")),
     _published("a figure in leaderboard.json", lambda registry: _faster(registry / "leaderboard.json")),
@@ -202,4 +235,15 @@ PUBLISHED = (
     _published("a kernel's source edited", lambda registry: _overwrite(_kernel(registry) / "kernel.py", b"# fast")),
     _published("a kernel's folder missing", lambda registry: shutil.rmtree(_kernel(registry)), "nothing", DERIVED),
     _published("history.db missing", lambda registry: (registry / "history.db").unlink(), "nothing", DERIVED),
+    _published("a snapshot without the kernel", _offered()),
+    _published("a kernel of another element type in the snapshot", _offered(dtype="bf16")),
+    _published("a kernel in another language in the snapshot", _offered(language="triton")),
+    _published(
+        "shapes in the snapshot that no gate verified", _offered(verified=[{"batch": [1], "hidden_size": [8]}])
+    ),
+    _published("a point in the snapshot at a shape that was never timed", _another_shape),
+    _published("another domain in the snapshot", _offered(domain=DOMAIN)),
+    _published("a replication in the snapshot that no event has", _offered(replicated_seq=9)),
+    _published("a later time of measurement in the snapshot", _offered(measured_at="2031-01-01T00:00:00.000000Z")),
+    _published("another source in the snapshot", _offered(sha256="0" * 64)),
 )
