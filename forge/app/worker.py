@@ -74,10 +74,10 @@ class Worker:
             while (run := self._next(workspace, passed_over)) is not None:
                 assert run.request is not None
                 with taken(workspace.directory(run.run_id)) as is_ours:
-                    if is_ours:
-                        yield self._work(workspace, run.run_id, run.request.seq)
-                    else:
+                    if not is_ours:
                         passed_over.add(run.request.seq)
+                    elif _still_asked(workspace, run):
+                        yield self._work(workspace, run.run_id, run.request.seq)
         return bool(passed_over)
 
     def _next(self, workspace: Workspace, passed_over: set[int]) -> RunState | None:
@@ -110,6 +110,12 @@ class Worker:
             self._refused.add(request_seq)
             return run_summary(workspace.find_run(run_id)) | {"error": {"code": error.code, "message": error.message}}
         return run_summary(run) | {"error": None}
+
+
+def _still_asked(workspace: Workspace, seen: RunState) -> bool:
+    """Return whether a run's request stands now that the run is taken: another worker may have answered it before."""
+    now = workspace.find_run(seen.run_id).request
+    return now is not None and seen.request is not None and now.seq == seen.request.seq
 
 
 def _step(workspace: Workspace, run: RunState, progress: Progress) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.work import request_work, withdraw_work
+from forge.app.worker import Worker
 from forge.app.workspace import Workspace
 from forge.errors import ActorForbidden
 from forge.events import WorkRequested
@@ -193,3 +194,19 @@ def test_a_worker_that_was_killed_anywhere_leaves_work_that_the_next_one_ends(ho
         assert requested(crashed) == []
         assert ledger_stands(crashed)
     assert len(seen) >= 2, "killed before and after the decision"
+
+
+def test_a_request_that_another_worker_answered_meanwhile_is_not_worked_on_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmarked_run(home)
+    ask("work", "request", "last", "--home", home)
+    late = Worker(lambda: Workspace.open(home), lambda _: lambda _: None)
+    with Workspace.open(home) as workspace:
+        seen = late._next(workspace, set())
+    assert seen is not None
+    assert ask("work", "--once", "--home", home).status == 0
+    found = iter((seen, None))
+    monkeypatch.setattr(late, "_next", lambda *_: next(found))  # what it read before the other worker was done
+    assert list(late.work_off()) == []
+    assert [one["type"] for one in history(home)].count("KernelPromoted") == 1

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from forge.ledger.runs.directory import RunDirectory
 
+FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
 
 @contextmanager
 def taken(run: RunDirectory) -> Iterator[bool]:
@@ -17,7 +19,10 @@ def taken(run: RunDirectory) -> Iterator[bool]:
 
     A seal renames the folder, and the lock goes with it.
     """
-    folder = os.open(run.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        folder = os.open(run.path, FLAGS)
+    except FileNotFoundError:  # a seal has renamed it in between, to where its path now leads
+        folder = os.open(run.path, FLAGS)
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
