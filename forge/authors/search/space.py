@@ -40,7 +40,7 @@ class ParameterText(Value):
 
 
 class SpaceText(Value):
-    """The content of space.json. The published schema is generated from this class."""
+    """The content of space.json."""
 
     parameters: Annotated[tuple[ParameterText, ...], Field(min_length=1, max_length=32)]
     constraints: Annotated[tuple[str, ...], Field(max_length=32)] = ()
