@@ -31,6 +31,7 @@ from forge.operations.own import find_own
 from forge.operations.quantize_fp8 import QUANTIZE_FP8
 from forge.operations.quantize_fp8_per_tensor import QUANTIZE_FP8_PER_TENSOR
 from forge.operations.rmsnorm import RMSNORM
+from forge.operations.rmsnorm_strided import RMSNORM_STRIDED
 from forge.operations.rope import ROPE
 from forge.operations.sampling import SAMPLING
 from forge.operations.silu_mul import SILU_MUL
@@ -39,7 +40,7 @@ from forge.operations.topk_per_row import TOPK_PER_ROW
 from forge.operations.topk_softmax import TOPK_SOFTMAX
 
 _ALL = (
-    *(RMSNORM, FUSED_ADD_RMSNORM, LAYERNORM, SOFTMAX),
+    *(RMSNORM, RMSNORM_STRIDED, FUSED_ADD_RMSNORM, LAYERNORM, SOFTMAX),
     *(SILU_MUL, GELU_MUL, GEGLU_TANH, ROPE),
     *(QUANTIZE_FP8, QUANTIZE_FP8_PER_TENSOR, TOPK_SOFTMAX, CROSS_ENTROPY),
     *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),

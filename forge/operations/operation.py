@@ -201,6 +201,9 @@ class Operation:
     reconsidered: Callable[..., tuple[Expected, ...]] | None = None
     """Function from the oracle's rules and the inputs to wider rules, for values at which rounding is magnified. It
     is called only if an answer breaks the oracle's rules."""
+    reads_in_part: bool = False
+    """True if some elements of an input decide nothing, such as keys and values beside queries. They aren't counted
+    in `bytes_moved`."""
     updates: tuple[str, ...] = ()
     """Inputs that are written to in place. Each is also an output of the same name, is judged whole, and isn't
     returned. All other inputs must stay unchanged."""

@@ -33,6 +33,7 @@ _NORM = (_ONE_BLOCK, _VECTORS)
 _VOCABULARY = TypicalDomain("batch * vocab_size <= 2147483647", "offsets in 32 bits")
 TYPICAL_DOMAINS: dict[str, tuple[TypicalDomain, ...]] = {
     "rmsnorm": _NORM,
+    "rmsnorm_strided": _NORM,
     "fused_add_rmsnorm": _NORM,
     "layernorm": _NORM,
     "softmax": _NORM,

@@ -288,7 +288,8 @@ def test_summing_over_the_wrong_axis_is_refused(name: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_costs_are_positive_and_count_every_operand_once(name: str, dtype: DType) -> None:
     operation = find_operation(name)
-    in_part = operation.updates or any(isinstance(spec.values, Parts) for spec in operation.inputs)
+    parts = any(isinstance(spec.values, Parts) for spec in operation.inputs)
+    in_part = operation.updates or operation.reads_in_part or parts
     for shape in (*operation.workloads, shape_of(operation, 3, 65)):
         operands = (*operation.inputs, *operation.outputs)
         moved = operation.bytes_moved(shape, dtype)
@@ -345,3 +346,22 @@ def test_the_digest_of_a_bound_changes_with_the_bound() -> None:
     looser = POLICY.model_copy(update={"tolerance_accumulate_multiple": 3.0})
     digests = {tolerance_digest(op, policy) for op in OPERATIONS.values() for policy in (POLICY, looser)}
     assert len(digests) == 2 * len(OPERATIONS)
+
+
+@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.reads_in_part])
+def test_an_operation_that_reads_in_part_doesnt_depend_on_the_rest(name: str) -> None:
+    operation = find_operation(name)
+    inputs = draw(operation, shape_of(operation, 3, 64), "fp32", "normal", seed=1)
+    scalars = tuple(operation.scalars.values())
+    before = outputs_of(operation, inputs, scalars)
+    decisive = 0
+    for column in range(inputs[0].shape[-1]):
+        changed = inputs[0].clone()
+        changed[:, column] += 1
+        after = outputs_of(operation, (changed, *inputs[1:]), scalars)
+        decisive += not all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+    moved = operation.bytes_moved(shape_of(operation, 3, 64), "fp32")
+    rest = sum(4 * torch.Size(spec.sizes(shape_of(operation, 3, 64))).numel() for spec in operation.outputs)
+    rest += sum(4 * one.numel() for one in inputs[1:])
+    assert 0 < decisive < inputs[0].shape[-1]
+    assert moved == rest + 4 * 3 * decisive

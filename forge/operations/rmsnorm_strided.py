@@ -1,0 +1,173 @@
+"""RMSNorm of strided rows: y = q / sqrt(mean(q^2) + eps) * weight, per row, of the queries in a fused projection.
+
+A fused projection leaves queries, keys and values one behind the other in each row. Models that normalise queries
+read them there, with a row stride of three widths (Qwen3 and Gemma 3 normalise them so). Source of the definition:
+Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.operations.operation import Expectation, Operation
+
+if TYPE_CHECKING:
+    import torch
+
+
+def rmsnorm_strided(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """Qkv [batch, 3 hidden_size], weight [hidden_size] -> y [batch, hidden_size] of the first third, in fp32."""
+    h = qkv[:, : weight.shape[0]].float()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h * scale * weight.float()).to(qkv.dtype)
+
+
+def oracle(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
+    """The same in fp64."""
+    h, w = qkv[:, : weight.shape[0]].double(), weight.double()
+    y = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * w
+    return (
+        Expectation(
+            value=y,
+            scale=y.abs(),
+            terms=h.shape[-1],
+            roundings=2,
+            on_integers="exact_sums",
+            last_factor=w.abs().expand_as(y),
+        ),
+    )
+
+
+def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
+    rows, width = shape["batch"], shape["hidden_size"]
+    return (2 * rows * width + width) * ITEMSIZE_BYTES[dtype]
+
+
+def _flops(shape: Mapping[str, int]) -> int:
+    return 4 * shape["batch"] * shape["hidden_size"]
+
+
+Norm = Callable[["torch.Tensor", "torch.Tensor", float], "torch.Tensor"]
+
+
+def _of_queries(change: Norm) -> Norm:
+    """Return an operation with a wrong formula in fp32 of the queries, its result in the operands' dtype."""
+    return lambda qkv, weight, eps: change(qkv[:, : weight.shape[0]].float(), weight.float(), eps).to(qkv.dtype)
+
+
+def _elsewhere(taken: Callable[[torch.Tensor, int], torch.Tensor]) -> Norm:
+    """Return the right formula in fp32 of other elements of the projection."""
+
+    def operation(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+        h = taken(qkv, weight.shape[0]).float()
+        return (h * _scale(h, eps) * weight.float()).to(qkv.dtype)
+
+    return operation
+
+
+def _mean_of_all(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    h = qkv.float()
+    return (h[:, : weight.shape[0]] * _scale(h, eps) * weight.float()).to(qkv.dtype)
+
+
+def _scale(h: torch.Tensor, eps: float, axis: int = -1) -> torch.Tensor:
+    return h.square().mean(axis, keepdim=True).add(eps).rsqrt()
+
+
+MUTANTS = {
+    "the keys": _elsewhere(lambda qkv, width: qkv[:, width : 2 * width]),
+    "the values": _elsewhere(lambda qkv, width: qkv[:, 2 * width :]),
+    "rows read as if they were dense": _elsewhere(
+        lambda qkv, width: qkv.reshape(-1)[: qkv.shape[0] * width].view(-1, width)
+    ),
+    "every third element": _elsewhere(lambda qkv, _: qkv[:, ::3]),
+    "the mean of the whole row": _mean_of_all,
+    "eps dropped": _of_queries(lambda h, w, _: h * _scale(h, 0.0).nan_to_num(posinf=0.0) * w),
+    "eps outside the root": _of_queries(lambda h, w, eps: h / (h.square().mean(-1, keepdim=True).sqrt() + eps) * w),
+    "eps fixed at 1e-5": _of_queries(lambda h, w, _: h * _scale(h, 1e-5) * w),
+    "wrong axis": _of_queries(lambda h, w, eps: h * _scale(h, eps, axis=0) * w),
+    "weight ignored": _of_queries(lambda h, _, eps: h * _scale(h, eps)),
+    "weight plus one": _of_queries(lambda h, w, eps: h * _scale(h, eps) * (w + 1)),
+    "sum for mean": _of_queries(lambda h, w, eps: h * h.square().sum(-1, keepdim=True).add(eps).rsqrt() * w),
+    "mean subtracted": _of_queries(
+        lambda h, w, eps: (h - h.mean(-1, keepdim=True)) * _scale(h - h.mean(-1, keepdim=True), eps) * w
+    ),
+    "last column not summed": _of_queries(
+        lambda h, w, eps: h * (h[..., :-1].square().sum(-1, keepdim=True) / h.shape[-1]).add(eps).rsqrt() * w
+    ),
+    "one row's scale for all": _of_queries(lambda h, w, eps: h * _scale(h[:1], eps) * w),
+}
+
+
+def _in_lanes(h: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+    """Add squares in eight lanes, then across the lanes."""
+    lanes = [h[..., lane::8].square().sum(-1, keepdim=True) for lane in range(8)]
+    return h * (sum(lanes[1:], lanes[0]) / h.shape[-1] + eps).rsqrt() * w
+
+
+def _from_the_end(h: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+    """Add squares one after the other, from the last to the first."""
+    total = h.square().flip(-1).cumsum(-1)[..., -1:]
+    return h * (total / h.shape[-1] + eps).rsqrt() * w
+
+
+def vendor(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """The framework's fused operator on the strided rows (torch.nn.functional.rms_norm)."""
+    import torch
+
+    return torch.nn.functional.rms_norm(qkv[:, : weight.shape[0]], (weight.shape[0],), weight, eps)
+
+
+VARIANTS = {
+    "squares added in lanes": _of_queries(_in_lanes),
+    "squares added from the end": _of_queries(_from_the_end),
+}
+
+
+RMSNORM_STRIDED = Operation(
+    name="rmsnorm_strided",
+    summary="root-mean-square normalisation of the queries in a fused projection of queries, keys and values",
+    axes=("batch", "hidden_size"),
+    inputs=(
+        TensorSpec(name="qkv", axes=("batch", "hidden_size"), times={"hidden_size": 3}),
+        TensorSpec(name="weight", axes=("hidden_size",)),
+    ),
+    scalars={"eps": 1e-6},
+    outputs=(TensorSpec(name="y", axes=("batch", "hidden_size")),),
+    dtypes=("fp32", "fp16", "bf16"),
+    signature="rmsnorm_strided(qkv, weight, eps) -> y",
+    reference=rmsnorm_strided,
+    oracle=oracle,
+    numerics=(
+        "The mean of squares sums n = hidden_size positive terms, so its relative error is at most about "
+        "u_acc (sqrt(n) + 8) (blocked summation); the root halves it, and three multiplications add u each. "
+        "All terms have the sign and size of y, so S = |y|. Keys and values aren't read. "
+        "The result may be rounded once (fp32 throughout) "
+        "or twice (normalised value rounded before it is multiplied by the weight): two u_out."
+    ),
+    bytes_moved=_bytes_moved,
+    flops=_flops,
+    workloads=(
+        {"batch": 1, "hidden_size": 4096},
+        {"batch": 16, "hidden_size": 4096},
+        {"batch": 512, "hidden_size": 128},
+        {"batch": 2048, "hidden_size": 4096},
+    ),
+    reads_in_part=True,
+    row_axis="batch",
+    reduced_axis="hidden_size",
+    specials="nan_may_spread",
+    relations=(
+        RowsIndependent(),
+        RowsPermuted(),
+        Scaled(inputs={"weight": 1}, outputs={"y": 1}),
+        Scaled(inputs={"qkv": 1}, scalars={"eps": 2}, outputs={"y": 0}),
+        Additive(input="weight", outputs=("y",)),
+    ),
+    mutants=MUTANTS,
+    variants=VARIANTS,
+    vendor=vendor,
+)
