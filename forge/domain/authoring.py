@@ -138,13 +138,17 @@ class Finished(Value):
     """One sentence with the values behind the reason."""
 
 
+MOST_ANSWER_TOKENS = 10**9
+"""Number of tokens that an answer may have, at most. No model writes a thousandth of it."""
+
+
 class Ask(Value):
     """A step: ask a language model. A model without a known price isn't asked."""
 
     kind: Literal["ask"] = "ask"
     model: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     prompt: Annotated[str, StringConstraints(min_length=1, max_length=2_000_000)]
-    most_tokens: Annotated[int, Field(ge=1)]
+    most_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)]
     """Number of tokens that the answer may have, at most."""
 
 

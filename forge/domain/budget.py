@@ -12,8 +12,10 @@ from pydantic import Field
 
 from forge.domain.digest import Value
 
-Count = Annotated[int, Field(ge=0, lt=2**53)]
-"""Amount of one kind. Any reader of JSON holds it exactly."""
+MOST = 2**53 - 1
+"""Largest amount of one kind. Any reader of JSON holds it exactly."""
+Count = Annotated[int, Field(ge=0, le=MOST)]
+"""Amount of one kind."""
 MILLION = 1_000_000
 """Number of tokens that a price is given for."""
 
@@ -33,7 +35,8 @@ class Amounts(Value):
     """Number of candidates that go through the whole pipeline."""
 
     def __add__(self, other: "Amounts") -> "Amounts":
-        return _from({name: one + getattr(other, name) for name, one in self.items()})
+        """Return the sum of each kind. A sum past MOST is MOST, so that no grant makes a session unreadable."""
+        return _from({name: min(MOST, one + getattr(other, name)) for name, one in self.items()})
 
     def less(self, other: "Amounts") -> "Amounts":
         """Return what is left after `other` is taken away: none of a kind if there was less of it."""
@@ -80,9 +83,10 @@ class Price(Value):
     answer_micro_dollars: Count
 
     def of(self, prompt_tokens: int, answer_tokens: int) -> Amounts:
-        """Return what a request costs, its money rounded up."""
+        """Return what a request costs, its money rounded up. No amount is past MOST."""
         parts = prompt_tokens * self.prompt_micro_dollars + answer_tokens * self.answer_micro_dollars
-        return Amounts(micro_dollars=-(-parts // MILLION), tokens=prompt_tokens + answer_tokens)
+        tokens = prompt_tokens + answer_tokens
+        return Amounts(micro_dollars=min(MOST, -(-parts // MILLION)), tokens=min(MOST, tokens))
 
 
 def shortage(needed: Amounts, left: Amounts) -> str:

@@ -32,6 +32,7 @@ from forge.ledger.replay import Line
 from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META
 from forge.ledger.writing import Head
 from forge.projections import TAKERS, runs
+from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
 from forge.projections.state import State
 
@@ -79,6 +80,7 @@ def _are_sound(report: AuditReport) -> bool:
 
 def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
     all_runs, whole = runs.EMPTY.copied(), True
+    all_sessions = SessionsRead()
     for row in rows.stored():
         try:
             event = rows.recorded(row)
@@ -89,7 +91,7 @@ def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
         for what, complaint in _unlike_the_writers(row, event.event):
             yield _problem(row.seq, what, complaint)
         if whole:
-            for complaint in _fold(event, row, rows, state, all_runs):
+            for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
                 yield _problem(row.seq, "what the event stands on", complaint)
 
 
@@ -98,7 +100,12 @@ def _problem(seq: int, what: str, complaint: str) -> AuditProblem:
 
 
 def _fold(
-    event: Recorded[Event], row: StoredRow, rows: "_Rows", state: State, all_runs: runs.RunsState
+    event: Recorded[Event],
+    row: StoredRow,
+    rows: "_Rows",
+    state: State,
+    all_runs: runs.RunsState,
+    all_sessions: SessionsRead,
 ) -> Iterator[str]:
     """Give an event to every fold; yield the messages of those that refuse it."""
     line = Line(row.seq, row.type, row.recorded_at, row.actor, row.event_hash, orjson.loads(canonical(event.event)))
@@ -110,6 +117,7 @@ def _fold(
     state.settle()
     try:
         runs.take(all_runs, event)
+        all_sessions.take(event, all_runs)
     except _FOLD_ERRORS as error:
         yield _said(error)
 

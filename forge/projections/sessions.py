@@ -151,6 +151,8 @@ def _proposed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
 def _reserved(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     event = recorded.event
     assert isinstance(event, BudgetReserved)
+    if event.request != state.requests + 1:
+        raise ValueError(f"request {event.request} is reserved after request {state.requests}")
     tree = state.tree.reserve(event.round, event.request, event.worst)
     return replace(
         _in_round(state, event.round, lambda one: replace(one, requests=(*one.requests, RequestState(event)))),
@@ -161,6 +163,8 @@ def _reserved(state: SessionState, recorded: Recorded[Event]) -> SessionState:
 def _settled(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     event = recorded.event
     assert isinstance(event, BudgetSettled)
+    if any(one.number == event.request and one.settled for each in state.rounds for one in each.requests):
+        raise ValueError(f"request {event.request} is settled a second time")
     if state.tree.uncovered(event.request, event.used) != event.uncovered:
         raise ValueError(f"request {event.request} says {event.uncovered} isn't covered")
     tree = state.tree.settle(event.request, event.used)
@@ -200,12 +204,16 @@ def _model_ended(state: SessionState, recorded: Recorded[Event]) -> SessionState
 def _answered(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     event = recorded.event
     assert isinstance(event, StepAnswered)
+    if any(one.number == event.request and one.gave_an_answer for each in state.rounds for one in each.requests):
+        raise ValueError(f"request {event.request} is answered a second time")
     return _in_request(state, event.round, event.request, answered=event)
 
 
 def _round_closed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     event = recorded.event
     assert isinstance(event, RoundClosed)
+    if state.current is not None and state.current.open_request is not None:
+        raise ValueError(f"round {event.round} is closed before request {state.current.open_request.number}")
     return _in_round(state, event.round, lambda one: replace(one, closed=event))
 
 
@@ -223,6 +231,8 @@ def _in_round(state: SessionState, number: int, change: Callable[[RoundState], R
     rounds = list(state.rounds)
     if not 1 <= number <= len(rounds):
         raise ValueError(f"round {number} never began")
+    if rounds[number - 1].closed is not None:
+        raise ValueError(f"round {number} is closed already")
     rounds[number - 1] = change(rounds[number - 1])
     return replace(state, rounds=tuple(rounds))
 

@@ -4,9 +4,10 @@ import itertools
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from forge.domain.authoring import BudgetLeft
-from forge.domain.budget import Amounts
+from forge.domain.authoring import Ask, BudgetLeft
+from forge.domain.budget import MOST, Amounts, Price
 from forge.domain.session import SessionTerms
 from forge.errors import LedgerCorrupt
 from forge.events import Event, Recorded, RunAborted
@@ -17,6 +18,7 @@ from forge.events.session import (
     RoundClosed,
     SessionClosed,
     SessionOpened,
+    StepAnswered,
     StepProposed,
 )
 from forge.projections.sessions import SessionState, fold
@@ -36,6 +38,7 @@ OPENED = SessionOpened(
     prices=(),
     policy_sha256="b" * 64,
 )
+ENDED = RoundClosed(**ID, round=1, reason="no_gain", detail="")
 CLOSED = SessionClosed(**ID, reason="withdrawn", detail="enough")
 
 
@@ -50,6 +53,11 @@ def reserved(number: int, *, worst: Amounts = ONE, in_round: int = 1) -> BudgetR
 
 def settled(number: int, *, used: Amounts = ONE, uncovered: Amounts | None = None) -> BudgetSettled:
     return BudgetSettled(**ID, round=1, request=number, used=used, uncovered=uncovered or Amounts())
+
+
+def answered(number: int, *, kernel_id: str | None = None) -> StepAnswered:
+    named = {"round": 1, "request": number, "entry_sha256": "e" * 64, "kernel_id": kernel_id}
+    return StepAnswered(**ID, **named, speedup=None, floor_fraction=None)  # type: ignore[arg-type]  # fields by name
 
 
 def folded(*events: Event) -> SessionState:
@@ -95,6 +103,13 @@ def test_a_request_goes_from_reserved_to_settled() -> None:
         (OPENED, step(1), reserved(1, worst=Amounts(candidates=2))),
         (OPENED, step(1), reserved(1), reserved(2)),
         (OPENED, step(1), reserved(1, in_round=2)),
+        (OPENED, step(1), reserved(2)),
+        (OPENED, step(1), reserved(1, worst=Amounts()), reserved(1, worst=Amounts())),
+        (OPENED, step(1), reserved(1), settled(1), settled(1)),
+        (OPENED, step(1), reserved(1), answered(1), answered(1)),
+        (OPENED, step(1), reserved(1), ENDED),
+        (OPENED, step(1), ENDED, ENDED),
+        (OPENED, step(1), ENDED, reserved(1)),
         (OPENED, step(1), settled(1)),
         (OPENED, step(1), reserved(1), settled(1, used=Amounts(candidates=2))),
         (OPENED, step(1), reserved(1), settled(1, uncovered=ONE)),
@@ -113,3 +128,14 @@ def test_a_grant_lets_more_be_reserved() -> None:
     state = folded(OPENED, step(1), reserved(1), more, reserved(2))
     assert all(node.holds for node in state.tree.nodes())
     assert state.tree.session.reserved == Amounts(candidates=2)
+
+
+def test_amounts_past_what_json_holds_leave_a_session_readable() -> None:
+    most = BudgetGranted(**ID, more=Amounts(micro_dollars=MOST, candidates=MOST), reason="all there is")
+    state = folded(OPENED, most, most, step(1), reserved(1))
+    assert state.tree.session.granted == Amounts(micro_dollars=MOST, candidates=MOST)
+    assert all(node.holds for node in state.tree.nodes())
+    dear = Price(model="m", prompt_micro_dollars=MOST, answer_micro_dollars=MOST)
+    assert dear.of(MOST, MOST) == Amounts(micro_dollars=MOST, tokens=MOST)
+    with pytest.raises(ValidationError):
+        Ask(model="m", prompt="p", most_tokens=2**63)
