@@ -134,6 +134,7 @@ def test_only_the_ledgers_statements_and_the_projections_own_file_hold_an_insert
     assert statements <= {"ledger/statements.py", "ledger/store.py", "projections/sqlite_file.py"}, statements
 
 
+@pytest.mark.slow
 def test_only_the_store_runs_the_ledgers_inserts() -> None:
     allowed = {"ledger/statements.py", "ledger/store.py", "ledger/writing.py"}
     assert offenders({"INSERT_EVENT", "INSERT_META"}, but=allowed) == []
@@ -165,6 +166,7 @@ def test_nothing_is_caught_blindly_but_beside_the_guest() -> None:
     assert blind <= MAY_CATCH_ALL
 
 
+@pytest.mark.slow
 def test_no_code_is_ever_made_of_data() -> None:
     assert offenders(CODE_FROM_DATA) == []
     for name, path in zip(NAMES, MODULES, strict=True):

@@ -80,6 +80,7 @@ def test_a_new_key_on_the_shipped_ledger_vouches_for_all_of_it(shipped: Path) ->
     assert report.document["vouched_for"] == made.document["size"]
 
 
+@pytest.mark.slow
 def test_a_key_is_handed_over_from_one_workspace_to_a_copy(home: Path, word: Path, tmp_path: Path) -> None:
     rejected_run(home, seal=True)
     copy = Path(shutil.copytree(home, tmp_path / "copy", ignore=shutil.ignore_patterns("keys")))

@@ -125,6 +125,7 @@ def test_a_page_says_who_acts(page: str) -> None:
     assert hidden_actors(prose(page)) == []
 
 
+@pytest.mark.slow
 def test_docstrings_and_comments_say_who_acts() -> None:
     for path in sources():
         source = path.read_text(encoding="utf-8")

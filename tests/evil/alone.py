@@ -7,6 +7,7 @@ from forge.lab.calls.load import loaded, staged
 from forge.lab.examine import examine
 from forge.lab.finding import Failed, Finding
 from forge.lab.gates import GATES, threads
+from forge.lab.gates.configurations import CONFIGURATIONS
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job
 from forge.sandbox.build import Built
@@ -42,5 +43,7 @@ def _finding(name: str, job: Job) -> Finding:
         gate = next(gate for gate in GATES if gate.name == name)
         with loaded(job, stage, limits, label="load", fills_memory=True) as kernel:
             assert not isinstance(kernel, Failed), kernel
+            if gate is CONFIGURATIONS:
+                kernel.call([kernel.case(kernel.shape)])  # it asks what the calls before it have launched
             kernel.begin(name)
             return gate.examine(kernel)

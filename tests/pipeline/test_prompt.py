@@ -143,6 +143,7 @@ def test_a_brief_is_within_its_budget_or_has_nothing_left_to_drop(op: str) -> No
     assert [*event.left_out[-3:]] == [skills[2].id, "experiment 7", "experiment 7"]
 
 
+@pytest.mark.slow
 def test_the_default_budget_leaves_nothing_of_the_embedded_library_out() -> None:
     for op, language, gpu in SLOTS:
         task = made(op=op, language=language, gpu=gpu)

@@ -70,6 +70,7 @@ def test_catching_up_from_any_cut_equals_a_rebuild_as_bytes(acts, data, tmp_path
             assert rendered(connection, cursor) == rebuild(early, head_of(early))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(acts=st.lists(ACTS, min_size=1, max_size=5), others=st.lists(ACTS, max_size=5), data=st.data())
 def test_a_ledger_that_was_replaced_or_cut_off_forces_a_rebuild(acts, others, data, tmp_path_factory):

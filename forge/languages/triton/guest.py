@@ -23,7 +23,7 @@ def prepare(body: dict[str, object]) -> None:
     if os.environ.get("TRITON_INTERPRET") == "1":
         _round_to_nearest()
         _compute_with_bf16()
-        _remember_builtins()
+        _remember_lookups()
 
 
 def _round_to_nearest() -> None:
@@ -76,10 +76,11 @@ def _compute_with_bf16() -> None:
     InterpreterBuilder.create_fma = fma
 
 
-def _remember_builtins() -> None:
-    """Make the interpreter look for a module's builtins once; by itself it looks at each call of each function.
+def _remember_lookups() -> None:
+    """Make the interpreter look for a module's builtins and for numpy's type of an element once.
 
-    It replaces them at each launch, and again at each call of a device function such as `tl.sum`.
+    By itself it replaces the builtins at each launch, and again at each call of a device function such as `tl.sum`.
+    It makes a table of all types at each operation.
     """
     import inspect
 
@@ -96,7 +97,15 @@ def _remember_builtins() -> None:
             if tl.core.is_builtin(member):  # otherwise it is replaced already
                 interpreter._patch_attr(package, name, member, *others)
 
+    make_table = interpreter._get_np_dtype
+    of_element = functools.cache(make_table)
+
+    def numpy_type(element):  # type: ignore[no-untyped-def]  # triton has no types here
+        scalar = element.element_ty if isinstance(element, tl.block_type) else element
+        return make_table(scalar) if isinstance(scalar, tl.pointer_type) else of_element(scalar)
+
     interpreter._patch_builtin = patch
+    interpreter._get_np_dtype = numpy_type
 
 
 REHEARSALS = 2
