@@ -40,7 +40,9 @@ def author_log(workspace: Workspace, event: Judged) -> Data:
 def _place(event: Judged, run: RunState, files: dict[str, bytes]) -> Data | None:
     """Return the line of a refused kernel with which to begin; None if it wasn't refused or the line isn't clear."""
     reason = event.reason if isinstance(event, CandidateRejected) else None
-    if reason is None or run.submitted is None or run.task is None or "kernel.py" not in files:
+    if reason is None or reason.code == "BAD_SUBMISSION":  # the author's own tests say where
+        return None
+    if run.submitted is None or run.task is None or "kernel.py" not in files:
         return None
     task, entry = run.task.event.task, run.submitted.event.files.entry_point
     place = place_to_mend(files["kernel.py"], entry=entry or task.op, language=task.language, code=reason.code)
