@@ -1,9 +1,10 @@
 """Shows what screening is worth on this GPU: benchmarks/screening.py triton_softmax batch=4096,hidden_size=4096.
 
-Three parts, printed as one JSON document. `equals`: the template's own setting as each of 1 to 31 drafts beside
+Four parts, printed as one JSON document. `equals`: the template's own setting as each of 1 to 31 drafts beside
 itself, ranked and then in a final screening. Each ratio should be 1, so this says whether plans in one launcher keep
 out of each other's way. `search`: a whole search of the template, with the time that it took. `alone`: some settings
 of the search, each timed again by launchers that hold only the reference besides, and the rank correlation of both.
+`without_effect`: a search over 300 settings that change nothing; `improved` should be 0. It takes longest.
 With --cpu the same is done on the processor.
 """
 
@@ -20,7 +21,7 @@ from forge.app.site import executor_here
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template
-from forge.domain.authoring import BudgetLeft, Draft, LogEntry, Screen, Screened, TimedTrial
+from forge.domain.authoring import BudgetLeft, Draft, LogEntry, Screen, Screened, Step, Submit, TimedTrial
 from forge.domain.candidate import REQUIRED_FILES, Metadata
 from forge.domain.policy import Policy
 from forge.domain.tensors import parse_dtype, parse_shape
@@ -31,8 +32,6 @@ from forge.operations import find_operation
 from forge.platforms import PROCESSORS
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "examples" / "templates"
-EQUALS = (1, 7, 15, 31)
-"""Numbers of equal drafts beside the reference."""
 APART = 0.03
 """Relative difference of times from which on two drafts count in the rank correlation."""
 
@@ -42,6 +41,15 @@ def read(name: str) -> Template:
     return parse_template(
         {file: (folder / file).read_bytes() for file in REQUIRED_FILES}, (folder / SPACE_FILE).read_bytes()
     )
+
+
+def without_effect(template: Template) -> Template:
+    """Return the template with two constants that nothing reads in place of its parameters: 400 equal settings."""
+    unused = ("WITHOUT_EFFECT_A", "WITHOUT_EFFECT_B")
+    kernel = template.files["kernel.py"] + "".join(f"\n{name} = 0" for name in unused) + "\n"
+    files = {name: text.encode() for name, text in {**template.files, "kernel.py": kernel}.items()}
+    space = {"parameters": [{"name": name, "values": list(range(20))} for name in unused]}
+    return parse_template(files, json.dumps(space).encode())
 
 
 def job_of(template: Template, shape: str, dtype: str, executor: Executor, *, on_gpu: bool) -> Job:
@@ -87,10 +95,10 @@ class Bench:
             sys.exit(1)
         return found.screened, time.monotonic() - began
 
-    def equals(self, own: Draft) -> list[dict[str, float]]:
+    def equals(self, own: Draft, counts: list[int]) -> list[dict[str, float]]:
         """Screen a draft against itself."""
         answer = []
-        for count in EQUALS:
+        for count in counts:
             for final in (False, True):
                 screened, took_s = self.screen(*[own] * count, reference=own, final=final)
                 timed = [one.result for one in screened.trials if isinstance(one.result, TimedTrial)]
@@ -109,8 +117,8 @@ class Bench:
                 )
         return answer
 
-    def search(self, author: SearchAuthor) -> tuple[list[LogEntry], float]:
-        """Carry out an author's screenings, until it would hand in candidates."""
+    def search(self, author: SearchAuthor) -> tuple[list[LogEntry], float, Step]:
+        """Carry out an author's screenings; return the log, the time, and the step after them."""
         log: list[LogEntry] = []
         took_s = 0.0
         while isinstance(step := author.propose(self.seed, log, BudgetLeft()), Screen):
@@ -118,7 +126,7 @@ class Bench:
             log.append(screened)
             took_s += spent_s
         print(step.kind, getattr(step, "detail", ""), file=sys.stderr)
-        return log, took_s
+        return log, took_s, step
 
 
 def ratios_of(log: list[LogEntry], *, final: bool) -> dict[str, float]:
@@ -143,6 +151,7 @@ def main() -> None:
     options.add_argument("--dtype", default="bf16")
     options.add_argument("--cpu", action="store_true")
     options.add_argument("--parts", default="equals,search,alone")
+    options.add_argument("--equals", default="1,7,15,31", help="numbers of equal drafts beside the reference")
     options.add_argument("--trials", type=int, default=96)
     options.add_argument("--batch", type=int, default=31)
     options.add_argument("--alone", type=int, default=12, help="settings that are timed again, each alone")
@@ -153,10 +162,20 @@ def main() -> None:
     bench = Bench(executor, job, asked.seed)
     answer: dict[str, object] = {"template": asked.template, "shape": asked.shape, "dtype": asked.dtype}
     if "equals" in parts:
-        answer["equals"] = bench.equals(template.own)
+        answer["equals"] = bench.equals(template.own, [int(one) for one in asked.equals.split(",")])
+    if "without_effect" in parts:
+        author = SearchAuthor(without_effect(template), SearchOptions(batch=asked.batch, most_trials=300))
+        log, took_s, step = bench.search(author)
+        answer["without_effect"] = {
+            "took_s": took_s,
+            "trials": sum(len(one.trials) for one in log if isinstance(one, Screened)),
+            "screened_most": max(ratios_of(log, final=False).values()),
+            "final": sorted(ratios_of(log, final=True).values()),
+            "improved": len(step.drafts) if isinstance(step, Submit) else 0,
+        }
     if "search" in parts or "alone" in parts:
         author = SearchAuthor(template, SearchOptions(batch=asked.batch, most_trials=asked.trials))
-        log, took_s = bench.search(author)
+        log, took_s, _ = bench.search(author)
         ranked = ratios_of(log, final=False)
         failed = [
             str(one.result)

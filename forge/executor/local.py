@@ -180,7 +180,10 @@ class LocalExecutor:
     def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:
         """Screen an author's drafts, while no other job of Forge runs on the device."""
         with turn(self._lock_of(job), alone=True, progress=progress), answered(job) as asked:
-            return screen_drafts(asked, step, rng=rng, progress=progress)
+            screened = screen_drafts(asked, step, rng=rng, progress=progress)
+            if job.gpu is not None:
+                require_health(job.gpu)
+        return screened
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
         """Return the shortest possible time for the job's shape on this machine, in nanoseconds.
