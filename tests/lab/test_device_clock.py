@@ -36,7 +36,7 @@ class Played(DeviceClock):
         broken = next((place for place in self._at_start if place in places), None)
         return None if broken is None else (broken, BROKEN)
 
-    def _window(self, place: int, offset: int) -> float | FailedTrial:
+    def _window(self, place: int, offset: int) -> float | FailedTrial:  # noqa: ARG002  # the parent's signature
         self.windows.append(place)
         if place in self._left:
             self._left[place] -= 1

@@ -31,8 +31,9 @@ GROUP = 8
 MOST_ASKED = 16
 """Number of calls of one window, at most. A benchmark asks up to three times as many, with as many more operands to
 write, for a time that counts."""
-REFERENCE = -1
-"""Place of the reference among the drafts of a group."""
+REFERENCE, EMPTY = -1, -2
+"""Places of the reference and of the empty guest among the drafts of a group. The empty guest is another process of
+the reference, which makes no calls: one that did both would find its memory in other caches than the drafts do."""
 
 
 @dataclass
@@ -47,12 +48,15 @@ class HostClock:
 
     def measure(self, alive: Sequence[int]) -> Mapping[int, Paired | FailedTrial]:
         """Time the reference and each draft once, in a drawn order; raise EnvironmentUnfit if the reference fails."""
-        order = [REFERENCE, *alive]
+        order = [EMPTY, REFERENCE, *alive]
         self.rng.shuffle(order)
         first = self.rng.randrange(len(self.cases))
-        self._idle_ns.append(self._idle(first))
         taken = {place: self._window(place, first) for place in order}
-        path_ns, reference = statistics.median(self._idle_ns), taken.pop(REFERENCE)
+        idle, reference = taken.pop(EMPTY), taken.pop(REFERENCE)
+        if isinstance(idle, FailedTrial):
+            raise EnvironmentUnfit(f"a release without calls failed: {idle.reason.message}")
+        self._idle_ns.append(idle)
+        path_ns = statistics.median(self._idle_ns)
         if isinstance(reference, FailedTrial):
             raise EnvironmentUnfit(f"the reference draft failed while it was timed: {reference.reason.message}")
         calls = self.planned.asked
@@ -63,16 +67,10 @@ class HostClock:
             for place, one in taken.items()
         }
 
-    def _idle(self, first: int) -> int:
-        """Return the time of a release without calls."""
-        answer = self.kernels[REFERENCE].chain(self.cases, first=first, count=self.planned.asked, function=IDLE)
-        if isinstance(answer, Failed):
-            raise EnvironmentUnfit(f"a release without calls failed: {answer.reason.message}")
-        return self.kernels[REFERENCE].undelayed_ns
-
     def _window(self, place: int, first: int) -> int | FailedTrial:
         try:
-            answer = self.kernels[place].chain(self.cases, first=first, count=self.planned.asked, function=0)
+            function = IDLE if place == EMPTY else 0
+            answer = self.kernels[place].chain(self.cases, first=first, count=self.planned.asked, function=function)
         except EnvironmentUnfit as error:
             return _without_verdict(error)
         return failed_trial("time", answer) if isinstance(answer, Failed) else self.kernels[place].undelayed_ns
@@ -87,21 +85,23 @@ def open_group(
     Raise EnvironmentUnfit if the reference doesn't start.
     """
     with ExitStack() as stack:
-        stages = {place: _stage(stack, fit) for place, fit in {REFERENCE: reference, **fits}.items()}
+        sides = {REFERENCE: reference, EMPTY: reference, **fits}
+        order = list(sides)
+        rng.shuffle(order)  # the first process may get other memory than the last
+        stages = {place: _stage(stack, sides[place]) for place in order}
         zygote = stages[REFERENCE].fresh_zygote(reference.job.threads)
         if zygote is not None:
             stack.callback(zygote.close)
         kernels: dict[int, LoadedKernel] = {}
         failed: dict[int, FailedTrial] = {}
         for place, stage in stages.items():
-            fit = reference if place == REFERENCE else fits[place]
-            opened = _opened(stack, fit, stage.forked_from(zygote))
+            opened = _opened(stack, sides[place], stage.forked_from(zygote))
             if isinstance(opened, LoadedKernel):
                 kernels[place] = opened
             else:
                 failed[place] = opened
-        if REFERENCE in failed:
-            raise EnvironmentUnfit(f"the reference draft can't be timed: {failed[REFERENCE].reason.message}")
+        for place in {REFERENCE, EMPTY} & set(failed):
+            raise EnvironmentUnfit(f"the reference draft can't be timed: {failed[place].reason.message}")
         planned = _shorter(plan_chain(kernels[REFERENCE], 0))
         cases = questions(kernels[REFERENCE], planned, rng)
         yield HostClock(kernels, planned, cases, rng), failed
