@@ -4,20 +4,22 @@ import ast
 from collections.abc import Iterable
 
 from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.source_text import may_see_its_text
 
 _NO_MEANING = ("ctx", "type_ignores")
 """Fields of a node that follow from its place, or say nothing to the interpreter."""
 
 
 def syntax_sha256(untrusted_source: bytes) -> Digest | None:
-    """Return the digest of a Python file's syntax tree; None if it doesn't parse, or has a bad type comment.
+    """Return the digest of a Python file's syntax tree, or None.
 
+    None if it doesn't parse, has a bad type comment, or might do something else for another text of the same tree.
     Docstrings and type comments are part of the tree. Fields that are empty are left out, because newer versions of
     Python add some.
     """
     try:
         tree = ast.parse(untrusted_source, type_comments=True)
-        return sha256(canonical({"tree": _plain(tree)}))
+        return None if may_see_its_text(tree) else sha256(canonical({"tree": _plain(tree)}))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
