@@ -8,7 +8,7 @@ import typer
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json
+from forge.cli.output import emit_json, say
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
@@ -133,7 +133,11 @@ def work_session(workspace: "Workspace", session_id: str, author: "Author", *, a
     with reporting("agent") as progress:
         watch = telling(workspace.blobs.get, live(as_json=as_json))
         means = Means(progress=progress, watch=watch, screener=DraftScreener(workspace, progress))
-        state = work_off(workspace, session_id, author, means)
+        try:
+            state = work_off(workspace, session_id, author, means)
+        except KeyboardInterrupt:
+            say(f"to go on after this interruption: forge agent resume {session_id}")
+            raise
     found = summary(state)
     show_state(found, as_json=as_json, one_line=True)
     return found
