@@ -36,7 +36,7 @@ class OtherStateError(Exception):
 
 
 class OtherKeysError(Exception):
-    """The returned dictionary has other keys than the reference's."""
+    """The returned dictionary has other keys than the reference's, or keys that aren't names."""
 
 
 @dataclass(frozen=True)
@@ -203,12 +203,19 @@ def placed(returned: object, at: tuple[str, ...] = (), named: bool = False) -> t
     Dictionaries are read in the order of their keys, so that it doesn't matter in which order they were filled.
     """
     if isinstance(returned, Mapping) and len(at) < MOST_DEPTH:
-        keys = sorted(returned, key=str)
-        return tuple(found for key in keys for found in placed(returned[key], (*at, str(key)), True))
+        keys = sorted(map(_name, returned))
+        return tuple(found for key in keys for found in placed(returned[key], (*at, key), True))
     if isinstance(returned, tuple | list) and len(at) < MOST_DEPTH:
         numbered = enumerate(returned)
         return tuple(found for place, one in numbered for found in placed(one, (*at, str(place)), named))
     return ((".".join(at) if named else "", returned),)  # the harness refuses what isn't a tensor
+
+
+def _name(key: object) -> str:
+    """Return a key that no position and no two keys with a dot between them can be taken for."""
+    if type(key) is str and key.isidentifier() and key.isascii():
+        return key
+    raise OtherKeysError(f"the results have the key {key!r}: expected names of letters, digits and underscores")
 
 
 def passed_values(drawn: object, function: Function, *, skip: int) -> list[tuple[str, object, bool]]:

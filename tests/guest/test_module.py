@@ -165,6 +165,12 @@ def test_nested_results_are_named_by_keys_and_positions() -> None:
     assert [key for key, _ in found] == ["0.a", "0.b.0", "0.b.1", ""]
 
 
+@pytest.mark.parametrize("key", [0, "0", "a.b", "", None, ("a",)])
+def test_a_key_that_could_be_taken_for_another_place_is_refused(key: object) -> None:
+    with pytest.raises(module.OtherKeysError, match="expected names of letters, digits and underscores"):
+        module.placed({"a": torch.ones(1), key: torch.ones(1)})
+
+
 def test_a_contract_reads_as_an_operation_that_this_process_cant_run() -> None:
     operation = own_operation(CONTRACT, b"source")
     assert [spec.sizes({"batch": 9}) for spec in operation.inputs] == [(9, 3), (2, 3)]
