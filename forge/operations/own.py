@@ -1,16 +1,16 @@
 """Users' own operations: turns a frozen contract into an `Operation` without running the reference file.
 
-Their names contain a digest, so a name always means the same operation. Reading a ledger registers the operations
-that its tasks name.
+Their names contain a digest, so a name always means the same operation: a second one whose name has the same digits
+is refused. Reading a ledger registers the operations that its tasks name.
 """
 
 import math
 from collections.abc import Mapping
 
-from forge.domain.digest import digest_of
+from forge.domain.digest import Digest, digest_of
 from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight, sizes_at
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType, TensorSpec
-from forge.errors import UnknownName
+from forge.errors import IntegrityError, UnknownName
 from forge.operations.operation import Operation, OwnReference
 
 _KNOWN: dict[str, Operation] = {}
@@ -20,14 +20,29 @@ SLUG_LIMIT = 40
 
 def own_name(contract: Contract) -> str:
     """Return `own_<slug>_<digest8>`. Files with the same syntax tree and the same inferred contract have one name."""
-    named = contract
-    if contract.syntax_sha256 is not None:
-        named = contract.model_copy(update={"source_sha256": contract.syntax_sha256})
-    return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{digest_of(named)[:8]}"
+    return f"{PREFIX}{contract.slug[:SLUG_LIMIT]}_{_identity(contract)[:8]}"
+
+
+def _identity(contract: Contract) -> Digest:
+    """Return the whole digest of what a name stands for."""
+    if contract.syntax_sha256 is None:
+        return digest_of(contract)
+    return digest_of(contract.model_copy(update={"source_sha256": contract.syntax_sha256}))
 
 
 def make_known(operation: Operation) -> None:
-    """Register an operation, so that `find_own` returns it."""
+    """Register an operation, so that `find_own` returns it; raise IntegrityError if its name means another one.
+
+    A name has 8 digits of a digest. An author who tries some 100,000 files finds two with the same ones.
+    """
+    known, own = _KNOWN.get(operation.name), operation.own
+    if known is not None and known.own is not None and own is not None:
+        before, now = _identity(known.own.contract), _identity(own.contract)
+        if before != now:
+            raise IntegrityError(
+                f"two operations have the name {operation.name!r}, of digests {before} and {now}: expected one",
+                hint="forge task create --name NAME, for one of both files",
+            )
     _KNOWN[operation.name] = operation
 
 

@@ -1,5 +1,6 @@
 """An own operation has a name that people read; a comment in its file changes neither it nor its kernels."""
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from forge.domain.digest import sha256
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract
 from forge.domain.source_syntax import syntax_sha256
-from forge.errors import UsageError
+from forge.errors import IntegrityError, UsageError
 from forge.lab.reference.infer import Inferred
 from forge.operations import OPERATIONS
-from forge.operations.own import own_name, own_operation
+from forge.operations.own import find_own, make_known, own_name, own_operation
 from forge.pipeline.candidate import default_entry
 from forge.pipeline.create import parse_terms
 from forge.pipeline.reference import create_own
@@ -134,3 +135,12 @@ def test_the_references_own_name_is_an_entry_point(kernel: bytes, entry: str | N
 
 def test_an_operation_of_the_catalogue_has_its_own_name_as_entry_point() -> None:
     assert default_entry(b"def kernel(x): ...\n", made()) == "rmsnorm"
+
+
+def test_a_second_operation_of_the_same_digits_is_refused() -> None:
+    first, second = (own_operation(contract_of(source, slug="twins"), source) for source in (SOURCE, CHANGED))
+    make_known(first)
+    make_known(own_operation(contract_of(COMMENTED, slug="twins"), COMMENTED))
+    with pytest.raises(IntegrityError, match="two operations have the name 'own_twins_"):
+        make_known(dataclasses.replace(second, name=first.name))
+    assert find_own(first.name).own != second.own
