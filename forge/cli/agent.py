@@ -106,13 +106,12 @@ def resume(session: Session, device: DeviceName = None, home: Home = None, as_js
     Example: forge agent resume last
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.opening import author_of, find_session, require_version
+    from forge.app.sessions.opening import author_to_resume, find_session
 
     chosen_device(device)
     with open_workspace(home) as workspace:
         state = find_session(workspace, session)
-        require_version(state)
-        _work(workspace, state.session_id, author_of(workspace, state), as_json=as_json)
+        _work(workspace, state.session_id, author_to_resume(workspace, state), as_json=as_json)
 
 
 def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> None:

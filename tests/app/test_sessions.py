@@ -271,6 +271,8 @@ def test_another_author_or_version_does_not_go_on_with_a_session(home: Path) -> 
         workspace.append((other,), run_id="of-tomorrow", key="test:other")
         with pytest.raises(TranscriptRefused, match="has transcript version 2: this Forge reads 1"):
             work_off(workspace, "of-tomorrow", Scripted(STEPS), Means())
+        wishes = [one.event for one in workspace.ledger.read(types=("WishRefused",))]
+        assert [one.session_id for one in wishes if isinstance(one, WishRefused)] == [session_id, "of-tomorrow"]
         with pytest.raises(SessionNotFound, match="0 sessions start with 'x'"):
             find_session(workspace, "x")
         assert find_session(workspace, "last").session_id == "of-tomorrow"

@@ -98,6 +98,7 @@ def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
     assert granted["left"]["micro_dollars"] == 4_000_000
     assert "nothing to grant" in ask("agent", "grant", "last", "--home", home).error
     assert "didn't store what its author" in ask("agent", "resume", "last", "--home", home).error
+    assert [one["type"] for one in history(home)].count("WishRefused") == 1
     assert ask("agent", "withdraw", "last", "--home", home, "--json").document["state"] == "withdrawn"
     assert "is closed (withdrawn)" in ask("agent", "grant", "last", "--tokens", 1, "--home", home).error
     assert ledger_stands(home)

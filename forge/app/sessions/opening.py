@@ -81,6 +81,16 @@ def open_session(
     return session_id
 
 
+def author_to_resume(workspace: Workspace, state: SessionState) -> Author:
+    """Make a session's author again, to go on with it; a refusal is recorded."""
+    try:
+        require_version(state)
+        return author_of(workspace, state)
+    except TranscriptRefused as error:
+        _refuse(workspace, state.session_id, error.message)
+        raise
+
+
 def author_of(workspace: Workspace, state: SessionState) -> Author:
     """Make a session's author again from what was stored; raise TranscriptRefused if nothing was."""
     stored = state.opened.event.made_from_sha256
@@ -124,8 +134,12 @@ def work_off(workspace: Workspace, session_id: str, author: Author, means: Means
     author, and PhaseOutOfOrder for one that is closed.
     """
     state = find_session(workspace, session_id)
-    require_version(state)
-    require_author(state, author)
+    try:
+        require_version(state)
+        require_author(state, author)
+    except TranscriptRefused as error:
+        _refuse(workspace, state.session_id, error.message)
+        raise
     if state.closed is not None:
         raise PhaseOutOfOrder(
             f"session {session_id!r} is closed ({state.closed.event.reason}): expected one that is open",
@@ -174,12 +188,17 @@ def _named(name: str, identity: Digest) -> str:
 def _taken(workspace: Workspace, session_id: str) -> SessionTaken:
     """Record that a second process asked for a session, and return the error."""
     detail = "another process works on it"
-    event = WishRefused(session_id=session_id, round=None, wish="resume", detail=detail)
-    workspace.append((event,), run_id=session_id, key=f"session:{session_id}:second:{workspace.ledger.head.seq}")
+    _refuse(workspace, session_id, detail)
     return SessionTaken(
         f"session {session_id!r} is taken: {detail}. Expected one process for each session; wait for it, or end it",
         hint=f"forge agent cost {session_id}",
     )
+
+
+def _refuse(workspace: Workspace, session_id: str, detail: str) -> None:
+    """Record that a session was to be gone on with, and wasn't."""
+    event = WishRefused(session_id=session_id, round=None, wish="resume", detail=detail)
+    workspace.append((event,), run_id=session_id, key=f"session:{session_id}:refused:{workspace.ledger.head.seq}")
 
 
 def withdraw(workspace: Workspace, session_id: str, reason: str) -> SessionState:
