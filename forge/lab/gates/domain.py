@@ -8,6 +8,7 @@ caller's choice, so a domain that isn't checked by the kernel is a trap.
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -30,6 +31,8 @@ PLACED_SHARE = 0.5
 SHAPES_OF_EACH_KIND = 2
 """Number of shapes outside, of those that are answered rightly, at which each kind of values is asked, at most. An
 interpreter is asked at one."""
+AGAIN_INSIDE = 8
+"""Number of shapes inside that are asked after an exception, at most, besides the public one."""
 LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
 """Layouts that are asked if the domain has a closed list without them."""
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})
@@ -58,10 +61,9 @@ def examine(kernel: LoadedKernel) -> Finding:
     huge = _past_the_elements(kernel)
     if isinstance(huge, Failed):
         return huge
-    if raised:
-        again = kernel.check([kernel.case(kernel.shape)])
-        if isinstance(again, Failed):
-            return _no_longer_inside(again)
+    again = _inside_again(kernel, domain) if raised else None
+    if again is not None:
+        return again
     return Passed(
         observed=f"{raised + len(answered)} questions outside ({domain.text}): {raised} refused by an exception, "
         f"{len(answered)} answered rightly{huge}",
@@ -189,6 +191,17 @@ def _wrote_before_it_raised() -> Failed:
         "it wrote to its inputs, or beside them, and then raised: a caller that goes another way gets them changed"
     )
     return Failed(reason=Reason(code="INPUT_MUTATED", message=message), observed=message, threshold=THRESHOLD)
+
+
+def _inside_again(kernel: LoadedKernel, domain: KernelDomain) -> Failed | None:
+    """Ask inside once more: at the public shape, at the largest edge, and at some other edges and random sizes."""
+    edges, _ = kernel.inside.shapes(domain, kernel.rng) if "sizes" in kernel.definition.declares else ([], 0)
+    largest = sorted(edges, key=lambda shape: -math.prod(shape.values()))[:1]
+    for shape in (kernel.shape, *largest, *kernel.rng.sample(edges, min(len(edges), AGAIN_INSIDE - 1))):
+        again = kernel.check_alone(kernel.case(shape))
+        if isinstance(again, Failed):
+            return _no_longer_inside(again)
+    return None
 
 
 def _no_longer_inside(failed: Failed) -> Failed:
