@@ -181,6 +181,16 @@ FORGED = {
     "one process pair at a shape": other("ShapeTimed", lambda one: one["timing"].update(process_pairs=1)),
     "a promotion for a slower shape": other("KernelPromoted", coverage(16, 64, 8, 1)),
     "a promotion that leaves a proven shape out": other("KernelPromoted", coverage(16, 64)),
+    "a gate that failed": other("KernelPromoted", lambda one: one["gates"][0].update(verdict="failed")),
+    "an author with feedback, and no shapes of its own": other(
+        "KernelPromoted", lambda one: one.update(author="agent:search")
+    ),
+    "held-out shapes drawn by no seed": other(
+        "KernelPromoted",
+        lambda one: next(gate for gate in one["gates"] if gate["name"] == "held-out shapes").update(
+            observed="drawn for this candidate alone"
+        ),
+    ),
     "a shape that no gate verified": other("CandidateVerified", lambda one: one["shapes_verified"].pop(1)),
 }
 

@@ -17,6 +17,7 @@ from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
     baseline_used,
     counted_measurement,
+    gate_differences,
     gate_texts,
     reason_against,
     speedup_over,
@@ -241,6 +242,7 @@ class Numbers:
         }
         yield from differences(expected, event, "")
         yield from unnamed_evidence(task, further, verified)
+        yield from gate_differences(event, verified)
         if policy is not None:
             yield from unmet_rules(task, policy, benchmark, verified)
             said = {gate["name"]: gate["observed"] for gate in event["gates"]}

@@ -108,6 +108,22 @@ def unmet_by_measurement(
             yield name, wanted
 
 
+def gate_differences(event: Document, verified: Document) -> Iterator[Difference]:
+    """Yield what a promotion's gates contradict: each passed, and an author with feedback had shapes of its own.
+
+    Promotions from before that rule don't have its gate.
+    """
+    for gate in event["gates"]:
+        if gate["verdict"] != "passed":
+            yield f"gates: {gate['name']}", "passed", str(gate["verdict"])
+        if gate["name"] == "held-out shapes":
+            drawn = verified.get("held_out_seed") is not None
+            if drawn != (gate["observed"] == "drawn for this candidate alone"):
+                yield "gates: held-out shapes", f"seed {verified.get('held_out_seed')}", str(gate["observed"])
+            if event["author"].startswith("agent:") and not drawn:
+                yield "gates: held-out shapes", f"a seed, for author {event['author']}", "None"
+
+
 def gate_texts(policy: Document, benchmark: Document) -> dict[str, str]:
     """Return what each gate of a promotion that quotes figures must say it observed."""
     (workload,) = benchmark["workloads"]
