@@ -38,7 +38,7 @@ def _show_counterexample(case: Answer) -> None:
     found = f"{shape_text(case['shape'])}, {case['inputs']}"
     if case.get("shrunk_from"):
         found += f" (shrunk from {shape_text(case['shrunk_from'])})"
-    row = (at, case["expected"], case["got"], _error(case), case["allowed_error"])
+    row = (at, *(f"{float(case[name]):.9g}" for name in ("expected", "got")), _error(case), _allowed(case))
     emit_table(f"Counterexample: {found}", ("where", "expected", "got", "error", "allowed"), [row])
     for operand in case.get("operands") or ():
         _show_values(operand["name"], operand["sizes"], operand["values"])
@@ -56,6 +56,10 @@ def _show_values(name: str, sizes: list[int], cells: list[str]) -> None:
         return
     rows = [cells[start : start + width] for start in range(0, len(cells), width)]
     emit_table(name, ("", *map(str, range(width))), [(number, *row) for number, row in enumerate(rows)])
+
+
+def _allowed(case: Answer) -> str:
+    return f"{float(case['allowed_error']):.3g}"
 
 
 def _error(case: Answer) -> str:

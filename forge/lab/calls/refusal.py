@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import signal
+import struct
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Counterexample
@@ -33,13 +34,31 @@ _REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
 }
 
 
+UNWRITTEN_BYTE = 0x5A
+"""Byte that glibc fills new memory with while memory is filled: the complement of the byte that is asked for."""
+UNWRITTEN = frozenset(
+    struct.unpack(form, content)[0]
+    for form, content in (
+        ("<f", bytes([UNWRITTEN_BYTE] * 4)),
+        ("<e", bytes([UNWRITTEN_BYTE] * 2)),
+        ("<f", bytes([0, 0, UNWRITTEN_BYTE, UNWRITTEN_BYTE])),
+    )
+)
+"""Values of elements in fp32, fp16 and bf16 that were never written."""
+
+
+def _seen(got: float) -> str:
+    """Return a wrong value in nine digits, which tell all fp32 numbers apart, and what it is likely to be."""
+    return f"{got:.3g}, the filler of memory that was never written" if got in UNWRITTEN else f"{got:.9g}"
+
+
 def wrong_output(
     operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: JudgedOutput
 ) -> Failed:
     """Return the refusal of one element outside its bound."""
     code: ReasonCode = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
     message = (
-        f"{output}{list(judged.worst)} is {judged.got!r}, expected {judged.expected!r} "
+        f"{output}{list(judged.worst)} is {_seen(judged.got)}, expected {judged.expected:.9g} "
         f"within {judged.allowed_error:.3g}, at {_size(case)} with {case.kind} inputs"
     )
     counterexample = Counterexample(
