@@ -117,9 +117,12 @@ class Question:
     def bracket(self, offer: "Offer") -> "tuple[Point, Point] | None":
         """Return the nearest proven points with no size above, and with no size below, the asked shape's.
 
-        None if one side has none, or if the kernel was measured between the two and isn't promoted there.
+        None if one side has none, or if the kernel was measured between the two and isn't promoted there. A point at
+        a shape that wasn't verified proves nothing.
         """
-        points = sorted(self.points(offer).get(self.axes, ()), key=self._nearness)
+        verified = offer.domains[self.axes].verified
+        points = [point for point in self.points(offer).get(self.axes, ()) if point.sizes in verified]
+        points.sort(key=self._nearness)
         below = next((point for point in points if _within(point.sizes, self.sizes)), None)
         above = next((point for point in points if _within(self.sizes, point.sizes)), None)
         if below is None or above is None:
