@@ -131,3 +131,14 @@ def test_hostile_words_stay_words_in_each_format() -> None:
     (result,) = json.loads(written("sarif", HOSTILE))["runs"][0]["results"]
     assert result["ruleId"] == "RUNTIME_ERROR"
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_reference_with_dropout_is_answered_with_what_turns_it_off(tmp_path: Path) -> None:
+    reference = REFERENCE.replace("silu(x) * 2.0", "dropout(x, 0.5)")
+    (tmp_path / "reference.py").write_text(reference)
+    (tmp_path / "kernel.py").write_text(RIGHT)
+    answer = ask("check", tmp_path / "reference.py", tmp_path / "kernel.py")
+    assert answer.status == 2
+    assert "call `self.eval()`" in answer.error
+    assert answer.last == "try: forge explain REFERENCE_REFUSED"

@@ -296,4 +296,4 @@ def _ending_text(refused: Refused) -> str:
 
 def refusal(name: str, why: str) -> ReferenceRefused:
     """Return the error that says why no task can be judged against a reference file."""
-    return ReferenceRefused(f"the reference {name!r} is refused: {why}", hint="forge task create --help")
+    return ReferenceRefused(f"the reference {name!r} is refused: {why}", hint="forge explain REFERENCE_REFUSED")
