@@ -180,3 +180,11 @@ def test_a_bad_template_is_refused(broken: dict[str, bytes], said: str) -> None:
 def test_a_value_for_compiled_text_is_one_word() -> None:
     with pytest.raises(UsageError, match="expected one word"):
         template({"TILE": [16, "8; system(0)"]})
+
+
+def test_numbers_past_every_float_meet_no_constraint() -> None:
+    names = frozenset({"BLOCK", "SHARE"})
+    product = "*".join(["BLOCK"] * 22)
+    for text in (f"{product} * SHARE > 1", f"SHARE - {product} < 1", f"{product} // SHARE > 1"):
+        assert not parse_constraint(text, names).holds({"BLOCK": 2**53, "SHARE": 0.5})
+    assert parse_constraint(f"{product} > SHARE", names).holds({"BLOCK": 2**53, "SHARE": 0.5})

@@ -46,7 +46,7 @@ class Constraint:
     _tree: ast.expr
 
     def holds(self, values: Mapping[str, ParameterValue]) -> bool:
-        """Return whether the values meet the constraint; a division by zero, or of strings, doesn't."""
+        """Return whether the values meet the constraint; a division by zero, of strings, or past every float doesn't."""
         try:
             return _truth(self._tree, values)
         except _Unmet:
@@ -130,7 +130,10 @@ def _value(tree: ast.expr, values: Mapping[str, ParameterValue]) -> ParameterVal
             one, other = _value(left, values), _value(right, values)
             if isinstance(one, str) or isinstance(other, str) or (other == 0 and not _is_total(op)):
                 raise _Unmet
-            return _ARITHMETIC[type(op)](one, other)
+            try:
+                return _ARITHMETIC[type(op)](one, other)
+            except OverflowError:
+                raise _Unmet from None  # a whole number past every float
     raise AssertionError("the form was checked when the constraint was read")
 
 
