@@ -9,6 +9,8 @@ from pathlib import Path
 
 VALUES = ("--op", "--gpu", "--dtype", "--shape", "--home")
 """Options with a value that a plain question may have; all but --home are needed."""
+MOST_DIGITS = 18
+"""Number of digits of a size, at most: int() refuses 5000, and no size has 18."""
 JSON = "--json"
 PROCESSOR, PROCESSOR_ARCH = "cpu", "host"
 """Slot of a processor in the registry, and its architecture in the catalogue."""
@@ -63,7 +65,8 @@ def _sizes(shape: str) -> dict[str, int] | None:
     sizes: dict[str, int] = {}
     for item in shape.split(","):
         axis, _, size = item.partition("=")
-        if axis in sizes or not (axis.isidentifier() and size.isascii() and size.isdigit()):
+        is_number = size.isascii() and size.isdigit() and len(size) <= MOST_DIGITS
+        if axis in sizes or not (axis.isidentifier() and is_number):
             return None
         sizes[axis] = int(size)
     return sizes

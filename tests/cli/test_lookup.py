@@ -126,6 +126,7 @@ def test_a_plain_question_gets_the_whole_commands_answer(home, form, monkeypatch
         (("--shape", "batch=16"), 2),
         (("--shape", "batch=16,hidden_size=0"), 2),
         (("--shape", "batch=16,hidden_size=4096,batch=16"), 2),
+        pytest.param(("--shape", f"batch={'9' * 5000},hidden_size=4096"), 2, id="a size of 5000 digits"),
     ],
     ids=str,
 )

@@ -46,7 +46,7 @@ class Constraint:
     _tree: ast.expr
 
     def holds(self, values: Mapping[str, ParameterValue]) -> bool:
-        """Return whether the values meet the constraint; a division by zero, of strings, or past every float doesn't."""
+        """Return whether the values meet the constraint; a division by zero or past every float doesn't."""
         try:
             return _truth(self._tree, values)
         except _Unmet:
