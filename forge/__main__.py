@@ -55,7 +55,12 @@ def _run() -> None:
     if _answered_quickly(sys.argv[1:]):
         sys.stdout.flush()
         sys.exit(0)
-    import typer
+    try:
+        import typer
+    except ImportError as error:
+        sys.stderr.write(f"error[ENVIRONMENT_UNFIT]: {error}: expected the packages that Forge's commands need\n")
+        sys.stderr.write("try: pip install tensorpath-forge\n")
+        sys.exit(3)
 
     from forge.cli.repeated_options import require_once
     from forge.errors import ForgeError

@@ -367,3 +367,11 @@ def _folder(tmp_path: Path, *, without: str = "") -> Path:
         if path.name != without and path.is_file():
             (folder / path.name).write_bytes(path.read_bytes())
     return folder
+
+
+def test_a_command_without_its_packages_says_how_to_install_them() -> None:
+    code = "import sys; sys.modules['typer'] = None; from forge.__main__ import main; main()"
+    answer = subprocess.run([sys.executable, "-c", code, "run", "list"], capture_output=True, text=True, check=False)
+    assert answer.returncode == 3
+    assert answer.stderr.startswith("error[ENVIRONMENT_UNFIT]: ")
+    assert answer.stderr.endswith("try: pip install tensorpath-forge\n")
