@@ -23,8 +23,8 @@ _DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "cur
 _RANKING = "leaderboard.json"
 """Name of the document that leaves out kernels that aren't on offer."""
 _TYPES = (
-    "'BenchmarkInvalidated', 'BenchmarkRecorded', 'KernelPromoted', 'KernelRevoked', 'ReplicationRecorded', "
-    "'ShapeTimed'"
+    "'BenchmarkInvalidated', 'BenchmarkRecorded', 'EnvironmentCaptured', 'KernelPromoted', 'KernelRevoked', "
+    "'ReplicationRecorded', 'ShapeTimed'"
 )
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
@@ -50,6 +50,8 @@ class Published:
         """Kernel -> its first replication that held."""
         self._recorded_at: dict[int, str] = {}
         """Event -> when it was recorded."""
+        self._architectures: set[tuple[str, str]] = set()
+        """GPU and architecture of every machine that was captured."""
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 
@@ -87,6 +89,9 @@ class Published:
                 self._invalid.setdefault(event["benchmark_seq"], seq)
             case b"KernelRevoked":
                 self._withdrawn.setdefault(event["kernel_id"], seq)
+            case b"EnvironmentCaptured":
+                gpu = event["environment"]["gpu"] or {}
+                self._architectures.add((str(gpu.get("slug")), str(gpu.get("arch"))))
             case b"ReplicationRecorded" if event["outcome"] == "held":
                 self._held.setdefault(event["kernel_id"], seq)
             case _ if event["outcome"] == "contradicted":
@@ -215,7 +220,13 @@ class Published:
         if found != pointer["sha256"]:
             yield AuditProblem(None, f"published {name}", str(pointer["sha256"]), found)
         elif content is not None:
-            kernels = json.loads(content)["kernels"]
+            stated = json.loads(content)
+            kernels = stated["kernels"]
+            for gpu, arch in sorted(stated["gpus"].items()):
+                if (gpu, arch) not in self._architectures:
+                    yield AuditProblem(
+                        None, f"published {name}: gpus.{gpu}", "an architecture of an event", str(arch)
+                    )
             yield from self._of_all(name, kernels, seq)
             for kernel in kernels:
                 # the pointed-to bytes are `kernel.py`'s here, and no field of the event

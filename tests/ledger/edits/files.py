@@ -207,6 +207,18 @@ def _offered(**fields: object) -> Callable[[Path], None]:
     return act
 
 
+def _another_architecture(registry: Path) -> None:
+    """A GPU of which a lookup for a family would say that it is like another one."""
+    pointer = json.loads((registry / "current.json").read_bytes())
+    text = (registry / pointer["snapshot"]).read_bytes()
+    assert b'"gpus":{' in text
+    text = text.replace(b'"gpus":{}', b'"gpus":{"h100":"sm_90"}', 1)
+    digest = hashlib.sha256(text).hexdigest()
+    name = f"lookup-{digest[:12]}.json"
+    (registry / name).write_bytes(text)
+    _overwrite(registry / "current.json", canonical(pointer | {"snapshot": name, "sha256": digest}))
+
+
 def _another_shape(registry: Path) -> None:
     """A second point, as far as a lookup can see proven."""
     pointer = json.loads((registry / "current.json").read_bytes())
@@ -245,5 +257,6 @@ PUBLISHED = (
     _published("another domain in the snapshot", _offered(domain=DOMAIN)),
     _published("a replication in the snapshot that no event has", _offered(replicated_seq=9)),
     _published("a later time of measurement in the snapshot", _offered(measured_at="2031-01-01T00:00:00.000000Z")),
+    _published("an architecture in the snapshot that no event has", _another_architecture),
     _published("another source in the snapshot", _offered(sha256="0" * 64)),
 )
