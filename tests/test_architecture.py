@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,15 @@ CODE_FROM_DATA = {
 CODE_FROM_DATA_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a module; parsing all modules takes a second, and ten tests need it."""
+    return tuple(ast.walk(tree_of(path)))
 
 
 def dotted(node: ast.expr) -> str:
@@ -64,17 +72,16 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else "(...)"
 
 
-def used(path: Path) -> Iterator[str]:
+@cache
+def used(path: Path) -> frozenset[str]:
     """Every dotted name that a module mentions, under the name it was imported by."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Attribute | ast.Name):
-            yield dotted(node)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    names = {dotted(node) for node in nodes_of(path) if isinstance(node, ast.Attribute | ast.Name)}
+    modules = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.module]
+    return frozenset(names | {f"{node.module}.{alias.name}" for node in modules for alias in node.names})
 
 
 def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -88,7 +95,7 @@ def offenders(found: set[str], *, but: tuple[str, ...] | set[str] = ()) -> list[
         f"{name}: {word}"
         for name, path in zip(NAMES, MODULES, strict=True)
         if not (allowed and name.startswith(allowed))
-        for word in sorted(set(used(path)) & found)
+        for word in sorted(used(path) & found)
     ]
 
 
@@ -112,7 +119,7 @@ def test_a_module_is_short_says_what_it_is_for_and_has_a_name_that_means_somethi
     assert len(docstring.split()) >= 3
     if name.startswith("guest/") or re.fullmatch(r"languages/[^/]+/guest\.py", name):
         assert docstring.startswith("Runs beside hostile code."), "the zone is visible in the file"
-    vague = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and VAGUE_CLASS.search(node.name)]
+    vague = [node.name for node in nodes_of(path) if isinstance(node, ast.ClassDef) and VAGUE_CLASS.search(node.name)]
     assert vague == []
 
 
@@ -125,7 +132,7 @@ def test_only_the_ledgers_statements_and_the_projections_own_file_hold_an_insert
     holding = [
         name
         for name, path in zip(NAMES, MODULES, strict=True)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if re.search(r"\b(INSERT\s+(OR\s+\w+\s+)?INTO|REPLACE\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\b", node.value)
     ]
@@ -134,13 +141,10 @@ def test_only_the_ledgers_statements_and_the_projections_own_file_hold_an_insert
     assert statements <= {"ledger/statements.py", "ledger/store.py", "projections/sqlite_file.py"}, statements
 
 
-@pytest.mark.slow
 def test_only_the_store_runs_the_ledgers_inserts() -> None:
     allowed = {"ledger/statements.py", "ledger/store.py", "ledger/writing.py"}
     assert offenders({"INSERT_EVENT", "INSERT_META"}, but=allowed) == []
-    writers = [
-        name for name, path in zip(NAMES, MODULES, strict=True) if "forge.ledger.writing.write" in set(used(path))
-    ]
+    writers = [name for name, path in zip(NAMES, MODULES, strict=True) if "forge.ledger.writing.write" in used(path)]
     assert writers == ["ledger/store.py"]
 
 
@@ -155,7 +159,7 @@ def test_only_the_composition_root_reads_the_time_of_day() -> None:
 def test_nothing_is_caught_blindly_but_beside_the_guest() -> None:
     blind = set()
     for name, path in zip(NAMES, MODULES, strict=True):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ExceptHandler):
                 caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 reraised = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
@@ -166,7 +170,6 @@ def test_nothing_is_caught_blindly_but_beside_the_guest() -> None:
     assert blind <= MAY_CATCH_ALL
 
 
-@pytest.mark.slow
 def test_no_code_is_ever_made_of_data() -> None:
     assert offenders(CODE_FROM_DATA) == []
     for name, path in zip(NAMES, MODULES, strict=True):
@@ -176,7 +179,7 @@ def test_no_code_is_ever_made_of_data() -> None:
 
 def test_no_subprocess_goes_through_a_shell() -> None:
     for name, path in zip(NAMES, MODULES, strict=True):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call):
                 shell = [word for word in node.keywords if word.arg == "shell"]
                 assert not shell, name
@@ -227,7 +230,7 @@ def test_one_module_compares_a_measurement_with_the_policy() -> None:
     reading = {
         name
         for name, path in zip(NAMES, MODULES, strict=True)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and node.attr in thresholds
     }
     assert reading == {"pipeline/promotion_rule.py"}
@@ -237,7 +240,7 @@ def test_one_function_says_which_kernel_is_on_offer() -> None:
     asking = {
         name
         for name, path in zip(NAMES, MODULES, strict=True)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and node.attr == "newest_active"
     }
     assert asking == {"app/experiment.py"}
@@ -248,7 +251,7 @@ def test_no_gate_asks_what_runs_the_calls_or_where_the_operation_is_from() -> No
         f"{name}: {node.attr}"
         for name, path in zip(NAMES, MODULES, strict=True)
         if name.startswith("lab/gates/")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and node.attr in {"device", "interpreted", "own"}
     ]
     assert asked == [], "ask kernel.runner or kernel.definition"
