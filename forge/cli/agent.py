@@ -26,7 +26,9 @@ app = typer.Typer(
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")
 ]
-Candidates = Annotated[int, typer.Option("--candidates", min=0, help="Candidates that may take all phases.")]
+Candidates = Annotated[
+    int, typer.Option("--candidates", min=0, max=10**6, help="Candidates that may take all phases.")
+]
 Minutes = Annotated[float, typer.Option("--minutes", min=0, max=1e6, help="Time on the clock, in minutes.")]
 DeviceMinutes = Annotated[
     float, typer.Option("--device-minutes", min=0, max=1e6, help="Time on the judging device, in minutes.")
@@ -63,7 +65,7 @@ def run(
         typer.Option("--set", metavar="NAME=N", help="An option of the author, such as finalists=2; repeat it."),
     ] = None,
     rounds_without_gain: Annotated[
-        int, typer.Option("--rounds-without-gain", min=1, help="End after so many rounds.")
+        int, typer.Option("--rounds-without-gain", min=1, max=10**6, help="End after so many rounds.")
     ] = 5,
     floor_share: Annotated[
         float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")

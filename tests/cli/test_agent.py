@@ -116,6 +116,10 @@ def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
         ({"--author": "search", "--template": str(TEMPLATE), "--set": "colour=1"}, "bad option of the search"),
         ({"--set": "finalists"}, "bad option 'finalists': expected NAME=N"),
         ({"--candidates": "-1"}, "--candidates"),
+        ({"--candidates": str(2**64)}, "--candidates"),
+        ({"--rounds-without-gain": str(2**64)}, "--rounds-without-gain"),
+        ({"--tokens": str(2**64)}, "--tokens"),
+        ({"--price": f"m={2**80},1"}, "bad price"),
         ({"--floor-share": "nan"}, "--floor-share"),
     ],
 )
