@@ -38,6 +38,7 @@ def test_runs_are_filtered_ordered_and_cut(home: Path) -> None:
 
 def test_kernels_are_filtered_and_ordered_by_what_the_table_shows(home: Path) -> None:
     fastest = ask("kernel", "list", "--sort", "-speedup", "--op", "softmax", "--home", home, "--json").document
+    assert isinstance(fastest, list), fastest
     ratios = [one["benchmark"]["speedup"] for one in fastest]
     assert ratios == sorted(ratios, reverse=True) != []
     assert {one["op"] for one in fastest} == {"softmax"}

@@ -11,17 +11,11 @@ import pytest
 
 from forge.domain.verdict import REASON_CODES, Accepted, Rejected
 from forge.lab.examine import Job, examine
-from forge.lab.gates import GATES, endurance, leaks
+from forge.lab.gates import GATES
 from tests.candidates import EXAMPLES, NO_TESTS, SHAPE, job_for, left_over_children
 from tests.evil.alone import refusal_by
 from tests.evil.described import CANDIDATES, CATALOGUE, described
 
-LONG = os.environ.get("FORGE_TEST_LONG") == "1"
-"""Whether every candidate meets both gates that make series of calls at full length."""
-SHORT_WINDOW_S, SHORT_GOALS = 0.05, (10_001, 1_001)
-"""Lengths of those series otherwise: seconds, and numbers of calls."""
-FULL_SERIES = {leaks.LEAKS.name, endurance.ENDURANCE.name, "any", None}
-"""Gates whose candidates meet the full series in any case; None stands for those that must be accepted."""
 BURIAL_S = 1.0
 """A process that has been killed is a zombie until its parent has been scheduled."""
 
@@ -56,15 +50,9 @@ def left_behind(before: set[int]) -> set[int]:
 
 @pytest.mark.usefixtures("walls")
 @pytest.mark.parametrize("path", CANDIDATES, ids=lambda path: path.stem)
-def test_a_hostile_candidate_ends_as_it_says(
-    path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hostile_candidate_ends_as_it_says(path: Path, request: pytest.FixtureRequest) -> None:
     expected = described(path)
     job = job_of(path)
-    if not LONG and expected.gate not in FULL_SERIES:
-        # another gate refuses this candidate; that long series don't is shown by the candidates that must be accepted
-        monkeypatch.setattr(leaks, "WINDOW_S", SHORT_WINDOW_S)
-        monkeypatch.setattr(endurance, "GOALS", SHORT_GOALS)
     if request.config.getoption("--gates"):
         assert expected.gate is not None
         assert refusal_by(expected.gate, job).code in expected.codes

@@ -29,6 +29,8 @@ WEIGHT_SHIFT = 4.0
 positive or negative."""
 USUAL_KINDS: frozenset[InputKind] = frozenset({"normal", "uniform"})
 """Kinds that are timed; beside them, operands that aren't floats have usual values too."""
+MOST_IN_FP8 = 448.0
+"""Largest number of fp8_e4m3. Older releases of torch cast larger ones to NaN, newer ones to this number."""
 SPECIALS = (math.nan, math.inf, -math.inf)
 """Values that the kind `special_weights` puts into weights."""
 
@@ -59,7 +61,10 @@ def draw(
                 values = _floats(operation, spec, spec.sizes(shape), dtype, kind, unit, generator) * unit
             case _:
                 values = draw_numbers(spec, shape, drawn, generator, usual=kind in USUAL_KINDS)
-        drawn[spec.name] = values.to(torch_dtype(spec.element_type(dtype))).contiguous()
+        element = spec.element_type(dtype)
+        if element == "fp8_e4m3":
+            values = values.clamp(-MOST_IN_FP8, MOST_IN_FP8)
+        drawn[spec.name] = values.to(torch_dtype(element)).contiguous()
     return tuple(drawn.values())
 
 

@@ -1,4 +1,4 @@
-"""A tutorial's matmul without masks, for multiples of 128, 128 and 64, which it asserts; its offsets have 32 bits.
+"""A tutorial's matmul without masks, for multiples of 128, 128 and 64, and fewer than 2^31 elements; it asserts both.
 
 Language: triton
 Operation: matmul
@@ -32,6 +32,7 @@ def matmul(a, b):
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     assert (m % BLOCK_M, n % BLOCK_N, k % BLOCK_K) == (0, 0, 0), (m, n, k)
     assert m > 0, "no rows"
+    assert max(m * k, k * n, m * n) < 2**31, "offsets have 32 bits"
     c = torch.empty((m, n), dtype=a.dtype, device=a.device)
     tiles[(m // BLOCK_M, n // BLOCK_N)](a, b, c, n, k, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=BLOCK_K)
     return c
