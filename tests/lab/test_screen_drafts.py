@@ -26,7 +26,7 @@ def draft(*changes: tuple[str, str], **files: str) -> Draft:
 
 
 OWN = draft()
-SLOW = draft((ROW, f"for (volatile int again = 0; again < 40; again = again + 1) {ROW}"))
+SLOW = draft((ROW, f"for (volatile int again = 0; again < 20000; again = again + 1) {ROW}"))
 WRONG = draft(("* scale * weight[i]", "* scale"))
 BROKEN = draft(("const float scale", "const flot scale"))
 ENDLESS = draft((ROW, f"for (volatile bool on = true; on;) {ROW}"))
