@@ -38,6 +38,10 @@ __all__ = ["Bind", "Confinement", "Exit", "Guest", "Limits", "masked_paths", "ru
 
 Supervisor = subprocess.Popen[bytes] | Forked
 
+PIECE_BYTES = 1 << 16
+"""Number of bytes of a log that are read at a time: as many as a pipe holds."""
+PIPE_READS = 4
+"""Number of pieces that are read before a log is shown. A guest that goes on printing can't hold the host there."""
 FLOOD_BYTES = 16 * MIB
 """Size of a log in bytes above which the guest is killed."""
 _ENTER = str(Path(__file__).resolve().parent / "guest_entry" / "__main__.py")
@@ -64,6 +68,10 @@ class Guest:
         self._process = process
         self._reports = reports
         self._log_end = log_end
+        self._log_open = True
+        self._reading = threading.Lock()
+        """Lock for reading the log, and for closing it: the watching thread reads it, and `log` does."""
+        os.set_blocking(log_end, False)
         self._log = Log(limits.log_bytes)
         self._scratch = scratch
         self._left_s = limits.wall_s
@@ -159,6 +167,9 @@ class Guest:
 
     def log(self) -> str:
         """Return what the guest has printed so far: escaped, its start and its end within `limits.log_bytes`."""
+        for _ in range(PIPE_READS):  # what was printed before a reply may still lie in the pipe
+            if not self._read_log():
+                break
         return self._log.text()
 
     def __enter__(self) -> Self:
@@ -191,19 +202,25 @@ class Guest:
             self._clean_up()
 
     def _attend(self, selector: selectors.BaseSelector, ready: set[object]) -> None:
-        if self._log_end in ready and not self._drain():
+        if self._log_end in ready and self._read_log() == b"":
             selector.unregister(self._log_end)
         if self._reports in ready:
             self._reports.receive()
 
-    def _drain(self) -> bool:
-        """Read one piece of the log; return False at its end."""
-        data = os.read(self._log_end, 1 << 16)
-        self._log.add(data)
+    def _read_log(self) -> bytes | None:
+        """Read one piece of the log; return nothing at its end, and None if there is no more of it yet."""
+        with self._reading:
+            if not self._log_open:
+                return b""
+            try:
+                data = os.read(self._log_end, PIECE_BYTES)
+            except BlockingIOError:
+                return None
+            self._log.add(data)
         if self._log.seen_bytes > FLOOD_BYTES and not self._flooded:
             self._flooded = True
             self._end_tree()
-        return bool(data)
+        return data
 
     def _limit_time(self) -> None:
         """End a tree for which the host has waited too long by the wall clock."""
@@ -234,11 +251,11 @@ class Guest:
             self._process.kill()
             self._process.wait()
         self._reports.wait_for_init()
-        os.set_blocking(self._log_end, False)
-        with contextlib.suppress(BlockingIOError):
-            while self._drain() and not self._flooded:
-                pass
-        os.close(self._log_end)
+        while self._read_log() and not self._flooded:
+            pass
+        with self._reading:
+            self._log_open = False
+            os.close(self._log_end)
         self._reports.close()
         if self._scratch is not None:
             self._scratch.remove()

@@ -174,3 +174,12 @@ def test_a_long_log_costs_no_time_between_a_reply_and_the_look_at_it() -> None:
         began_ns = time.thread_time_ns()
         session._guest.log()
         assert time.thread_time_ns() - began_ns > took_ns
+
+
+def test_all_that_was_printed_before_a_reply_is_in_the_log() -> None:
+    """The thread that reads the log may not have had its turn when the reply is there."""
+    lines = "for number in range(500): os.write(2, b'line %d of a long traceback, as Python prints it\\n' % number)\n"
+    with conversation("channel.read_command()\n" + lines + "os.write(4, record(0, 1)); time.sleep(60)") as session:
+        answer = load(session)
+        assert isinstance(answer, Refused)
+        assert "line 499 of" in answer.log
