@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """128 and SIGINT, as shells have it."""
 QUIET_ALLOCATIONS = 100_000
-"""So many objects between two looks for garbage: importing makes many and drops none, so looking is for nothing."""
+"""Number of new objects between two looks for garbage. Importing drops next to none, so looking costs time alone."""
 MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP}
 """Error numbers of the system for a path that can't exist, or for a current folder that is gone."""
 

@@ -65,7 +65,8 @@ def run(
         typer.Option("--set", metavar="NAME=N", help="An option of the author, such as finalists=2; repeat it."),
     ] = None,
     rounds_without_gain: Annotated[
-        int, typer.Option("--rounds-without-gain", min=1, max=10**6, help="End after so many rounds.")
+        int,
+        typer.Option("--rounds-without-gain", min=1, max=10**6, help="Number of rounds without a gain that end it."),
     ] = 5,
     floor_share: Annotated[
         float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")

@@ -44,7 +44,7 @@ def log(
     ] = None,
     last: Annotated[
         int | None,
-        typer.Option(help="Only so many of the newest events.", min=1, max=MOST_EVENTS, show_default=False),
+        typer.Option(help="Show only the newest N events.", min=1, max=MOST_EVENTS, show_default=False),
     ] = None,
     of_type: Annotated[
         list[str] | None,

@@ -12,7 +12,7 @@ MOST_ROWS = 1_000_000
 """Largest limit of a list, in rows: more than any ledger holds."""
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", metavar="N", help="Show so many rows at most.", min=1, max=MOST_ROWS, show_default=False),
+    typer.Option("--limit", metavar="N", help="Show at most N rows.", min=1, max=MOST_ROWS, show_default=False),
 ]
 Sort = Annotated[
     str | None,

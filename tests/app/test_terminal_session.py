@@ -66,7 +66,7 @@ class Shell:
         self.typed('stty -echo; forge() { $FORGE "$@"; }')
 
     def resize(self, columns: int) -> None:
-        """Give the terminal so many columns."""
+        """Set the number of columns of the terminal."""
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
 
     def typed(self, command: str) -> tuple[int, str]:
