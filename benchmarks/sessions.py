@@ -30,7 +30,7 @@ SHAPE = ("--dtype", "fp32", "--shape", "batch=4,hidden_size=256")
 
 @dataclass(frozen=True)
 class Steps:
-    """An author that proposes the same kind of step, so many times."""
+    """An author that proposes one kind of step a number of times."""
 
     make: Callable[[int], Step]
     count: int
