@@ -157,8 +157,9 @@ def test_two_workers_judge_each_run_once(home: Path) -> None:
         for _ in range(2)
     ]
     lines = [line for worker in workers for line in worker.communicate()[0].splitlines()]
-    worked_on = [json.loads(line)["run_id"] for line in lines]
-    assert len(worked_on) == len(set(worked_on)), "no run was worked on twice"
+    summaries = [json.loads(line) for line in lines]
+    worked_on = [one["run_id"] for one in summaries if one["error"] is None]  # one that failed is left to the other
+    assert len(worked_on) == len(set(worked_on)), summaries
     ask("work", "--once", "--home", home)  # for what the slower one passed over when the faster one was at it
     assert {one["state"] for one in ask("run", "list", "--home", home, "--json").document} <= {
         *("promoted", "denied", "prompt_ready"),
