@@ -25,6 +25,7 @@ from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import digest_of, sha256
+from forge.errors import ConcurrencyConflict
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
@@ -181,6 +182,16 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     if recorded is not None:
         return recorded
     require_state(run, "benchmarked", phase="promote")
+    event = _decided(workspace, run)
+    while event is None:
+        event = _decided(workspace, run)
+    # sealing writes promotion.json from the event, so a refused promotion leaves no file
+    workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
+    return event
+
+
+def _decided(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionDenied | None:
+    """Record the decision; return None if another run of the family was decided meanwhile, which may change it."""
     assert run.benchmark is not None, "a benchmarked run has one"
     stream = f"kernel:{task_of(run).family}"
     version_before = workspace.ledger.stream_version(stream)
@@ -188,17 +199,18 @@ def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | P
     earlier = sum(isinstance(recorded.event, KernelPromoted) for recorded in workspace.ledger.read(stream=stream))
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
-    with naming_the_first(workspace.ledger, run_id=run.run_id, key=key):
-        workspace.ledger.append(
-            (event,),
-            actor=GATE,
-            correlation_id=run.run_id,
-            causation_id=run.benchmark.event_id,
-            idempotency_key=key,
-            expected={stream: version_before},
-        )
-    # sealing writes promotion.json from the event, so a refused promotion leaves no file
-    workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
+    try:
+        with naming_the_first(workspace.ledger, run_id=run.run_id, key=key):
+            workspace.ledger.append(
+                (event,),
+                actor=GATE,
+                correlation_id=run.run_id,
+                causation_id=run.benchmark.event_id,
+                idempotency_key=key,
+                expected={stream: version_before},
+            )
+    except ConcurrencyConflict:
+        return None
     return event
 
 
