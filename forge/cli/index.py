@@ -47,6 +47,7 @@ NOUNS: Lines = {
     "audit": ("audit", "Answer questions about the history."),
     "lesson": ("lesson", "Propose and accept lessons."),
     "work": ("work", "Serve requests for phases of runs."),
+    "token": ("token", "Let programs ask over HTTP or MCP."),
     "agent": ("agent", "Let a program write candidates, in a budget."),
 }
 """Groups of commands: one file each, with an `app`."""

@@ -66,6 +66,7 @@ from forge.events.session import (
     StepProposed,
     WishRefused,
 )
+from forge.events.token import TokenGranted, TokenRevoked
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
 from forge.events.work import WorkRequested, WorkWithdrawn
@@ -120,6 +121,8 @@ Event = (
     | BudgetRefused
     | WishRefused
     | HumanDecided
+    | TokenGranted
+    | TokenRevoked
     | CheckpointPublished
     | LedgerKeyAdopted
     | LedgerKeyRotated
@@ -205,6 +208,8 @@ __all__ = [
     "StepAnswered",
     "StepProposed",
     "TaskCreated",
+    "TokenGranted",
+    "TokenRevoked",
     "TrialsScreened",
     "VerificationErrored",
     "WishRefused",

@@ -54,7 +54,13 @@ def test_an_agent_is_told_at_the_door_and_refused_behind_it(stage: str) -> None:
 @pytest.mark.parametrize("actor", ["cli:ada@lab", "ci:nightly", "system:recovery"])
 @pytest.mark.parametrize("name", sorted(examples()))
 def test_people_workflows_and_forge_write_everything_but_a_persons_decision(name: str, actor: str) -> None:
-    if name in ("HumanDecided", "LessonAccepted", "BudgetGranted") and not actor.startswith("cli:"):
+    if name in (
+        "HumanDecided",
+        "LessonAccepted",
+        "BudgetGranted",
+        "TokenGranted",
+        "TokenRevoked",
+    ) and not actor.startswith("cli:"):
         with pytest.raises(ActorForbidden, match="cli:"):
             require_allowed(actor, examples()[name])
     else:

@@ -1,0 +1,191 @@
+"""Tokens: lets a program ask over HTTP or MCP as an author or as an operator, until it expires or is revoked.
+
+A token is shown once and stored nowhere. It is accepted while both its file in this workspace, which only the file's
+owner can read, and its event stand; so a copy of the ledger alone accepts none.
+"""
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal, get_args
+
+import orjson
+from pydantic import ValidationError
+
+from forge.app.user_paths import read_regular
+from forge.app.workspace import Workspace, now
+from forge.domain.digest import Digest, Value, canonical, sha256
+from forge.errors import IntegrityError, UnknownName, UsageError
+from forge.events import TokenGranted, TokenRevoked
+from forge.events.token import Scope
+from forge.ledger.durable import make_folder, write_durably
+
+Data = dict[str, object]
+TOKENS_FOLDER = "tokens"
+"""Folder of a workspace with one file for each token that was granted there."""
+PREFIX = "forge_"
+"""Beginning of every token, so that scanners for secrets know it."""
+RANDOM_BYTES = 32
+"""Number of random bytes in a token: too many to be found from a digest."""
+LONGEST_TOKEN = 100
+"""Largest length of a token that is looked up, in characters."""
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
+"""Pattern of the name of a token's holder."""
+TAKEN_NAMES = frozenset({"mcp", "search", "folders"})
+"""Names that Forge's own programs write as; no token has one."""
+LIFETIME = re.compile(r"([1-9][0-9]{0,3})([hdw])", re.ASCII)
+"""Pattern of the time until a token expires: a number of hours, days or weeks."""
+UNITS: dict[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+"""Letter in a lifetime -> its unit of time."""
+FILE_LIMIT_BYTES = 4096
+"""Largest file of a token that is read, in bytes; one has some 150."""
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+"""Modes of a token's file and of their folder: only their owner may read them."""
+
+
+class _Kept(Value):
+    """The content of a token's file."""
+
+    name: str
+    scope: Scope
+    expires_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A program or a person that asks over HTTP or MCP."""
+
+    scope: Literal["reader", "author", "operator"]
+    """`reader` is a caller without a token, who changes nothing."""
+    name: str = ""
+
+    @property
+    def actor(self) -> str:
+        """Return the actor of the caller's events. A reader has none."""
+        assert self.scope != "reader", "a reader writes nothing"
+        return f"{'agent' if self.scope == 'author' else 'cli'}:{self.name}"
+
+
+READER = Caller("reader")
+
+
+def grant_token(
+    workspace: Workspace, untrusted_name: str, *, untrusted_scope: str, untrusted_lifetime: str | None
+) -> Data:
+    """Make a token and record that; return it with the only copy of its text."""
+    scopes: dict[str, Scope] = {one: one for one in get_args(Scope)}
+    if untrusted_scope not in scopes:
+        raise UnknownName("scope", untrusted_scope, list(scopes))
+    name, scope = _free_name(workspace, untrusted_name), scopes[untrusted_scope]
+    expires_at = None if untrusted_lifetime is None else (now() + _lifetime(untrusted_lifetime)).isoformat()
+    token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+    digest = sha256(token.encode())
+    granted = TokenGranted(name=name, scope=scope, token_sha256=digest, expires_at=expires_at)
+    folder = _folder(workspace.home)
+    make_folder(folder)
+    folder.chmod(PRIVATE_FOLDER)
+    workspace.append((granted,), run_id=granted.stream(), key=f"grant:{digest}")
+    kept = _Kept(name=name, scope=scope, expires_at=expires_at)
+    write_durably(_file(workspace.home, digest), canonical(kept), mode=PRIVATE_FILE)
+    return {"name": name, "scope": scope, "expires_at": expires_at, "token_sha256": digest, "token": token}
+
+
+def revoke_token(workspace: Workspace, name: str) -> Data:
+    """Take back the token with this name: it is refused from the next request on."""
+    standing = {str(one["name"]): one for one in all_tokens(workspace) if one["state"] != "revoked"}
+    if name not in standing:
+        raise UnknownName("token", name, list(standing), listed_by="forge token list")
+    digest = str(standing[name]["token_sha256"])
+    revoked = TokenRevoked(name=name, token_sha256=digest)
+    workspace.append((revoked,), run_id=revoked.stream(), key=f"revoke:{digest}")
+    _file(workspace.home, digest).unlink(missing_ok=True)
+    return {**standing[name], "state": "revoked"}
+
+
+def all_tokens(workspace: Workspace) -> list[Data]:
+    """Return every token that was granted, oldest first, and whether it is accepted here."""
+    found: dict[str, Data] = {}
+    for recorded in workspace.ledger.read(types=(TokenGranted.TYPE, TokenRevoked.TYPE)):
+        match recorded.event:
+            case TokenGranted() as granted:
+                state = "expired" if _is_past(granted.expires_at) else "accepted"
+                if not _file(workspace.home, granted.token_sha256).is_file():
+                    state = "not of this folder"
+                envelope = {"state": state, "granted_at": recorded.recorded_at, "granted_by": recorded.actor}
+                found[granted.token_sha256] = granted.model_dump(mode="json") | envelope
+            case TokenRevoked() as revoked:
+                found[revoked.token_sha256]["state"] = "revoked"
+            case _:
+                raise AssertionError(f"{recorded.event.TYPE} is about no token")
+    return list(found.values())
+
+
+def has_tokens(home: Path) -> bool:
+    """Return whether a token was granted here and not revoked."""
+    return any(_folder(home).glob("*.json"))
+
+
+def find_caller(workspace: Workspace, untrusted_token: str) -> Caller | None:
+    """Return the holder of a token; None for an unknown, a revoked and an expired one, and one of another workspace.
+
+    Raises IntegrityError if other users can read the token's file, or if it can't be read.
+    """
+    if not untrusted_token.startswith(PREFIX) or len(untrusted_token) > LONGEST_TOKEN:
+        return None
+    digest = sha256(untrusted_token.encode(errors="replace"))
+    path = _file(workspace.home, digest)
+    try:
+        content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
+        is_shared = bool(path.stat().st_mode & 0o077)
+        kept = _Kept.model_validate(orjson.loads(content))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, ValidationError) as error:
+        raise IntegrityError(
+            f"the token's file can't be read ({error}): expected the one that was written"
+        ) from error
+    if is_shared:
+        raise IntegrityError(
+            f"other users can read {str(path)!r}: expected mode 600; revoke the token and grant another",
+            hint=f"forge token revoke {kept.name}",
+        )
+    granted_only = workspace.ledger.stream_version(f"token:{digest}") == 1
+    if not granted_only or _is_past(kept.expires_at):
+        return None
+    return Caller(kept.scope, kept.name)
+
+
+def _folder(home: Path) -> Path:
+    return home / TOKENS_FOLDER
+
+
+def _file(home: Path, digest: Digest) -> Path:
+    return _folder(home) / f"{digest}.json"
+
+
+def _is_past(moment: str | None) -> bool:
+    return moment is not None and datetime.fromisoformat(moment) <= now()
+
+
+def _free_name(workspace: Workspace, untrusted_name: str) -> str:
+    """Return the name if it is one, and no token has it that isn't revoked."""
+    if NAME.fullmatch(untrusted_name) is None or untrusted_name in TAKEN_NAMES:
+        raise UsageError(
+            f"bad name {untrusted_name[:LONGEST_TOKEN]!r}: expected 1 to 64 small letters, digits, '.', '_' and '-', "
+            f"and none of {', '.join(sorted(TAKEN_NAMES))}"
+        )
+    if any(one["name"] == untrusted_name and one["state"] != "revoked" for one in all_tokens(workspace)):
+        raise UsageError(
+            f"there is a token {untrusted_name!r} already: expected another name, or that one revoked first",
+            hint=f"forge token revoke {untrusted_name}",
+        )
+    return untrusted_name
+
+
+def _lifetime(untrusted_text: str) -> timedelta:
+    found = LIFETIME.fullmatch(untrusted_text)
+    if found is None:
+        raise UsageError(f"bad lifetime {untrusted_text[:20]!r}: expected a number and h, d or w, as 30d")
+    return int(found[1]) * UNITS[found[2]]
