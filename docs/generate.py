@@ -247,7 +247,10 @@ def _fields(model: type[digest.Value]) -> Iterator[str]:
 
 
 def _text_of(field: Any) -> str:  # Any: pydantic's FieldInfo
-    value = field.get_default(call_default_factory=True)
+    return _written(field.get_default(call_default_factory=True))
+
+
+def _written(value: object) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
@@ -508,14 +511,14 @@ def _policy() -> Iterator[str]:
     yield "[Tune the policy](../how-to/tune-the-policy.md) says what to consider before you change one."
     yield ""
     schema, meanings = policy.Policy.model_json_schema()["properties"], _docstrings(policy.Policy)
+    defaults = {name: _written(value) for name, value in policy.new_policy()}
     rows = (
-        (f"`{name}`", _range(schema[name]), f"`{_text_of(field)}`", _prose(meanings.get(name)))
-        for name, field in policy.Policy.model_fields.items()
+        (f"`{name}`", _range(schema[name]), f"`{default}`", _prose(meanings.get(name)))
+        for name, default in defaults.items()
     )
     yield from _table(("field", "allowed", "default", "meaning"), rows)
     yield from ("The defaults as a file:", "", "```toml")
-    for name, field in policy.Policy.model_fields.items():
-        yield f"{name} = {_text_of(field)}"
+    yield from (f"{name} = {default}" for name, default in defaults.items())
     yield "```"
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from forge.app.user_paths import read_regular
 from forge.domain.misfit import misfit
-from forge.domain.policy import CONTROL_KIND, Policy
+from forge.domain.policy import CONTROL_KIND, Policy, new_policy
 from forge.errors import UsageError
 
 POLICY_FILE = "policy.toml"
@@ -26,16 +26,17 @@ def load_policy(home: Path) -> Policy:
             hint=_mend(path),
         )
     if not path.exists():
-        return Policy()
+        return new_policy()
     try:
         document = tomllib.loads(read_regular(path, limit_bytes=POLICY_LIMIT_BYTES).decode())
     except (OSError, ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         raise UsageError(f"{str(path)!r} can't be read as TOML: {error}", hint=_mend(path)) from error
     try:
-        policy = Policy.model_validate(_as_fields(document), strict=True)
+        stated = Policy.model_validate(_as_fields(document), strict=True)
     except ValidationError as error:
         said = f"{str(path)!r}: {misfit(error, Policy)}; docs/reference/policy.md lists every field's range"
         raise UsageError(said, hint=_mend(path)) from error
+    policy = new_policy().model_copy(update={name: getattr(stated, name) for name in stated.model_fields_set})
     if CONTROL_KIND not in policy.baselines:
         raise UsageError(
             f"{str(path)!r}: baselines: got {list(policy.baselines)}, expected {CONTROL_KIND!r} among them: what is "

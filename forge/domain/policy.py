@@ -29,7 +29,10 @@ Regime = Literal["cold", "resident"]
 
 
 class Policy(Value):
-    """The thresholds of a workspace: these defaults, replaced by the values in its `policy.toml`."""
+    """The thresholds of a workspace: those of `new_policy`, replaced by the values in its `policy.toml`.
+
+    A default here is what a recorded policy means by leaving a field out, so it never changes.
+    """
 
     minimum_speedup: Annotated[float, Field(ge=1.0, le=1000.0)] = 1.10
     """Smallest lower end of the speedup's interval that is promoted. A task may ask for more."""
@@ -52,7 +55,8 @@ class Policy(Value):
     """Source of time that a promotion on a GPU requires."""
     regimes: tuple[Regime, ...] = Field(default=("cold",), min_length=1, exclude_if=lambda named: named == ("cold",))
     """Regimes that must be won. The resident one applies where all operands of a call fit into half of the last-level
-    cache. The cold one is always among them, since a registry ranks by it."""
+    cache. The cold one is always among them, since a registry ranks by it. A workspace asks for both unless its
+    `policy.toml` says otherwise; a recorded policy that names none asked for the cold one alone."""
     confirmation: bool = True
     """True if a kernel that met the rule is measured again on new data. That second number is the one reported."""
     process_pairs: Annotated[int, Field(ge=2, le=64)] = 5
@@ -78,3 +82,8 @@ class Policy(Value):
     """Factor m of the bound's first term: m times PyTorch's own error in the row, in proportion to size."""
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
     """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`."""
+
+
+def new_policy() -> Policy:
+    """Return the policy of a workspace whose `policy.toml` says nothing."""
+    return Policy(regimes=("cold", "resident"))

@@ -2,6 +2,8 @@
 
 import pytest
 
+from forge.app.policy_file import load_policy, recorded_policy
+from forge.domain.digest import canonical
 from forge.domain.evidence import Residency
 from forge.domain.policy import Policy
 from forge.events import KernelPromoted, PromotionDenied
@@ -53,10 +55,29 @@ def test_a_policy_for_the_cold_regime_doesnt_look_at_the_other():
     assert reason_against(made().model_dump(mode="json"), document, slow, "eager") is None, "older than the field"
 
 
-def test_the_cold_regime_is_the_default_and_is_left_out_of_a_policys_bytes():
+def test_a_recorded_policy_that_names_no_regime_keeps_its_meaning_and_its_bytes():
     assert Policy().regimes == ("cold",)
     assert "regimes" not in Policy().model_dump(mode="json")
+    assert recorded_policy(canonical(Policy())) == Policy()
     assert POLICY.model_dump(mode="json")["regimes"] == ["cold", "resident"]
+
+
+@pytest.mark.parametrize(
+    ("text", "regimes"),
+    [
+        (None, ("cold", "resident")),
+        ("", ("cold", "resident")),
+        ("rounds = 4\n", ("cold", "resident")),
+        ('regimes = ["cold"]\n', ("cold",)),
+    ],
+)
+def test_a_workspace_asks_for_both_regimes_unless_its_policy_says_otherwise(tmp_path, text, regimes):
+    if text is not None:
+        (tmp_path / "policy.toml").write_text(text)
+    policy = load_policy(tmp_path)
+    assert policy.regimes == regimes
+    assert recorded_policy(canonical(policy)) == policy
+    assert policy.rounds == (4 if text and "rounds" in text else Policy().rounds)
 
 
 def both(*, cold_ns: float = 50_000, resident_ns: float = 20_000) -> Samples:
