@@ -89,13 +89,19 @@ def test_baselines_that_stand_and_refusals_are_in_it(history: tuple[Recorded[Eve
     assert all(event.workloads for event in failed if event.reason.code == "TOO_SLOW")
 
 
-def test_an_engine_finds_each_promoted_kernel(home: Path, history: tuple[Recorded[Event], ...]) -> None:
+def test_an_engine_finds_each_kernel_on_offer_and_no_other(home: Path, history: tuple[Recorded[Event], ...]) -> None:
     registry = Registry.open(home / "kernel_registry")
-    for recorded in history:
-        event = recorded.event
-        if isinstance(event, KernelPromoted):
-            found = registry.lookup(op=event.task.op, gpu="H200", dtype=event.task.dtype, shape=event.task.shape)
-            assert found.match == "exact"
+    promoted = [one.event for one in history if isinstance(one.event, KernelPromoted)]
+    listed = json.loads((home / "kernel_registry" / "verified_kernels.json").read_text())["kernels"]
+    status = {one["kernel_id"]: one["status"] for one in listed}
+    assert set(status) == {event.kernel_id for event in promoted}
+    on_offer = {(event.task.op, event.task.dtype, *sorted(event.task.shape.items())): False for event in promoted}
+    for event in promoted:
+        slot = (event.task.op, event.task.dtype, *sorted(event.task.shape.items()))
+        on_offer[slot] |= status[event.kernel_id] == "active"
+    for (op, dtype, *shape), offered in on_offer.items():
+        found = registry.lookup(op=op, gpu="H200", dtype=dtype, shape=dict(shape))
+        assert (found.match == "exact") is offered, (op, dtype, shape)
 
 
 def test_the_published_registry_names_no_private_key() -> None:

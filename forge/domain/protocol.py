@@ -17,6 +17,7 @@ SUPERSEDED: Mapping[str, str] = {
     "host_slope.v2": "a shorter release of the same side was subtracted, which a candidate can lengthen",
     "graph_replay.v1": "operand sets were used several times in a window",
     "graph_replay.v2": "windows waited for earlier writes",
+    "graph_replay.unnamed": "the event names no protocol, and most such times are of superseded ones",
 }
 """Superseded protocol -> the reason why its times no longer count."""
 

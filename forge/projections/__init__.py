@@ -14,7 +14,7 @@ from forge.projections import candidate_events, claims, experiment_lines, histor
 from forge.projections.fold import Source
 from forge.projections.state import State
 
-PROJECTOR_VERSION = 4
+PROJECTOR_VERSION = 5
 """Version of what the folds compute. If a file has another version, it is rebuilt."""
 
 Take = Callable[[State, Line, Source], None]

@@ -5,6 +5,7 @@ from forge.domain.digest import sha256
 from forge.domain.environment import Environment, GpuFacts
 from forge.domain.evidence import Confirmation, GateResult, Interval, Isolation, Speedup, Timing
 from forge.domain.evidence import WorkloadTiming as Workload
+from forge.domain.protocol import REPLAY
 from forge.domain.target import Target
 from forge.domain.task import Task
 from forge.domain.tensors import Shape
@@ -128,4 +129,5 @@ def workload(shape: Shape, *, median_ns: float, ratio: float, confirmed: float |
         process_pairs=5,
         rounds=20,
         samples_sha256=digest(("samples", shape, median_ns)),
+        protocol=REPLAY,
     )
