@@ -1,10 +1,12 @@
 """Shows what screening is worth on this GPU: benchmarks/screening.py triton_softmax batch=4096,hidden_size=4096.
 
-Four parts, printed as one JSON document. `equals`: the template's own setting as each of 1 to 31 drafts beside
-itself, ranked and then in a final screening. Each ratio should be 1, so this says whether plans in one launcher keep
-out of each other's way. `search`: a whole search of the template, with the time that it took. `alone`: some settings
-of the search, each timed again by launchers that hold only the reference besides, and the rank correlation of both.
+Its parts are printed as one JSON document. `equals`: the template's own setting as each of 1 to 31 drafts beside
+itself. Each ratio should be 1, so this says whether plans in one launcher keep out of each other's way. `search`: a
+whole search of the template, with the time that it took. `alone`: some settings of the search, each timed again by a
+launcher that holds only the reference besides, and the rank correlation of both. `shipped`: the fastest settings of
+the search beside the shipped kernel of the operation, in a final screening; a ratio above 1 is faster than shipped.
 `without_effect`: a search over 300 settings that change nothing; `improved` should be 0. It takes longest.
+A part that fails says why under `failed`, and the others go on; --out writes the document anew after each part.
 With --cpu the same is done on the processor.
 """
 
@@ -15,13 +17,26 @@ import random
 import statistics
 import sys
 import time
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from forge.app.site import executor_here
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template
-from forge.domain.authoring import BudgetLeft, Draft, LogEntry, Screen, Screened, Step, Submit, TimedTrial
+from forge.domain.authoring import (
+    BudgetLeft,
+    Draft,
+    FailedTrial,
+    LogEntry,
+    Screen,
+    Screened,
+    Setting,
+    Step,
+    Submit,
+    TimedTrial,
+)
 from forge.domain.candidate import REQUIRED_FILES, Metadata
 from forge.domain.policy import Policy
 from forge.domain.tensors import parse_dtype, parse_shape
@@ -32,6 +47,9 @@ from forge.operations import find_operation
 from forge.platforms import PROCESSORS
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "examples" / "templates"
+SHIPPED = TEMPLATES.parent / "h200"
+BEST = 3
+"""Number of settings of a search that are timed beside the shipped kernel."""
 APART = 0.03
 """Relative difference of times from which on two drafts count in the rank correlation."""
 
@@ -78,55 +96,136 @@ def job_of(template: Template, shape: str, dtype: str, executor: Executor, *, on
 
 @dataclasses.dataclass
 class Bench:
+    template: Template
     executor: Executor
     job: Job
-    seed: int
+    asked: argparse.Namespace
+    log: list[LogEntry] = dataclasses.field(default_factory=list)
+    """Entries of the search, once it was made."""
 
     def screen(self, *drafts: Draft, reference: Draft, final: bool = False) -> tuple[Screened, float]:
         began = time.monotonic()
         found = self.executor.screen_drafts(
             self.job,
             Screen(drafts=drafts, reference=reference, final=final),
-            rng=random.Random(self.seed),
-            progress=lambda said: print(said, file=sys.stderr),
+            rng=random.Random(self.asked.seed),
+            progress=lambda said: print(f"{time.monotonic() - began:6.1f} s  {said}", file=sys.stderr),
         )
         if found.screened.reference_failed is not None:
-            print(found.screened.reference_failed, file=sys.stderr)
-            sys.exit(1)
+            raise RuntimeError(f"the reference failed: {found.screened.reference_failed}")
+        for said in sorted({str(one) for one in failures([found.screened])}):
+            print(f"          failed: {said[:400]}", file=sys.stderr)
         return found.screened, time.monotonic() - began
 
-    def equals(self, own: Draft, counts: list[int]) -> list[dict[str, float]]:
+    def equals(self) -> list[dict[str, object]]:
         """Screen a draft against itself."""
         answer = []
-        for count in counts:
-            for final in (False, True):
-                screened, took_s = self.screen(*[own] * count, reference=own, final=final)
-                timed = [one.result for one in screened.trials if isinstance(one.result, TimedTrial)]
-                ratios = sorted(one.speedup.ratio for one in timed)
-                answer.append(
-                    {
-                        "drafts": count,
-                        "final": final,
-                        "timed": len(timed),
-                        "least": ratios[0],
-                        "median": statistics.median(ratios),
-                        "most": ratios[-1],
-                        "intervals_without_1": sum(not one.speedup.low <= 1 <= one.speedup.high for one in timed),
-                        "took_s": took_s,
-                    }
-                )
+        asked = [
+            (count, final)
+            for final in (False, True)
+            for count in numbers(self.asked.finals if final else self.asked.equals)
+        ]
+        for count, final in asked:
+            screened, took_s = self.screen(*[self.template.own] * count, reference=self.template.own, final=final)
+            timed = [one.result for one in screened.trials if isinstance(one.result, TimedTrial)]
+            ratios = [one.speedup.ratio for one in timed]
+            answer.append(
+                {
+                    "drafts": count,
+                    "final": final,
+                    "timed": len(timed),
+                    "median": statistics.median(ratios) if ratios else None,
+                    "ratios": sorted(ratios),
+                    "intervals_without_1": sum(not one.speedup.low <= 1 <= one.speedup.high for one in timed),
+                    "windows": sorted(one.windows for one in timed),
+                    "median_ns": [one.median_ns for one in timed],
+                    "took_s": took_s,
+                }
+            )
+            print(f"          equals: {answer[-1]}", file=sys.stderr)
         return answer
 
-    def search(self, author: SearchAuthor) -> tuple[list[LogEntry], float, Step]:
+    def carried_out(self, author: SearchAuthor) -> tuple[list[LogEntry], float, Step]:
         """Carry out an author's screenings; return the log, the time, and the step after them."""
         log: list[LogEntry] = []
         took_s = 0.0
-        while isinstance(step := author.propose(self.seed, log, BudgetLeft()), Screen):
+        while isinstance(step := author.propose(self.asked.seed, log, BudgetLeft()), Screen):
             screened, spent_s = self.screen(*step.drafts, reference=step.reference, final=step.final)
             log.append(screened)
             took_s += spent_s
         print(step.kind, getattr(step, "detail", ""), file=sys.stderr)
         return log, took_s, step
+
+    def search(self) -> dict[str, object]:
+        author = SearchAuthor(self.template, SearchOptions(batch=self.asked.batch, most_trials=self.asked.trials))
+        self.log, took_s, _ = self.carried_out(author)
+        ranked, failed = ratios_of(self.log, final=False), failures(self.log)
+        trials = len(ranked) + len(failed)
+        return {
+            "took_s": took_s,
+            "trials": trials,
+            "trials_per_hour": 3600 * trials / took_s,
+            "failed": [str(one) for one in failed],
+            "ranked": ranked,
+            "final": ratios_of(self.log, final=True),
+        }
+
+    def alone(self) -> dict[str, object]:
+        """Time some settings of the search again, each beside the reference alone."""
+        ranked = ratios_of(self.log, final=False)
+        order = sorted(ranked, key=lambda name: ranked[name])
+        count = min(self.asked.alone, len(order))
+        chosen = {order[round(place * (len(order) - 1) / max(1, count - 1))] for place in range(count)}
+        again = {}
+        for name in sorted(chosen):
+            draft = self.template.draft(self.settings[name])
+            screened, _ = self.screen(draft, reference=self.template.own)
+            result = screened.trials[0].result
+            if isinstance(result, TimedTrial):
+                again[name] = result.speedup.ratio
+        return {"ratios": again, "ranked": {name: ranked[name] for name in again}} | rank_correlation(ranked, again)
+
+    def shipped(self) -> dict[str, object]:
+        """Time the search's fastest settings beside the shipped kernel, in fresh launchers."""
+        folder = SHIPPED / self.template.metadata.op
+        files = {name: (folder / name).read_text() for name in REQUIRED_FILES}
+        ranked = ratios_of(self.log, final=False) | ratios_of(self.log, final=True)
+        best = sorted(ranked, key=lambda name: -ranked[name])[:BEST]
+        drafts = [self.template.draft(self.settings[name]) for name in best]
+        reference = Draft(files=files, hypothesis="The shipped kernel.")
+        screened, took_s = self.screen(self.template.own, *drafts, reference=reference, final=True)
+        timed = {
+            name: one.result.speedup.model_dump(mode="json")
+            for name, one in zip(["own", *best], screened.trials, strict=True)
+            if isinstance(one.result, TimedTrial)
+        }
+        return {"took_s": took_s, "over_shipped": timed}
+
+    def without_effect(self) -> dict[str, object]:
+        options = SearchOptions(batch=self.asked.batch, most_trials=300)
+        log, took_s, step = self.carried_out(SearchAuthor(without_effect(self.template), options))
+        return {
+            "took_s": took_s,
+            "trials": sum(len(one.trials) for one in log if isinstance(one, Screened)),
+            "screened_most": max(ratios_of(log, final=False).values()),
+            "final": sorted(ratios_of(log, final=True).values()),
+            "improved": len(step.drafts) if isinstance(step, Submit) else 0,
+        }
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Each setting of the search by its text."""
+        trials = [one for entry in self.log if isinstance(entry, Screened) for one in entry.trials]
+        return {str(one.setting): one.setting for one in trials if one.setting is not None}
+
+
+def numbers(text: str) -> list[int]:
+    return [int(one) for one in text.split(",") if one]
+
+
+def failures(log: Sequence[LogEntry]) -> list[FailedTrial]:
+    trials = [one for entry in log if isinstance(entry, Screened) for one in entry.trials]
+    return [one.result for one in trials if isinstance(one.result, FailedTrial)]
 
 
 def ratios_of(log: list[LogEntry], *, final: bool) -> dict[str, float]:
@@ -135,13 +234,12 @@ def ratios_of(log: list[LogEntry], *, final: bool) -> dict[str, float]:
     return {str(one.setting): one.result.speedup.ratio for one in trials if isinstance(one.result, TimedTrial)}
 
 
-def rank_correlation(one: dict[str, float], other: dict[str, float]) -> float | None:
+def rank_correlation(one: dict[str, float], other: dict[str, float]) -> dict[str, object]:
     """Kendall's tau-a over the pairs whose times differ by more than 3 % in the second ranking."""
     names = sorted(set(one) & set(other))
     pairs = [(a, b) for place, a in enumerate(names) for b in names[:place] if abs(other[a] / other[b] - 1) > APART]
-    if not pairs:
-        return None
-    return sum(1 if (one[a] - one[b]) * (other[a] - other[b]) > 0 else -1 for a, b in pairs) / len(pairs)
+    alike = sum(1 if (one[a] - one[b]) * (other[a] - other[b]) > 0 else -1 for a, b in pairs)
+    return {"pairs": len(pairs), "rank_correlation": alike / len(pairs) if pairs else None}
 
 
 def main() -> None:
@@ -152,54 +250,36 @@ def main() -> None:
     options.add_argument("--cpu", action="store_true")
     options.add_argument("--parts", default="equals,search,alone")
     options.add_argument("--equals", default="1,7,15,31", help="numbers of equal drafts beside the reference")
+    options.add_argument("--finals", default="6", help="numbers of equal drafts in a final screening")
     options.add_argument("--trials", type=int, default=96)
     options.add_argument("--batch", type=int, default=31)
     options.add_argument("--alone", type=int, default=12, help="settings that are timed again, each alone")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--out", type=Path, help="file for the document, besides the output")
     asked = options.parse_args()
-    template, executor, parts = read(asked.template), executor_here(), asked.parts.split(",")
+    template, executor = read(asked.template), executor_here()
     job = job_of(template, asked.shape, asked.dtype, executor, on_gpu=not asked.cpu)
-    bench = Bench(executor, job, asked.seed)
+    bench = Bench(template, executor, job, asked)
+    site = executor.site(Policy()).environment
     answer: dict[str, object] = {"template": asked.template, "shape": asked.shape, "dtype": asked.dtype}
-    if "equals" in parts:
-        answer["equals"] = bench.equals(template.own, [int(one) for one in asked.equals.split(",")])
-    if "without_effect" in parts:
-        author = SearchAuthor(without_effect(template), SearchOptions(batch=asked.batch, most_trials=300))
-        log, took_s, step = bench.search(author)
-        answer["without_effect"] = {
-            "took_s": took_s,
-            "trials": sum(len(one.trials) for one in log if isinstance(one, Screened)),
-            "screened_most": max(ratios_of(log, final=False).values()),
-            "final": sorted(ratios_of(log, final=True).values()),
-            "improved": len(step.drafts) if isinstance(step, Submit) else 0,
-        }
-    if "search" in parts or "alone" in parts:
-        author = SearchAuthor(template, SearchOptions(batch=asked.batch, most_trials=asked.trials))
-        log, took_s, _ = bench.search(author)
-        ranked = ratios_of(log, final=False)
-        failed = [
-            str(one.result)
-            for e in log
-            if isinstance(e, Screened)
-            for one in e.trials
-            if one.result.outcome == "failed"
-        ]
-        answer["search"] = {"took_s": took_s, "trials": len(ranked) + len(failed), "failed": failed, "ranked": ranked}
-        answer["search"] |= {"final": ratios_of(log, final=True)}  # type: ignore[operator]  # a dictionary
-    if "alone" in parts:
-        order = sorted(ranked, key=lambda name: ranked[name])
-        chosen = {order[round(place * (len(order) - 1) / max(1, asked.alone - 1))] for place in range(asked.alone)}
-        settings = {str(one.setting): one.setting for e in log if isinstance(e, Screened) for one in e.trials}
-        again = {}
-        for name in sorted(chosen):
-            setting = settings[name]
-            assert setting is not None
-            screened, _ = bench.screen(template.draft(setting), reference=template.own, final=True)
-            result = screened.trials[0].result
-            if isinstance(result, TimedTrial):
-                again[name] = result.speedup.ratio
-        answer["alone"] = {"ratios": again, "rank_correlation": rank_correlation(ranked, again)}
+    answer["machine"] = site.gpu.name if site.gpu and not asked.cpu else "the processor"
+    parts: dict[str, Callable[[], object]] = {
+        "equals": bench.equals,
+        "search": bench.search,
+        "alone": bench.alone,
+        "shipped": bench.shipped,
+        "without_effect": bench.without_effect,
+    }
+    for part in asked.parts.split(","):
+        try:
+            answer[part] = parts[part]()
+        except Exception as error:  # noqa: BLE001  # the other parts are still worth their time
+            traceback.print_exc()
+            answer.setdefault("failed", {})[part] = f"{type(error).__name__}: {error}"  # type: ignore[index]
+        if asked.out:
+            asked.out.write_text(json.dumps(answer))
     print(json.dumps(answer))
+    sys.exit("failed" in answer)
 
 
 if __name__ == "__main__":

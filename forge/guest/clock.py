@@ -104,7 +104,8 @@ class Clock:
         self._contents = [torch.stack([flat(one) for one in alike]) for alike in zip(*layout.inputs, strict=True)]
         self._captured: dict[int, _Captured] = {}
         self._poison: dict[tuple[int, int], torch.Tensor] = {}
-        self._pairing: tuple[list[list[torch.Tensor]], list[torch.Tensor]] | None = None
+        self._outputs: list[list[torch.Tensor]] | None = None
+        self._workspaces: dict[int, list[torch.Tensor]] = {}
         self._cache_cleaner = cache_cleaner()
         self._stream = torch.cuda.Stream()
 
@@ -118,7 +119,7 @@ class Clock:
         if isinstance(function, plan_launcher.PlanFunction):
             self._captured.clear()
             function.reload()
-            self._captured[key] = self._paired(function)
+            self._captured[key] = self._paired(function, self._workspaces_for(key, function))
         elif key not in self._captured:
             self._captured[key] = self._called(function, command)
         captured = self._captured[key]
@@ -148,13 +149,18 @@ class Clock:
         others = [*known, *(one for inputs in self._layout.inputs for one in inputs)]
         return self._with_poison(Executable(graph, marks), self._layout.inputs, outputs, fresh(outputs, others))
 
-    def _paired(self, plan: plan_launcher.PlanFunction) -> _Captured:
+    def _workspaces_for(self, key: int, plan: plan_launcher.PlanFunction) -> list[torch.Tensor]:
+        """Return the workspaces of one plan: plans in one launcher differ in their number and sizes."""
+        if key not in self._workspaces:
+            self._workspaces[key] = plan.workspaces()
+        return self._workspaces[key]
+
+    def _paired(self, plan: plan_launcher.PlanFunction, workspaces: list[torch.Tensor]) -> _Captured:
         """Capture a graph of a plan's launches; each set gets inputs and outputs of random sets."""
         count = len(self._layout.inputs)
-        if self._pairing is None:
-            self._pairing = [plan.outputs() for _ in range(count)], plan.workspaces()
-        everything, workspaces = self._pairing
-        outputs = random.sample(everything, count)
+        if self._outputs is None:
+            self._outputs = [plan.outputs() for _ in range(count)]
+        outputs = random.sample(self._outputs, count)
         inputs = random.sample(self._layout.inputs, count)
         plan.launch(inputs[0], outputs[0], workspaces)
         torch.cuda.synchronize()

@@ -111,8 +111,9 @@ class DeviceClock:
         if isinstance(kernel, FailedTrial):
             return self._culprit(places, kernel)
         self._kernel, self._functions = kernel, {place: function for function, place in enumerate(places)}
+        question = kernel.case(kernel.shape)
         for place in places:
-            wrong = self._called(kernel, place)
+            wrong = self._called(kernel, place, question)
             if wrong is not None:
                 return place, wrong
         self._cases = self._cases or device_cases(kernel)
@@ -134,9 +135,9 @@ class DeviceClock:
             return _without_verdict(error)
         return failed_trial("plan", opened) if isinstance(opened, Failed) else opened
 
-    def _called(self, kernel: LoadedKernel, place: int) -> FailedTrial | None:
+    def _called(self, kernel: LoadedKernel, place: int, question: Case) -> FailedTrial | None:
         try:
-            called = kernel.call([kernel.case(kernel.shape)], function=self._functions[place])
+            called = kernel.call([question], function=self._functions[place])
         except EnvironmentUnfit as error:
             return _without_verdict(error)
         wrong = called if isinstance(called, Failed) else kernel.first_wrong(called)
