@@ -1,10 +1,13 @@
 """Earn a registry: every shipped GPU kernel through the whole pipeline, on all GPUs of this machine at once.
 
     python benchmarks/registry.py HOME [--only softmax,rope@prefill] [--budget-s 540]
+    python benchmarks/registry.py HOME --replicate
 
 HOME is a workspace. Where each candidate stands is read from its ledger, so an interrupted run is continued by the
-same command: what was refused or promoted is left alone, what was verified is timed, and what has no verdict for the
-noise of it is timed again. Candidates are judged several to a GPU, and timed one to a GPU.
+same command: what was refused or promoted under the workspace's policy is left alone, what was verified is timed,
+and what has no verdict for the noise of it is timed again. Slots that the ledger once promoted come first, then those
+of an engine's heaviest operations. Candidates are judged several to a GPU, and timed one to a GPU. With `--replicate`
+every kernel on offer that was measured once is measured again.
 """
 
 import argparse
@@ -18,11 +21,20 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty, Queue
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge.domain.task import Task
+    from forge.events import KernelPromoted, Recorded
+    from forge.projections.standing import Standing as KernelStanding
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "h200"
-JUDGES_PER_GPU = 3
+JUDGES_PER_GPU = 8
+POLICY = 'baselines = ["eager", "compile", "vendor", "contenders"]\n'
+"""Policy of a registry that has none yet: every installed contender is measured too."""
 ROWS = {"decode": "batch=16,hidden_size=4096", "prefill": "batch=4096,hidden_size=4096"}
 MORE_ROWS = {**ROWS, "long": "batch=8192,hidden_size=4096"}
+PRODUCTS = {"decode": "m=16,k=4096,n=4096", "prefill": "m=4096,k=4096,n=4096"}
 SHAPES: dict[str, dict[str, str]] = {
     "rmsnorm": MORE_ROWS,
     "fused_add_rmsnorm": ROWS,
@@ -49,10 +61,33 @@ SHAPES: dict[str, dict[str, str]] = {
     },
     "dequant_int8": ROWS,
     "dequant_int4": {"decode": "batch=16,pairs=2048", "prefill": "batch=4096,pairs=2048"},
+    "geglu_tanh": {"decode": "batch=16,hidden_size=14336", "prefill": "batch=4096,hidden_size=4096"},
+    "rmsnorm_strided": ROWS,
+    "quantize_fp8_per_tensor": ROWS,
+    "topk_per_row": {"decode": "batch=16,vocab_size=128256", "prefill": "batch=4096,vocab_size=4096"},
+    "moe_fused_gate": {"decode": "tokens=16,experts=256", "prefill": "tokens=4096,experts=256"},
+    "sampling": {"decode": "batch=16,vocab_size=128256"},
+    "matmul": {"one": "m=1,k=4096,n=4096", **PRODUCTS},
+    "matmul_bias_act": PRODUCTS,
+    "matmul_fp8": PRODUCTS,
+    "grouped_matmul": {
+        "decode": "tokens=64,k=2048,n=1024,groups=8",
+        "prefill": "tokens=4096,k=2048,n=768,groups=16",
+    },
+    "attention_decode": {"decode": "tokens=8,kv_len=4096,kv_heads=8,group=4,head_dim=128"},
+    "attention_prefill": {"prefill": "tokens=2048,kv_len=2048,kv_heads=8,group=4,head_dim=128"},
 }
 """Shapes of 8B language models: 16 rows of a decode step, 4096 of a prompt and, for some, 8192 of a long one;
 vocabularies of Llama 3 and Llama 2."""
-PASSES = tuple((dtype, name) for dtype in ("bf16", "fp16") for name in ("prefill", "decode", "long"))
+HEAVIEST = frozenset(list(SHAPES)[list(SHAPES).index("geglu_tanh") :])
+"""Operations in which an engine spends its time, and those that libraries ship beside them."""
+FP8_OPERANDS = frozenset({"matmul_fp8"})
+"""Operations that have one type of result, whatever their operands are."""
+PASSES = tuple((dtype, name) for dtype in ("bf16", "fp16") for name in ("prefill", "decode", "long", "one"))
+
+
+Order = dict[str, object]
+"""What a worker is asked: a phase, and the candidate or kernel it is for."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +119,8 @@ def items(only: set[str]) -> Iterator[Item]:
             if dtype == "bf16" and name != "decode" and (EXAMPLES / f"{op}_cuda").is_dir():
                 folders.append((f"{op}_cuda", "cuda"))
             for folder, language in folders:
+                if not (EXAMPLES / folder).is_dir() or (op in FP8_OPERANDS and dtype != "bf16"):
+                    continue
                 if not only or {op, folder, f"{folder}@{name}", f"{folder}@{name}@{dtype}"} & only:
                     yield Item(folder, op, language, dtype, ",".join(sorted(shape.split(","))))
 
@@ -99,30 +136,62 @@ class Standing:
 
 
 def standings(home: Path) -> dict[Item, Standing]:
-    """Each of our candidates with its latest run, as the ledger tells."""
+    """Each of our candidates with its latest run under the workspace's policy, as the ledger tells."""
     from forge.app.workspace import Workspace
+    from forge.domain.digest import digest_of
     from forge.domain.verdict import UNDECIDED
 
     found: dict[Item, Standing] = {}
     with Workspace.open(home) as workspace:
+        policy = digest_of(workspace.policy)
         for run in workspace.run_states().runs.values():
-            if run.task is None or run.submitted is None:
+            if run.task is None or run.submitted is None or run.task.event.task.policy_sha256 != policy:
                 continue
-            task = run.task.event.task
-            shape = ",".join(sorted(f"{axis}={size}" for axis, size in task.shape.items()))
-            folder = task.op if task.language == "triton" else f"{task.op}_{task.language}"
             undecided = run.failure is not None and run.failure.event.reason.code in UNDECIDED
             ended = (
                 run.promotion is not None or run.rejection is not None or (run.failure is not None and not undecided)
             )
             standing = Standing(run.run_id, decided=ended, verified=run.verified is not None)
-            found[Item(folder, task.op, task.language, task.dtype, shape)] = standing
+            found[item_of(run.task.event.task)] = standing
     return found
+
+
+def item_of(task: "Task") -> Item:
+    """The candidate that ships for a task."""
+    shape = ",".join(sorted(f"{axis}={size}" for axis, size in task.shape.items()))
+    folder = task.op if task.language == "triton" else f"{task.op}_{task.language}"
+    return Item(folder, task.op, task.language, task.dtype, shape)
+
+
+def kernels(home: Path) -> "list[tuple[Recorded[KernelPromoted], KernelStanding]]":
+    """Every kernel that the ledger promoted, with what became of it."""
+    from forge.app.workspace import Workspace
+    from forge.events import KernelPromoted
+    from forge.projections.fold import holds
+    from forge.projections.standing import Standings
+
+    with Workspace.open(home) as workspace:
+        history = list(workspace.ledger.read())
+    standing = Standings(history)
+    promoted = [one for one in history if holds(one, KernelPromoted)]
+    return [(one, standing.of(one.event.kernel_id, one.event.benchmark_seq)) for one in promoted]
+
+
+def by_value(wanted: list[Item], home: Path) -> list[Item]:
+    """Sort: what the ledger once promoted, then an engine's heaviest operations, then the rest; bf16 before fp16."""
+    once = {item_of(recorded.event.task) for recorded, _ in kernels(home)}
+
+    def rank(item: Item) -> int:
+        worth = 0 if item in once else 1 if item.op in HEAVIEST else 3
+        return worth if item.dtype == "bf16" else worth + 2
+
+    return sorted(wanted, key=rank)
 
 
 def work(home: Path) -> None:
     """A worker: one JSON line in, one out, until the input ends. Its GPU is the one that it is shown."""
     from forge.app.phases import bench, promote_candidate, submit, verify_candidate
+    from forge.app.replication import replicate_kernel
     from forge.app.tasks import create_task
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
@@ -148,13 +217,17 @@ def work(home: Path) -> None:
                         workspace, workspace.find_run(run_id), progress=quiet, again=order["again"]
                     )
                     told["run_id"] = run_id
+                elif order["phase"] == "again":
+                    answer = replicate_kernel(workspace, order["kernel_id"], progress=quiet)
+                    told["event"], told["detail"] = f"Replication {answer['outcome']}", answer
+                    event = None
                 else:
                     run_id = order["run_id"]
                     event = bench(workspace, workspace.find_run(run_id), progress=quiet)
                     if type(event).__name__ == "BenchmarkRecorded":
                         event = promote_candidate(workspace, workspace.find_run(run_id))
-                told["event"] = type(event).__name__
-                told["detail"] = event.model_dump(mode="json")
+                if event is not None:
+                    told["event"], told["detail"] = type(event).__name__, event.model_dump(mode="json")
             except ForgeError as error:
                 told["event"], told["detail"] = type(error).__name__, {"message": str(error)}
             told["seconds"] = time.monotonic() - started
@@ -174,7 +247,7 @@ class Worker:
             env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
         )
 
-    def ask(self, order: dict[str, object]) -> dict[str, object]:
+    def ask(self, order: Order) -> dict[str, object]:
         """Have one phase done; raise EOFError if the worker is gone."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -196,9 +269,9 @@ class Worker:
             self._process.kill()
 
 
-def run_phase(workers: list[Worker], orders: list[dict[str, object]], deadline: float) -> None:
+def run_phase(workers: list[Worker], orders: list[Order], deadline: float) -> None:
     """Give every worker orders until there are none left, or no time."""
-    queue: Queue[dict[str, object]] = Queue()
+    queue: Queue[Order] = Queue()
     for order in orders:
         queue.put(order)
 
@@ -237,11 +310,13 @@ def gpus() -> list[str]:
 
 
 def main() -> None:
-    """Verify everything, then time everything."""
+    """Judge as many candidates as can be judged at a time, time those, and go on with the next."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=1e9)
+    parser.add_argument("--judges", type=int, default=JUDGES_PER_GPU, help="candidates judged at a time on each GPU")
+    parser.add_argument("--replicate", action="store_true", help="measure again what was measured once")
     parser.add_argument("--gpus", default="", help="indices, of all by default")
     parser.add_argument("--again", default="", help="what to judge anew, decided or not; named as in --only")
     parser.add_argument("--work", action="store_true")
@@ -249,7 +324,8 @@ def main() -> None:
     if options.work:
         work(options.home)
         return
-    deadline = time.monotonic() + options.budget_s
+    started = time.monotonic()
+    deadline = started + options.budget_s
     chosen = {int(one) for one in options.gpus.split(",") if one}
     found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
     if not found:
@@ -257,23 +333,48 @@ def main() -> None:
     for one in named(options.only) | named(options.again):
         if not list(items({one})):
             parser.error(f"{one!r} names no candidate: expected an operation or a folder, with @decode or so")
-    wanted = list(items(named(options.only)))
+    wanted = by_value(list(items(named(options.only))), options.home)
+    if options.replicate:
+        run_on(options.home, found, 1, provisional(options.home, set(wanted)), deadline)
+        return
     anew = set(items(named(options.again))) if options.again else set()
-    stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}
-    fresh = [item for item in wanted if item not in stood or not (stood[item].decided or stood[item].verified)]
-    orders: list[dict[str, object]] = [
-        {"phase": "verify", "item": asdict(item), "again": item in anew} for item in fresh
+    if not (options.home / "policy.toml").exists():
+        (options.home / "policy.toml").write_text(POLICY)
+    judged, timed = set[Item](), set[Item]()  # each is asked once in this process, whatever it comes to
+    while time.monotonic() < deadline:
+        stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}
+        open_now = [item for item in wanted if item not in stood or not stood[item].decided]
+        untimed = [item for item in open_now if item in stood and stood[item].verified and item not in timed]
+        timed |= set(untimed)
+        orders: list[Order] = [
+            {"phase": "bench", "item": asdict(one), "run_id": stood[one].run_id} for one in untimed
+        ]
+        run_on(options.home, found, 1, orders, deadline)
+        fresh = [one for one in open_now if not (one in stood and stood[one].verified) and one not in judged]
+        fresh = fresh[: options.judges * len(found)]
+        if not fresh:
+            return
+        judged |= set(fresh)
+        orders = [{"phase": "verify", "item": asdict(item), "again": item in anew} for item in fresh]
+        anew -= set(fresh)
+        run_on(options.home, found, options.judges, orders, deadline)
+
+
+def provisional(home: Path, wanted: set[Item]) -> list[Order]:
+    """Orders to measure again each kernel on offer that was measured once."""
+    return [
+        {"phase": "again", "item": asdict(item_of(recorded.event.task)), "kernel_id": recorded.event.kernel_id}
+        for recorded, standing in kernels(home)
+        if standing.status == "active"
+        and standing.evidence == "provisional"
+        and item_of(recorded.event.task) in wanted
     ]
-    run_on(options.home, found, JUDGES_PER_GPU, orders, deadline)
-    stood = standings(options.home)
-    untimed = [item for item in wanted if item in stood and stood[item].verified and not stood[item].decided]
-    orders = [{"phase": "bench", "item": asdict(item), "run_id": stood[item].run_id} for item in untimed]
-    run_on(options.home, found, 1, orders, deadline)
 
 
-def run_on(home: Path, gpus: list[str], each: int, orders: list[dict[str, object]], deadline: float) -> None:
+def run_on(home: Path, gpus: list[str], each: int, orders: list[Order], deadline: float) -> None:
     """One phase over all orders, by so many workers on each GPU."""
-    workers = [Worker(home, gpu) for gpu in gpus for _ in range(each)] if orders else []
+    count = min(each, -(-len(orders) // len(gpus)))
+    workers = [Worker(home, gpu) for gpu in gpus for _ in range(count)]
     run_phase(workers, orders, deadline)
     for worker in workers:
         worker.close()
