@@ -23,8 +23,9 @@ FAR_FROM_THE_FLOOR = 0.10
 
 
 def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
-    """Return verdict, reason, and every workload with its baselines."""
+    """Return verdict, reason, every workload with its baselines, and the figures of an early stop."""
     reason = event.reason if isinstance(event, BenchmarkFailed) else None
+    stopped = event.stopped if isinstance(event, BenchmarkFailed) else None
     verdict = "accepted" if reason is None else "inconclusive" if reason.code in UNDECIDED else "rejected"
     return {
         "verdict": verdict,
@@ -33,6 +34,7 @@ def timed(event: BenchmarkRecorded | BenchmarkFailed) -> Data:
         "baseline_used": event.baseline_used,
         "workloads": [_workload(timing) | {"notes": _notes(timing, reason)} for timing in event.workloads],
         "contenders": [_contender(one) for one in event.contenders],
+        "stopped": stopped.model_dump(mode="json") if stopped else None,
     }
 
 

@@ -32,6 +32,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
 from forge.pipeline.benchmark import Errored
+from forge.pipeline.early_stop import Stopped, conclude_stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
 from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, on_gpu
@@ -116,7 +117,7 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
         progress=progress,
     )
     key = f"bench:{run.run_id}:{evidence.attempt}"
-    if isinstance(measured, Measured) and incumbent_kernel(workspace, evidence.task.family) != to_beat:
+    if isinstance(measured, Measured | Stopped) and incumbent_kernel(workspace, evidence.task.family) != to_beat:
         measured = Errored(
             "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside it"
         )
@@ -125,6 +126,9 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
             outcome = benchmark.errored(evidence, measured)
         case Failed(reason=reason, log=log):
             outcome = benchmark.failed(evidence, reason, verified_seq=run.verified.seq, untrusted_log=log)
+        case Stopped():
+            _record_claims(workspace, run, evidence, measured.claims, key)
+            outcome = conclude_stopped(evidence, measured, verified_seq=run.verified.seq)
         case Measured():
             return _conclude(workspace, run, evidence, measured, key)
         case _:
@@ -151,15 +155,7 @@ def _conclude(
         measurement = sha256(render_samples(measured.samples, measured.confirmation))
         appended = workspace.record(timed, run_id=run.run_id, key=f"{key}:baselines:{measurement}", actor=GATE)
         baseline_seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
-    said = claims.own_bench_claims(
-        measured.claims,
-        run_id=run.run_id,
-        candidate=evidence.submitted.candidate,
-        family=evidence.task.family,
-        attempt=evidence.attempt,
-    )
-    if said and not {claim.event.claim_id for claim in run.claims} & {claim.claim_id for claim in said}:
-        workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
+    _record_claims(workspace, run, evidence, measured.claims, key)
     outcome = benchmark.conclude(
         evidence,
         measured,
@@ -169,6 +165,21 @@ def _conclude(
     )
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     return _after_benchmark(workspace, run, outcome.events[0])
+
+
+def _record_claims(
+    workspace: Workspace, run: RunState, evidence: RecordedCandidate, claimed: dict[str, float], key: str
+) -> None:
+    """Record the numbers that the candidate's bench.py printed, once."""
+    said = claims.own_bench_claims(
+        claimed,
+        run_id=run.run_id,
+        candidate=evidence.submitted.candidate,
+        family=evidence.task.family,
+        attempt=evidence.attempt,
+    )
+    if said and not {claim.event.claim_id for claim in run.claims} & {claim.claim_id for claim in said}:
+        workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
 
 
 def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event:

@@ -10,6 +10,7 @@ import orjson
 
 from forge.domain.digest import Digest, canonical
 from forge.errors import PhaseOutOfOrder
+from forge.events import BenchmarkFailed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.runs.directory import CANDIDATE, RunDirectory, check
 from forge.projections.runs import RunState
@@ -32,6 +33,8 @@ def recorded_digests(run: RunState) -> dict[str, Digest]:
         named["benchmark_report.json"] = newest.report_sha256
         if newest.workloads:
             named["benchmark_samples.json"] = newest.workloads[0].samples_sha256
+        elif isinstance(newest, BenchmarkFailed) and newest.stopped is not None:
+            named["benchmark_samples.json"] = newest.stopped.samples_sha256
     return {name: digest for name, digest in named.items() if digest is not None}
 
 

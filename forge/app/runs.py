@@ -5,7 +5,7 @@ from forge.app.workspace import Workspace
 from forge.domain.task import Task
 from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED
 from forge.errors import PhaseOutOfOrder, UsageError
-from forge.events import RunAborted
+from forge.events import BenchmarkFailed, RunAborted
 from forge.pipeline import claims
 from forge.projections.runs import RunState
 
@@ -71,12 +71,18 @@ def take_up(workspace: Workspace, run: RunState) -> RunState:
 
 def _assess_claims(workspace: Workspace, run: RunState) -> None:
     timed = run.benchmark or run.failure
-    if timed is None or run.assessments or not timed.event.workloads:
+    if timed is None or run.assessments:
+        return
+    stopped = timed.event.stopped if isinstance(timed.event, BenchmarkFailed) else None
+    if not timed.event.workloads and stopped is None:
         return
     if run.benchmark is None and run.failure and run.failure.event.reason.code in UNDECIDED:
         return
     made = (claim.event for claim in run.claims)
-    assessed = claims.assess(made, timed.event.workloads[0], benchmark_seq=timed.seq)
+    if stopped is not None:
+        assessed = claims.assess_stopped(made, stopped, benchmark_seq=timed.seq)
+    else:
+        assessed = claims.assess(made, timed.event.workloads[0], benchmark_seq=timed.seq)
     if assessed:
         workspace.append(assessed, run_id=run.run_id, key=f"assess:{run.run_id}:{timed.seq}", actor=GATE)
 

@@ -20,11 +20,26 @@ def show_workloads(answer: Answer) -> None:
         facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)
         if facts:
             emit_table("", ("", ""), facts)
+    if answer.get("stopped"):
+        _show_stop(answer["stopped"])
     _show_further(answer.get("further_shapes", []))
     contenders = answer.get("contenders", [])
     if contenders:
         rows = [(one["contender"], one["version"] or "", one["outcome"], one["said"]) for one in contenders]
         emit_table("Contenders", ("contender", "version", "outcome", "why"), rows)
+
+
+def _show_stop(stop: Answer) -> None:
+    """Print the figures of the pair after which a benchmark stopped."""
+    rows = [
+        ("candidate, median us", _us(stop["candidate_median_ns"])),
+        (f"{stop['baseline']}, median us", _us(stop["baseline_median_ns"])),
+        ("median of the rounds", f"{stop['ratio']:.3f}x"),
+        ("best round", f"{stop['best_round']:.3f}x"),
+        ("largest noise of the control", f"{stop['control_spread']:.3f}x"),
+        ("best round with that noise", f"{stop['most_favourable']:.3f}x, a stop needs less than {stop['limit']:g}x"),
+    ]
+    emit_table("Stopped after the first process pair", ("", ""), rows)
 
 
 def _show_further(shapes: list[Answer]) -> None:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from forge.domain.contender import ContenderStanding
 from forge.domain.digest import Digest, is_empty, is_unset
+from forge.domain.early_stop import EarlyStop
 from forge.domain.evidence import Isolation, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import Shape
@@ -106,7 +107,7 @@ class BenchmarkFailed(Fact):
     attempt: int
     reason: Reason
     workloads: tuple[WorkloadTiming, ...]
-    """Workloads that were timed before it failed."""
+    """Workloads that were timed before it failed. Empty after an early stop."""
     baseline_used: BaselineKind | None
     env_sha256: Digest
     verified_seq: int
@@ -117,6 +118,9 @@ class BenchmarkFailed(Fact):
     contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
     """Standing of every contender: measured in full, slower, failed, or not there. Left out of events without any,
     such as those from before contenders."""
+    stopped: EarlyStop | None = Field(default=None, exclude_if=is_unset)
+    """Figures of the first process pair, if it left no chance of a promotion and was the last. None: it was measured
+    to the end, or the event is older than the field."""
 
     def stream(self) -> str:
         """Return the candidate's stream."""

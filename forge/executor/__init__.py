@@ -5,7 +5,7 @@ application know nothing else of it.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -29,6 +29,8 @@ from forge.sandbox.reply import ArtifactFile
 
 ProfilerTool = Literal["ncu", "torch", "cuobjdump"]
 """Name of a tool that explains a candidate's time."""
+MayStop = Callable[[SlopeSamples | ReplaySamples], bool]
+"""Function that is given the samples of a first process pair, and returns whether no further pair is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +71,12 @@ class Executor(Protocol):
         ceilings: Ceilings | None,
         rng: random.Random,
         progress: Progress,
+        may_stop: MayStop | None = None,
     ) -> SlopeSamples | ReplaySamples | Failed:
         """Time a candidate against baselines, incumbent and contenders, while no other job runs on the device.
 
-        `ceilings` are those of the site's GPU; without a GPU they aren't needed.
+        `ceilings` are those of the site's GPU; without a GPU they aren't needed. If `may_stop` agrees after the first
+        process pair, that pair's samples are returned.
         """
 
     def artifact_at(

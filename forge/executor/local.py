@@ -16,7 +16,7 @@ from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
-from forge.executor import ProfilerTool, Site
+from forge.executor import MayStop, ProfilerTool, Site
 from forge.executor.turns import lock_of, turn
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.configurations import CONFIGURATION_FILE
@@ -125,11 +125,12 @@ class LocalExecutor:
         ceilings: Ceilings | None,
         rng: random.Random,
         progress: Progress,
+        may_stop: MayStop | None = None,
     ) -> SlopeSamples | ReplaySamples | Failed:
         """Time a candidate against its baselines, the incumbent and the contenders, while no other job of Forge runs.
 
-        The time is by the launch plan if the candidate has one, else by the host's clock. Raise ContenderFailedError
-        if a contender fails.
+        The time is by the launch plan if the candidate has one, else by the host's clock. `may_stop` is asked after
+        the first process pair. Raise ContenderFailedError if a contender fails.
         """
         plan = kept_plan(artifact)
         attempt: SlopeSamples | ReplaySamples | Failed
@@ -137,10 +138,19 @@ class LocalExecutor:
             if plan is not None:
                 incumbent_plan = kept_plan(incumbent.artifact) if incumbent else None
                 attempt = measure_replays(
-                    asked, plan, incumbent_plan, contenders, ceilings=_required(ceilings), rng=rng, progress=progress
+                    asked,
+                    plan,
+                    incumbent_plan,
+                    contenders,
+                    ceilings=_required(ceilings),
+                    rng=rng,
+                    progress=progress,
+                    may_stop=may_stop,
                 )
             else:
-                attempt = measure(asked, artifact, incumbent, contenders, rng=rng, progress=progress)
+                attempt = measure(
+                    asked, artifact, incumbent, contenders, rng=rng, progress=progress, may_stop=may_stop
+                )
             if job.gpu is not None and not isinstance(attempt, ReplaySamples):
                 require_health(job.gpu)  # replays already judged their last window, and their launcher has ended
         return attempt

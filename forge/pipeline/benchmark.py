@@ -24,6 +24,7 @@ from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
 from forge.lab.timing.statistics import summarise
 from forge.pipeline.beside_contenders import beside_contenders
+from forge.pipeline.early_stop import Stopped, early_stop, has_no_chance
 from forge.pipeline.job import RecordedCandidate, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.promotion_rule import baseline_used, decide
@@ -53,10 +54,11 @@ def measure(
     earlier: Taken | None,
     rng: random.Random,
     progress: Progress,
-) -> Measured | Failed | Errored:
+) -> Measured | Failed | Errored | Stopped:
     """Time the candidate, and time it a second time if it meets the promotion rule.
 
-    The confirmation takes as many attempts as the first measurement did. `incumbent` is the promoted kernel to
+    It ends after the first process pair if that pair leaves no chance of a promotion. The confirmation takes as many
+    attempts as the first measurement did. `incumbent` is the promoted kernel to
     compare with, `ceilings` are those of a GPU, and `earlier` holds the samples of earlier attempts. Raises
     EnvironmentUnfit if an interpreter stands in for the target, because its times mean nothing.
     """
@@ -79,6 +81,7 @@ def measure(
             ceilings=ceilings,
             rng=rng,
             progress=progress,
+            stops_early=True,
         )
         return beside_contenders(executor.screen(job, progress=progress), earlier, take, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
@@ -97,12 +100,22 @@ def measured_beside(
     ceilings: Ceilings | None,
     rng: random.Random,
     progress: Progress,
-) -> Measured | Failed:
-    """Measure beside the contenders of a screening; raise ContenderFailedError if one of them fails."""
+    stops_early: bool = False,
+) -> Measured | Failed | Stopped:
+    """Measure beside the contenders of a screening; raise ContenderFailedError if one of them fails.
+
+    With `stops_early`, samples that nothing was taken before end after a first process pair that leaves no chance.
+    """
     job, beside = job_of(evidence), screening.in_full
-    attempt = executor.measure(job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=progress)
+    may_stop = partial(has_no_chance, evidence.task) if stops_early and earlier is None else None
+    attempt = executor.measure(
+        job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=progress, may_stop=may_stop
+    )
     if isinstance(attempt, Failed):
         return attempt
+    figures = early_stop(evidence.task, attempt) if may_stop is not None else None
+    if figures is not None:
+        return Stopped(samples=Samples.of(attempt), figures=figures, claims=claims, contenders=screening.standings)
     plan = next((file for file in artifact if file.name == PLAN_FILE), None)
     measured = Measured(
         samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),

@@ -1,23 +1,25 @@
 """Measures beside the contenders of a screening, and again without one that fails while it is timed."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from forge.domain.contender import is_contender
-from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline.samples import Taken
-from forge.pipeline.timings import Measured
+
+Found = TypeVar("Found")
+"""What a measurement beside contenders ends in."""
 
 
 def beside_contenders(
     screening: ContenderScreening,
     earlier: Taken | None,
-    take: Callable[[ContenderScreening, Taken | None], Measured | Failed],
+    take: Callable[[ContenderScreening, Taken | None], Found],
     *,
     progress: Progress,
-) -> Measured | Failed:
+) -> Found:
     """Measure beside the screening's contenders; one that fails is left out, and all is measured again without it.
 
     Earlier samples are added to beside the contenders that they were taken beside. If one of those isn't right any

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from forge.domain.early_stop import EarlyStop
 from forge.domain.evidence import Speedup, WorkloadTiming
 from forge.events import ClaimAssessed, ClaimRecorded
 
@@ -41,6 +42,24 @@ def assess(
     understated below. It is refuted if the whole interval lies below 1.
     """
     return tuple(_assess(claim, timing, benchmark_seq) for claim in claims)
+
+
+def assess_stopped(
+    claims: Iterable[ClaimRecorded], stopped: EarlyStop, *, benchmark_seq: int
+) -> tuple[ClaimAssessed, ...]:
+    """Compare each claim with a benchmark that stopped early: it refutes speedups over its baseline."""
+    return tuple(
+        ClaimAssessed(
+            run_id=claim.run_id,
+            candidate=claim.candidate,
+            claim_id=claim.claim_id,
+            verdict="refuted" if comparable else "not_comparable",
+            measured_value=stopped.ratio if comparable else None,
+            measured_by_seq=benchmark_seq,
+        )
+        for claim in claims
+        for comparable in (claim.metric == "speedup" and claim.baseline == stopped.baseline,)
+    )
 
 
 def _assess(claim: ClaimRecorded, timing: WorkloadTiming, benchmark_seq: int) -> ClaimAssessed:

@@ -37,6 +37,9 @@ def close(
     parent, conclusion = None, None
     if not isinstance(decision, CandidateRejected) and reason in (None, "TOO_SLOW"):
         parent, conclusion = _compared(decision, reason, parents)
+    stopped = decision.stopped if isinstance(decision, BenchmarkFailed) else None
+    if conclusion is None and stopped is not None:
+        conclusion = Conclusion(ended="regressed", reason=reason, against=stopped.baseline, speedup=None)
     if conclusion is None:
         if refused is None:
             return None

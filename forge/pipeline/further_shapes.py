@@ -19,6 +19,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Progress
 from forge.pipeline.benchmark import Errored, measure, measured_beside, meets_the_rule
 from forge.pipeline.beside_contenders import beside_contenders
+from forge.pipeline.early_stop import Stopped
 from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.promotion_rule import baseline_used, decide
@@ -44,7 +45,7 @@ def measure_shapes(
     earlier: Taken | None,
     rng: random.Random,
     progress: Progress,
-) -> Measured | Failed | Errored:
+) -> Measured | Failed | Errored | Stopped:
     """Time the candidate as `measure` does; if it meets the rule, time it at each further shape of its task, too."""
     take = partial(
         _measured_at, executor=executor, artifact=artifact, incumbent=incumbent, ceilings=ceilings, rng=rng
@@ -105,6 +106,7 @@ def _measured_at(
         beside = replace(incumbent, artifact=kept)
     take = partial(measured_beside, at, executor, files, beside, {}, ceilings=ceilings, rng=rng, progress=progress)
     timed = beside_contenders(executor.screen(job, progress=progress), None, take, progress=progress)
+    assert not isinstance(timed, Stopped), "a further shape is measured in full"
     return MeasuredShape(at.task.shape, timed, files)
 
 

@@ -45,8 +45,7 @@ class Measured:
     @property
     def kinds(self) -> tuple[BaselineKind, ...]:
         """The baselines among the sides."""
-        sides = self.samples.sides
-        return (*(kind for kind in _MEASURED if kind in sides), *filter(is_contender, sides))
+        return kinds_of(self.samples)
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,12 @@ class MeasuredShape:
     measured: Measured | Failed
     artifact: tuple[ArtifactFile, ...] = ()
     """Files that were timed there, with the launch plan of this shape."""
+
+
+def kinds_of(samples: Samples) -> tuple[BaselineKind, ...]:
+    """Return the baselines among the sides of samples."""
+    sides = samples.sides
+    return (*(kind for kind in _MEASURED if kind in sides), *filter(is_contender, sides))
 
 
 def workload_timing(shape: Shape, measured: Measured, *, samples_sha256: Digest) -> WorkloadTiming:

@@ -75,6 +75,9 @@ def _refusal(line: Line, run: Row) -> None:
 def _timing(line: Line, run: Row) -> None:
     """Add the GPU seconds of one benchmark; the cell stays None while none were recorded."""
     spent = [one["replay"]["gpu_s"] for one in line.event["workloads"] if one.get("replay")]
+    stopped = line.event.get("stopped")
+    if stopped and stopped["gpu_s"] is not None:
+        spent.append(stopped["gpu_s"])
     if spent:
         before = run["gpu_s"]
         assert before is None or isinstance(before, float)

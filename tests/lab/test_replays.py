@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.errors import EnvironmentUnfit
-from forge.lab.timing import graph_replay
+from forge.lab.timing import blocks, graph_replay
 from forge.lab.timing.blocks import ROUNDS, Blocks
 from forge.lab.timing.graph_replay import ReplaySamples
 from tests.lab.test_blocks import DEVICE, HOT, QUIET, states
@@ -74,7 +74,7 @@ def test_the_two_clocks_agree_within_the_envelope_and_a_graphs_start(
 
 @dataclass
 class Measured:
-    """What `_require_few_dropped` looks at in a pair; the pair itself needs a GPU."""
+    """What `require_few_dropped` looks at in a pair; the pair itself needs a GPU."""
 
     blocks: Blocks
 
@@ -105,7 +105,7 @@ def test_too_many_blocks_left_out_or_all_of_one_pair_are_no_verdict(
 ) -> None:
     made = [pair(monkeypatch, said).blocks for said in pairs]
     if quiet:
-        graph_replay._require_few_dropped(made, most_dropped)
+        blocks.require_few_dropped(made, most_dropped)
         return
     with pytest.raises(EnvironmentUnfit, match=r"blocks can't be used \(clocks held back: hardware_thermal\)"):
-        graph_replay._require_few_dropped(made, most_dropped)
+        blocks.require_few_dropped(made, most_dropped)

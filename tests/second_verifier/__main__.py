@@ -33,7 +33,7 @@ BLOBS = {
     "StepProposed": ("step_sha256",),
     "ShapeTimed": ("samples_sha256",),
     "BenchmarkRecorded": ("report_sha256", "workloads[].samples_sha256"),
-    "BenchmarkFailed": ("report_sha256", "workloads[].samples_sha256"),
+    "BenchmarkFailed": ("report_sha256", "workloads[].samples_sha256", "stopped.samples_sha256"),
     "KernelPromoted": ("files[].sha256",),
     "RunSealed": ("manifest_sha256",),
     "LessonAccepted": ("after_sha256",),
@@ -145,7 +145,7 @@ def blobs(home, events, faults):
 def _values(nodes, path):
     for part in path:
         name, each, _ = part.partition("[]")
-        nodes = [node.get(name) for node in nodes]
+        nodes = [node.get(name) if node else None for node in nodes]
         nodes = [item for node in nodes for item in node] if each else nodes
     return nodes
 

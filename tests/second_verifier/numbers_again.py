@@ -23,6 +23,8 @@ def check(home, events, faults):
             benchmarks += 1
             if event["workloads"]:
                 benchmark(home, seq, event, tasks[event["task_id"]], waiting.pop(event["run_id"]), faults)
+            elif event.get("stopped"):
+                stop(home, seq, event, tasks[event["task_id"]], faults)
         elif kind == "KernelPromoted":
             promotions += 1
             promotion(seq, event, by_seq, faults)
@@ -55,6 +57,31 @@ def benchmark(home, seq, event, task, baselines, faults):
     compare.same("baseline_used", used, event["baseline_used"])
     policy = stored(home, event["policy_sha256"])
     compare.same("reason", reason(policy, task, workload, used), event.get("reason", {}).get("code"))
+
+
+def stop(home, seq, event, task, faults):
+    told, compare = event["stopped"], Comparison(seq, faults)
+    samples = stored(home, told["samples_sha256"])
+    (one,) = samples["attempts"]
+    per_call = by_replay if samples["protocol"].startswith("graph_replay.") else by_release
+    sides = {side: pair for side in one.get("sides", one["pairs"][0][0]) for (pair,) in [per_call(one, side)]}
+    used = task["baseline"]
+    if used == "best":
+        rivals = [name for name in sides if name in BASELINES or name.startswith("contender:")]
+        used = min((statistics.median(sides[name]), name) for name in rivals)[1]
+    compare.same("baseline_used", [used, used], [event["baseline_used"], told["baseline"]])
+    ratios = [b / c for b, c in zip(sides[used], sides["candidate"], strict=True)]
+    noise = [max(e / c, c / e) for e, c in zip(sides["eager"], sides["control"], strict=True)]
+    for name, value in (
+        *(("best_round", max(ratios)), ("control_spread", max(noise)), ("rounds", len(ratios))),
+        *(("most_favourable", max(ratios) * max(noise)), ("limit", 0.8)),
+        ("ratio", math.exp(statistics.median(math.log(ratio) for ratio in ratios))),
+        ("candidate_median_ns", statistics.median(sides["candidate"])),
+        ("baseline_median_ns", statistics.median(sides[used])),
+    ):
+        compare.number(f"stopped {name}", value, told[name])
+    no_chance = max(ratios) * max(noise) < 0.8 and "confirmation" not in samples
+    compare.same("reason", "TOO_SLOW" if no_chance else "more pairs", event["reason"]["code"])
 
 
 def shape(home, seq, event, task, faults):

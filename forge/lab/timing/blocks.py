@@ -5,9 +5,11 @@ if a foreign process used the device. The measured times have no influence on th
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from forge.domain.device import Device, DeviceState, shared, throttled
+from forge.errors import EnvironmentUnfit
 from forge.platforms.nvml import sample
 
 ROUNDS = 6
@@ -53,6 +55,18 @@ class Blocks:
 
     def _state(self) -> DeviceState | None:
         return sample(self._device) if self._device is not None else None
+
+
+def require_few_dropped(blocks: Sequence[Blocks], most_dropped: float) -> None:
+    """Raise EnvironmentUnfit if too many blocks were dropped, or all blocks of one pair."""
+    dropped, count = sum(one.dropped for one in blocks), sum(one.count for one in blocks)
+    if dropped <= most_dropped * count and all(one.rounds for one in blocks):
+        return
+    why = "; ".join(sorted({reason for one in blocks for reason in one.reasons}))
+    raise EnvironmentUnfit(
+        f"{dropped} of {count} blocks can't be used ({why}): no verdict on this device now",
+        hint="end what else runs on the GPU, let it cool, and measure again",
+    )
 
 
 def disturbances(before: DeviceState | None, after: DeviceState | None, *, own_pids: set[int]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ own time over two numbers of replays.
 
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forge.domain.contender import is_contender
@@ -25,7 +25,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.observed import Case
 from forge.lab.parallel import parallel_map
-from forge.lab.timing.blocks import Blocks
+from forge.lab.timing.blocks import Blocks, require_few_dropped
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
@@ -128,13 +128,15 @@ def measure_replays(
     ceilings: Ceilings,
     rng: random.Random,
     progress: Progress,
+    may_stop: Callable[[ReplaySamples], bool] | None = None,
 ) -> ReplaySamples | Failed:
     """Time a plan and its baselines over fresh pairs of processes.
 
-    If the incumbent answers wrongly, it is left out and measuring begins again. Raise ContenderFailedError if a
-    contender fails, and EnvironmentUnfit if another baseline does.
+    If the incumbent answers wrongly, it is left out and measuring begins again. `may_stop` is asked after the first
+    pair; if it agrees, the samples of that pair are returned. Raise ContenderFailedError if a contender fails, and
+    EnvironmentUnfit if another baseline does.
     """
-    timing = _ReplayTiming(job, captured, contenders, ceilings, rng, progress)
+    timing = _ReplayTiming(job, captured, contenders, ceilings, rng, progress, may_stop)
     return beside_incumbent(timing.measure, incumbent, progress)
 
 
@@ -148,6 +150,7 @@ class _ReplayTiming:
     ceilings: Ceilings
     rng: random.Random
     progress: Progress
+    may_stop: Callable[[ReplaySamples], bool] | None = None
 
     def measure(self, incumbent: Captured | None) -> ReplaySamples | Failed:
         job, pairs, cases = self.job, list[_ReplayPair](), list[Case]()
@@ -166,15 +169,26 @@ class _ReplayTiming:
                 if failed is not None:
                     return failed
                 pairs.append(pair)
-        _require_few_dropped([pair.blocks for pair in pairs], job.policy.most_dropped)
+                if number == 0 and self.may_stop is not None and not pair.disturbed:
+                    first = self._samples(pairs, guests, len(cases), residence)
+                    if self.may_stop(first):
+                        return first
+        return self._samples(pairs, guests, len(cases), residence)
+
+    def _samples(
+        self, pairs: "list[_ReplayPair]", guests: DeviceGuests, sets: int, residence: Residence
+    ) -> ReplaySamples:
+        """Return the samples of all pairs; raise EnvironmentUnfit if too many blocks were dropped."""
+        in_cache = _resident_sets(self.job, residence, sets)
+        require_few_dropped([pair.blocks for pair in pairs], self.job.policy.most_dropped)
         if in_cache:
-            _require_few_dropped([pair.resident_blocks for pair in pairs], job.policy.most_dropped)
+            require_few_dropped([pair.resident_blocks for pair in pairs], self.job.policy.most_dropped)
         states = [state for pair in pairs for state in pair.blocks.states]
         return ReplaySamples(
-            calls=dict.fromkeys(guests.sides, len(cases)),
+            calls=dict.fromkeys(guests.sides, sets),
             pairs=tuple(tuple(pair.blocks.rounds) for pair in pairs),
             host_ratio=tuple(pair.host_ratio for pair in pairs),
-            sets=len(cases),
+            sets=sets,
             set_bytes=guests.set_bytes,
             states=(states[0], states[-1]) if states else (),
             blocks=sum(pair.blocks.count for pair in pairs),
@@ -225,18 +239,6 @@ def clocks_agree(
     return (1 - allowed) * by_events_ns <= slope_ns <= most_ns
 
 
-def _require_few_dropped(blocks: list[Blocks], most_dropped: float) -> None:
-    """Raise EnvironmentUnfit if too many blocks were dropped, or all blocks of one pair."""
-    dropped, count = sum(one.dropped for one in blocks), sum(one.count for one in blocks)
-    if dropped <= most_dropped * count and all(one.rounds for one in blocks):
-        return
-    why = "; ".join(sorted({reason for one in blocks for reason in one.reasons}))
-    raise EnvironmentUnfit(
-        f"{dropped} of {count} blocks can't be used ({why}): no verdict on this device now",
-        hint="end what else runs on the GPU, let it cool, and measure again",
-    )
-
-
 class _ReplayPair:
     """Measures one set of fresh guests."""
 
@@ -262,6 +264,11 @@ class _ReplayPair:
         """Number of sets of a resident window; 0 if that regime isn't measured."""
         self._resident = False
         self.resident_blocks = Blocks(job.gpu)
+
+    @property
+    def disturbed(self) -> bool:
+        """True if a block of a regime was left out."""
+        return self.blocks.dropped + self.resident_blocks.dropped > 0
 
     def measure(self) -> Failed | None:
         """Measure every round of every side: the cold regime, then the resident one."""

@@ -17,7 +17,7 @@ remember what it saw a cycle before. So no default policy promotes by such times
 import math
 import random
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forge.domain.contender import is_contender
@@ -213,14 +213,15 @@ def measure(
     *,
     rng: random.Random,
     progress: Progress,
+    may_stop: Callable[[SlopeSamples], bool] | None = None,
 ) -> SlopeSamples | Failed:
     """Time the candidate and its baselines over fresh process pairs.
 
     The policy's limit applies to the candidate's own calls. If the incumbent answers wrongly, it is left out and
-    measuring begins again. Raise ContenderFailedError if a contender fails, and EnvironmentUnfit if another baseline
-    does.
+    measuring begins again. `may_stop` is asked after the first pair; if it agrees, the samples of that pair are
+    returned. Raise ContenderFailedError if a contender fails, and EnvironmentUnfit if another baseline does.
     """
-    timing = _SlopeTiming(job, artifact, contenders, rng, progress)
+    timing = _SlopeTiming(job, artifact, contenders, rng, progress, may_stop)
     return beside_incumbent(timing.measure, incumbent, progress)
 
 
@@ -233,6 +234,7 @@ class _SlopeTiming:
     contenders: Sequence[PresentContender]
     rng: random.Random
     progress: Progress
+    may_stop: Callable[[SlopeSamples], bool] | None = None
 
     def measure(self, incumbent: Incumbent | None) -> SlopeSamples | Failed:
         job, spent_ns = self.job, 0.0
@@ -262,9 +264,11 @@ class _SlopeTiming:
                 spent_ns += sum(one[CANDIDATE] for regime in rounds for one in regime)
                 if spent_ns > job.policy.benchmark_limit_s * 1e9:
                     return _over_time_limit(job)
-        assert planned is not None, "a policy has at least two process pairs"
-        inside = None if in_cache is None else SlopeSamples(calls=in_cache.calls, pairs=tuple(resident))
-        return SlopeSamples(calls=planned.calls, pairs=tuple(pairs), residence=residence, resident=inside)
+                inside = None if in_cache is None else SlopeSamples(calls=in_cache.calls, pairs=tuple(resident))
+                taken = SlopeSamples(calls=planned.calls, pairs=tuple(pairs), residence=residence, resident=inside)
+                if number == 0 and self.may_stop is not None and self.may_stop(taken):
+                    break
+        return taken
 
 
 def _over_time_limit(job: Job) -> Failed:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.early_stop import stop_differences
 from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
@@ -134,7 +135,7 @@ class Numbers:
 
     def _of_benchmark(self, seq: int, event: Document) -> Iterator[tuple[int, Difference]]:
         run_id, measured = event["run_id"], event["workloads"]
-        if not measured:
+        if not measured or event.get("stopped") is not None:
             yield from ((seq, one) for one in self._of_no_verdict(event))
             return
         (recorded,) = measured
@@ -151,7 +152,12 @@ class Numbers:
         yield from ((seq, one) for one in own)
 
     def _of_no_verdict(self, event: Document) -> Iterator[Difference]:
-        """Check a benchmark without figures: if samples were kept, they must be such that no figures follow."""
+        """Check a benchmark without an interval: it stopped early, or its samples, if any, give no figures."""
+        if event.get("stopped") is not None:
+            yield from self._of_stop(event)
+            return
+        if event["reason"]["code"] == "TOO_SLOW":
+            yield "stopped", "the figures of the pair that decided it", "none"
         report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
         digest = report and report.get("samples_sha256")
         samples = self._stored(digest) if digest else None
@@ -162,6 +168,15 @@ class Numbers:
         if event["reason"]["code"] == "NOISE_TOO_HIGH" and usable:
             yield "workloads", "figures, for every time is above zero", "none"
         yield from self._of_attempts(event, samples, digest)
+
+    def _of_stop(self, event: Document) -> Iterator[Difference]:
+        digest = event["stopped"]["samples_sha256"]
+        samples = self._stored(digest)
+        if samples is not None:
+            policy = self._stored(event["policy_sha256"])
+            yield from stop_differences(event, self._tasks[event["task_id"]], policy, samples)
+            yield from self._of_attempts(event, samples, digest)
+        yield from self._of_report(event)
 
     def _of_baselines(
         self, samples: Document, recorded: Document, timed: list[tuple[int, Document]]
@@ -189,6 +204,7 @@ class Numbers:
                 "workloads": event["workloads"],
                 "baseline_used": event["baseline_used"],
                 "reason": event.get("reason"),
+                **({"stopped": event["stopped"]} if "stopped" in event else {}),
             }
             yield from differences(expected, report, "report")
 
@@ -259,6 +275,9 @@ class Numbers:
         """Compare a claim's assessment with the confirmation, or for the first events with the first measurement."""
         claim = self._claims[event["claim_id"]]
         _, benchmark = self._events[event["measured_by_seq"]]
+        if benchmark.get("stopped") is not None:
+            yield from differences(benchmark["stopped"]["ratio"], event["measured_value"], "measured_value")
+            return
         (first,) = benchmark["workloads"]
         ratios = [
             speedup_over(one, claim["baseline"])["interval"]["ratio"] for one in (counted_measurement(first), first)

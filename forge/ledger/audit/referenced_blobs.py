@@ -42,6 +42,7 @@ catalogue are part of Forge."""
 LEFT_OUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("TaskCreated", "KernelPromoted"), ("task.contenders[].sha256",)),
     "SessionOpened": ("made_from_sha256",),
+    "BenchmarkFailed": ("stopped.samples_sha256",),
 }
 """Type -> the fields that name stored bytes, and that are left out of a payload without any."""
 _OWN = "own_"

@@ -164,11 +164,12 @@ def _measured(taken: SampledTimes, sides: set[str]) -> Document:
         "candidate": summary(taken, "candidate"),
         "control": taken.ratio(CONTROL_OF, "control"),
         "process_pairs": len(taken.times("candidate")),
-        "speedups": [_speedup(taken, baseline) for baseline in _baselines(sides)],
+        "speedups": [_speedup(taken, baseline) for baseline in baselines_of(sides)],
     }
 
 
-def _baselines(sides: set[str]) -> list[str]:
+def baselines_of(sides: set[str]) -> list[str]:
+    """Return the baselines among the sides of a measurement, in the order in which events list them."""
     contenders = sorted(side for side in sides if side.startswith(CONTENDER))
     return [*(baseline for baseline in BASELINES if baseline in sides), *contenders]
 

@@ -1,0 +1,139 @@
+"""The early stop of a benchmark: refuses a candidate after the first process pair, if no noise could save it.
+
+The promotion rule asks that no process pair be lost. A first pair is lost beyond doubt if even its best round, with
+the largest deviation of the control in the candidate's favour, stays below `LIMIT`. What isn't beyond doubt is
+measured in full. So a stop refuses only what the rule would refuse, and noise makes it rarer, never more frequent.
+"""
+
+import math
+import statistics
+from dataclasses import dataclass
+
+from forge.domain.contender import ContenderStanding
+from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.early_stop import LIMIT, EarlyStop
+from forge.domain.policy import CONTROL_KIND, BaselineKind
+from forge.domain.task import Task
+from forge.domain.verdict import Reason
+from forge.events import BenchmarkFailed
+from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.slope import SlopeSamples
+from forge.pipeline.job import RecordedCandidate
+from forge.pipeline.outcome import Outcome
+from forge.pipeline.samples import Samples, render_samples
+from forge.pipeline.timings import kinds_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """A measurement that ended after its first process pair."""
+
+    samples: Samples
+    figures: EarlyStop
+    claims: dict[str, float]
+    contenders: tuple[ContenderStanding, ...] = ()
+
+    @property
+    def reason(self) -> Reason:
+        """Why the candidate is refused, with the values."""
+        found = self.figures
+        message = (
+            f"{found.ratio:.2f}x over {found.baseline} in the first process pair, {found.best_round:.2f}x in its best "
+            f"round. The control's largest noise, {found.control_spread:.2f}x, could lift that to "
+            f"{found.most_favourable:.2f}x; no pair may be lost, so no further pair could change the verdict"
+        )
+        return Reason(code="TOO_SLOW", message=message)
+
+
+def has_no_chance(task: Task, attempt: SlopeSamples | ReplaySamples) -> bool:
+    """Return whether the first process pair of an attempt leaves no chance of a promotion."""
+    return early_stop(task, attempt) is not None
+
+
+def early_stop(task: Task, attempt: SlopeSamples | ReplaySamples) -> EarlyStop | None:
+    """Return the figures of an attempt of one process pair that leaves no chance; None if there is one."""
+    samples = Samples.of(attempt)
+    if len(attempt.pairs) != 1 or not samples.usable or _disturbed(attempt):
+        return None
+    baseline = _to_beat(task, samples)
+    if baseline is None:
+        return None
+    (candidate,), (to_beat,) = samples.per_call_ns(CANDIDATE), samples.per_call_ns(baseline)
+    logs = _logs(to_beat, candidate)
+    best, spread = math.exp(max(logs)), math.exp(max(map(abs, _control_logs(samples))))
+    if not best * spread < LIMIT:
+        return None
+    return EarlyStop(
+        shape=task.shape,
+        method=samples.method,
+        protocol=samples.protocol,
+        baseline=baseline,
+        baseline_median_ns=statistics.median(to_beat),
+        candidate_median_ns=statistics.median(candidate),
+        ratio=math.exp(statistics.median(logs)),
+        best_round=best,
+        control_spread=spread,
+        most_favourable=best * spread,
+        limit=LIMIT,
+        rounds=len(logs),
+        gpu_s=attempt.device_ns / 1e9 if isinstance(attempt, ReplaySamples) else None,
+        samples_sha256=sha256(render_samples(samples)),
+    )
+
+
+def _disturbed(attempt: SlopeSamples | ReplaySamples) -> bool:
+    """Return whether blocks were left out: what disturbed the device may have slowed the others."""
+    return isinstance(attempt, ReplaySamples) and attempt.dropped > 0
+
+
+def _to_beat(task: Task, samples: Samples) -> BaselineKind | None:
+    """Return the task's baseline, else the fastest in this pair; None if the task's wasn't measured."""
+    kinds = kinds_of(samples)
+    if task.baseline != "best":
+        return task.baseline if task.baseline in kinds else None
+    return min(kinds, key=lambda kind: (statistics.median(samples.per_call_ns(kind)[0]), kind))
+
+
+def _control_logs(samples: Samples) -> list[float]:
+    (eager,), (control,) = samples.per_call_ns(CONTROL_KIND), samples.per_call_ns(CONTROL)
+    return _logs(eager, control)
+
+
+def _logs(over: list[float], side: list[float]) -> list[float]:
+    return [math.log(one / other) for one, other in zip(over, side, strict=True)]
+
+
+def conclude_stopped(evidence: RecordedCandidate, stopped: Stopped, *, verified_seq: int) -> Outcome:
+    """Return BenchmarkFailed with the figures of the pair that left no chance."""
+    raw, figures = render_samples(stopped.samples), stopped.figures
+    report = canonical(
+        {
+            "candidate": evidence.submitted.candidate,
+            "task_id": evidence.task.task_id,
+            "attempt": evidence.attempt,
+            "reason": stopped.reason.model_dump(mode="json"),
+            "stopped": figures.model_dump(mode="json"),
+            "workloads": [],
+            "baseline_used": figures.baseline,
+            "samples_sha256": figures.samples_sha256,
+        }
+    )
+    event = BenchmarkFailed(
+        run_id=evidence.run_id,
+        task_id=evidence.task.task_id,
+        candidate=evidence.submitted.candidate,
+        attempt=evidence.attempt,
+        reason=stopped.reason,
+        workloads=(),
+        baseline_used=figures.baseline,
+        env_sha256=evidence.environment.env_sha256,
+        verified_seq=verified_seq,
+        report_sha256=sha256(report),
+        policy_sha256=digest_of(evidence.policy),
+        process_sha256=evidence.process_sha256,
+        contenders=stopped.contenders,
+        stopped=figures,
+    )
+    files = {"benchmark_report.json": report, "benchmark_samples.json": raw}
+    return Outcome(events=(event,), files=files, blobs=(raw, report))
