@@ -121,6 +121,18 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
         measured = Errored(
             "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside it"
         )
+    return _record_benchmark(workspace, run, evidence, measured, key)
+
+
+def _record_benchmark(
+    workspace: Workspace,
+    run: RunState,
+    evidence: RecordedCandidate,
+    measured: Measured | Failed | Errored | Stopped,
+    key: str,
+) -> Event:
+    """Record what came of a measurement, and return the event that ends the phase."""
+    assert run.verified is not None
     match measured:
         case Errored():
             outcome = benchmark.errored(evidence, measured)

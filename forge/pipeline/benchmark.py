@@ -58,9 +58,9 @@ def measure(
     """Time the candidate, and time it a second time if it meets the promotion rule.
 
     It ends after the first process pair if that pair leaves no chance of a promotion. The confirmation takes as many
-    attempts as the first measurement did. `incumbent` is the promoted kernel to
-    compare with, `ceilings` are those of a GPU, and `earlier` holds the samples of earlier attempts. Raises
-    EnvironmentUnfit if an interpreter stands in for the target, because its times mean nothing.
+    attempts as the first measurement did. `incumbent` is the promoted kernel to compare with, `ceilings` are those of
+    a GPU, and `earlier` holds the samples of earlier attempts. Raises EnvironmentUnfit if an interpreter stands in
+    for the target, because its times mean nothing.
     """
     if simulated(evidence):
         raise EnvironmentUnfit(
@@ -125,11 +125,21 @@ def measured_beside(
         plan_sha256=sha256(plan.content) if plan else None,
         contenders=screening.standings,
     )
+    told = partial(_told_apart, progress)
+    once_more = partial(executor.measure, job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=told)
+    return _confirmed_if_met(evidence, measured, earlier, once_more)
+
+
+def _confirmed_if_met(
+    evidence: RecordedCandidate,
+    measured: Measured,
+    earlier: Taken | None,
+    once_more: Callable[[], SlopeSamples | ReplaySamples | Failed],
+) -> Measured | Failed:
+    """Measure once more if the samples meet the rule and the policy asks for it."""
     so_far = confirmation_so_far(earlier, measured.samples)
     if not (evidence.policy.confirmation and meets_the_rule(evidence, measured)):
         return replace(measured, confirmation=so_far)
-    told = partial(_told_apart, progress)
-    once_more = partial(executor.measure, job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=told)
     return confirm(measured, so_far, once_more)
 
 

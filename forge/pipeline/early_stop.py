@@ -39,8 +39,8 @@ class Stopped:
         """Why the candidate is refused, with the values."""
         found = self.figures
         message = (
-            f"{found.ratio:.2f}x over {found.baseline} in the first process pair, {found.best_round:.2f}x in its best "
-            f"round. The control's largest noise, {found.control_spread:.2f}x, could lift that to "
+            f"{found.ratio:.2f}x over {found.baseline} in the first process pair, {found.best_round:.2f}x in its "
+            f"best round. The control's largest noise, {found.control_spread:.2f}x, could lift that to "
             f"{found.most_favourable:.2f}x; no pair may be lost, so no further pair could change the verdict"
         )
         return Reason(code="TOO_SLOW", message=message)

@@ -49,7 +49,8 @@ def test_a_kernel_at_the_threshold_is_never_stopped_however_noisy_the_machine(no
 def test_noise_makes_a_stop_rarer() -> None:
     rng = random.Random(3)
     shares = [
-        sum(has_no_chance(TASK, pair(1 / 0.6, noise=noise, rng=rng)) for _ in range(100)) for noise in (0.02, 0.1, 0.3)
+        sum(has_no_chance(TASK, pair(1 / 0.6, noise=noise, rng=rng)) for _ in range(100))
+        for noise in (0.02, 0.1, 0.3)
     ]
     assert shares[0] == 100
     assert shares[0] > shares[1] > shares[2]

@@ -25,6 +25,7 @@ from forge.ledger.audit.rule import (
     unmet_rules,
 )
 from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
+from forge.ledger.audit.stored import report_differences, stored_document
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
 _REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified", "ShapeTimed")
@@ -197,16 +198,9 @@ class Numbers:
             yield from differences(against, stated, "reason.code")
 
     def _of_report(self, event: Document) -> Iterator[Difference]:
-        """Check that the report says the same as the event."""
         report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
         if report is not None:
-            expected = {
-                "workloads": event["workloads"],
-                "baseline_used": event["baseline_used"],
-                "reason": event.get("reason"),
-                **({"stopped": event["stopped"]} if "stopped" in event else {}),
-            }
-            yield from differences(expected, report, "report")
+            yield from report_differences(event, report)
 
     def _of_attempts(self, event: Document, samples: Document, digest: str) -> Iterator[Difference]:
         """Check that the samples of earlier attempts were kept.
@@ -301,14 +295,4 @@ class Numbers:
         yield from differences(self._samples[run_id], found, f"run {run_id}/benchmark_samples.json")
 
     def _stored(self, digest: str) -> Document | None:
-        """Return the document stored under a digest; None if its bytes are missing or have another digest."""
-        try:
-            content = (self._runs / "cas" / digest[:2] / digest).read_bytes()
-        except OSError:
-            return None
-        if hashlib.sha256(content).hexdigest() != digest:
-            return None
-        document = json.loads(content)
-        if not isinstance(document, dict):
-            raise TypeError(f"blob {digest} is {type(document).__name__}, expected an object")
-        return document
+        return stored_document(self._runs, digest)

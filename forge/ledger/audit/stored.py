@@ -1,0 +1,34 @@
+"""Reads the stored documents that events name, and compares a report with its event."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.samples import Document
+
+
+def stored_document(runs: Path, digest: str) -> Document | None:
+    """Return the document stored under a digest; None if its bytes are missing or have another digest."""
+    try:
+        content = (runs / "cas" / digest[:2] / digest).read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(content).hexdigest() != digest:
+        return None
+    document = json.loads(content)
+    if not isinstance(document, dict):
+        raise TypeError(f"blob {digest} is {type(document).__name__}, expected an object")
+    return document
+
+
+def report_differences(event: Document, report: Document) -> Iterator[Difference]:
+    """Yield where a benchmark's report says something else than its event."""
+    expected = {
+        "workloads": event["workloads"],
+        "baseline_used": event["baseline_used"],
+        "reason": event.get("reason"),
+        **({"stopped": event["stopped"]} if "stopped" in event else {}),
+    }
+    yield from differences(expected, report, "report")
