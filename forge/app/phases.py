@@ -8,6 +8,7 @@ from forge.app.briefs import prepare
 from forge.app.ceilings import required_ceilings
 from forge.app.conflicts import naming_the_first
 from forge.app.experiment import incumbent_kernel
+from forge.app.operation_description import describe
 from forge.app.phase_inputs import (
     artifact_of,
     captured_environment,
@@ -223,6 +224,8 @@ def _decided(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionD
     event = promote.promote(case, earlier_versions=earlier)
     key = f"promote:{run.run_id}"
     try:
+        if isinstance(event, KernelPromoted):
+            describe(workspace, event.task.op, actor=GATE)
         with naming_the_first(workspace.ledger, run_id=run.run_id, key=key):
             workspace.ledger.append(
                 (event,),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import orjson
 
@@ -16,13 +17,31 @@ from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, 
 from forge.ledger.store import Ledger
 from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
 from forge.projections.fold import Position
-from forge.projections.publish import publish, read_pointer, republish, withdraw
+from forge.projections.publish import (
+    KernelFiles,
+    OperationFiles,
+    OtherFiles,
+    publish,
+    read_pointer,
+    republish,
+    withdraw,
+)
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
 from forge.proof.publication import publication_text
 
 TEMPORARY_PREFIX = "forge-history-"
 """Prefix of a temporary folder with a history that couldn't be published."""
+
+
+class PublishedFiles(TypedDict):
+    """The functions that give published files from stored bytes."""
+
+    of_kernel: KernelFiles
+    of_operation: OperationFiles
+    other: OtherFiles
+
+
 LISTING_FILE = "artifact.json"
 """Name of the list of a kernel's built files with their digests; its own digest is `artifact_sha256`."""
 
@@ -51,13 +70,11 @@ class Publication:
 
     def bring_up(self) -> None:
         """Publish the events since the last publication."""
-        publish(self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note)
+        publish(self.root, self._source, **self._files, sign=self._note)
 
     def build_anew(self) -> list[dict[str, object]]:
         """Fold everything from the first event and publish it; return how each published file differed."""
-        compared = republish(
-            self.root, self._source, of_kernel=self._kernel_files, other=self._signed_files, sign=self._note
-        )
+        compared = republish(self.root, self._source, **self._files, sign=self._note)
         return [asdict(one) for one in compared]
 
     def withdraw(self) -> bool:
@@ -111,6 +128,18 @@ class Publication:
 
     def _source(self) -> LedgerSource:
         return LedgerSource(self.ledger)
+
+    @property
+    def _files(self) -> PublishedFiles:
+        return {
+            "of_kernel": self._kernel_files,
+            "of_operation": self._operation_files,
+            "other": self._signed_files,
+        }
+
+    def _operation_files(self, op: str, description_sha256: str, reference_sha256: str) -> Mapping[str, bytes]:
+        named = {f"ops/{op}.json": description_sha256, f"ops/{op}.py": reference_sha256}
+        return {name: self.blobs.get(digest) for name, digest in named.items()}
 
     def _kernel_files(self, kernel: KernelPromoted) -> Mapping[str, bytes]:
         folder = f"kernels/{kernel.kernel_id}"

@@ -90,6 +90,24 @@ def show_operation(
         emit_text(f"{document['reference']}\n")
 
 
+@app.command("describe")
+def describe_operations(home: Home = None, as_json: Json = False) -> None:
+    """Record the operands and the reference of each operation with a promoted kernel, so that it can be adopted.
+
+    A promotion does this by itself; this command is for a registry of before.
+
+    Example: forge op describe
+    """
+    from forge.app.operation_description import describe_promoted
+
+    with open_workspace(home) as workspace:
+        recorded = describe_promoted(workspace)
+    if as_json:
+        emit_json(recorded)
+    else:
+        emit_table("Described", ("operation", "event"), list(recorded.items()))
+
+
 def _document(op: str, home: Path | None) -> dict[str, object]:
     """Return what is known of an operation: of the catalogue, or an own one of the workspace."""
     from forge.app.workspace_operations import find_own_operation

@@ -39,6 +39,7 @@ from forge.events.ledger import (
     LedgerOpened,
     LedgerRestored,
 )
+from forge.events.operation import OperationDescribed
 from forge.events.plan import ChosenSkill, PlanAccepted
 from forge.events.promote import (
     KernelDeprecated,
@@ -102,6 +103,7 @@ Event = (
     | LessonProposed
     | LessonAccepted
     | PromotionDenied
+    | OperationDescribed
     | KernelPromoted
     | KernelDeprecated
     | KernelRevoked
@@ -192,6 +194,7 @@ __all__ = [
     "ModelLost",
     "ModelRequested",
     "ModelResponded",
+    "OperationDescribed",
     "PlanAccepted",
     "ProfileCaptured",
     "PromotionDenied",

@@ -16,7 +16,7 @@ class Kernel(Frozen):
 
     __slots__ = (
         "abi_key", "artifact_sha256", "domain", "dtype", "entry_point", "gpu", "kernel_id", "language", "op",
-        "registry_root", "sha256", "status", "superseded_by",
+        "registry_root", "sha256", "shape", "status", "superseded_by",
     )  # fmt: skip
 
     kernel_id: str
@@ -37,6 +37,9 @@ class Kernel(Frozen):
     registry_root: str
     domain: "DeclaredDomain | None"
     """Shapes, layouts and addresses at which it promises an answer; None: all of its operation's contract."""
+
+    shape: "Mapping[str, int] | None"
+    """Shape of its task, at which its launch plan was captured; None if a snapshot doesn't tell."""
 
     def __init__(self, fields: "Mapping[str, object]") -> None:
         self._fill(**{name: fields[name] for name in Kernel.__slots__})

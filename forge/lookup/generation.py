@@ -3,7 +3,15 @@
 from forge.errors import BlobCorrupt, IntegrityError
 from forge.lookup.choice import Choice
 from forge.lookup.offer import parse_offers
-from forge.lookup.published import POINTER_BYTES, SNAPSHOT_BYTES, is_digest, is_text, read_published
+from forge.lookup.published import (
+    KERNEL_NAME,
+    POINTER_BYTES,
+    SNAPSHOT_BYTES,
+    is_digest,
+    is_plain,
+    is_text,
+    read_published,
+)
 from forge.lookup.sizes import is_size
 
 TYPE_CHECKING = False
@@ -65,6 +73,8 @@ class Generation:
         self.gpus: dict[str, str] = dict(head["gpus"])
         if not all(is_text(gpu) and is_text(arch) for gpu, arch in self.gpus.items()):
             raise ValueError(f"its GPUs are {self.gpus!r}: expected the architecture of each")
+        self.operations = _described(head.get("ops", {}))
+        """Operations that can be adopted -> the digests of their description and of their reference."""
         self._places: dict[Slot, tuple[int, int, int]] = {}
         self._slots: dict[str, list[Slot]] = {}
         self.kernels = 0
@@ -144,6 +154,14 @@ def read_newest(root: str, name: str, key: "VerifierKey | None" = None) -> Gener
                 raise
             pointer = again
     raise BlobCorrupt(f"{root!r} is published faster than it can be read: stop one of its publishers, and try again")
+
+
+def _described(untrusted: "Document") -> dict[str, tuple[str, str]]:
+    found = {op: (files["description"], files["reference"]) for op, files in untrusted.items()}
+    for op, digests in found.items():
+        if not is_plain(op, KERNEL_NAME) or not all(map(is_digest, digests)):
+            raise ValueError(f"operation {op!r} is described by {digests!r}: expected two digests")
+    return found
 
 
 def _check_schema(document: "Document") -> None:

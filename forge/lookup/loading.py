@@ -18,11 +18,10 @@ from types import ModuleType
 
 from forge.errors import BlobCorrupt, EnvironmentUnfit, LoadRefused
 from forge.lookup.answer import KERNEL_FILE, Kernel
-from forge.lookup.generation import DAMAGE, Generation
-from forge.lookup.published import is_digest, is_plain, read_published
+from forge.lookup.artifact import listed_files, read_file
+from forge.lookup.generation import Generation
 from forge.lookup.tuned import CONFIGURATION_FILE, keep_to
 
-LISTING_FILE = "artifact.json"
 PLAIN_LIBRARY = "libkernel.so"
 """Name of the library that kernel.py opens in its folder. Any other shared object is a Python extension."""
 
@@ -64,19 +63,7 @@ def _require_offered(kernel: Kernel, current: Generation) -> None:
 
 def _listed(kernel: Kernel) -> dict[str, str]:
     """Return the digests of its shared objects and of its configurations if it is autotuned, by name."""
-    import json
-
-    if kernel.artifact_sha256 is None:
-        return {}
-    listing = f"{kernel.folder}/{LISTING_FILE}"
-    untrusted = read_published(kernel.registry_root, listing, sha256=kernel.artifact_sha256)
-    try:
-        files = {file["path"]: file["sha256"] for file in json.loads(untrusted)["files"]}
-    except DAMAGE as error:
-        raise BlobCorrupt(f"{kernel.kernel_id!r} has a listing that can't be read: {error!r}") from error
-    for name, digest in files.items():
-        if not is_plain(name) or not is_digest(digest) or name == KERNEL_FILE:
-            raise BlobCorrupt(f"{kernel.kernel_id!r} lists {name!r} of digest {digest!r}: expected plain names")
+    files = listed_files(kernel)
     return {name: digest for name, digest in files.items() if name.endswith(".so") or name == CONFIGURATION_FILE}
 
 
@@ -100,10 +87,7 @@ def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | 
 
 def _files(kernel: Kernel, listed: Mapping[str, str]) -> dict[str, bytes]:
     """Return the bytes of all files that an import needs, checked against their digests."""
-    built = {
-        name: read_published(kernel.registry_root, f"{kernel.folder}/{name}", sha256=digest)
-        for name, digest in listed.items()
-    }
+    built = {name: read_file(kernel, name, digest) for name, digest in listed.items()}
     return {KERNEL_FILE: kernel.read_source(), **built}
 
 

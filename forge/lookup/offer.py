@@ -111,7 +111,8 @@ class Offer:
         _check(untrusted, slot)
         found = untrusted.get("domain")
         declared = None if found is None else DeclaredDomain(found)
-        self.kernel = Kernel({**untrusted, "registry_root": registry_root, "domain": declared})
+        own = _own_shape(untrusted)
+        self.kernel = Kernel({**untrusted, "registry_root": registry_root, "domain": declared, "shape": own})
         self.status_reason: str | None = untrusted["status_reason"]
         self.measured_at: str = untrusted["measured_at"]
         self.state = state_of(untrusted)
@@ -172,6 +173,14 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
 def state_of(untrusted: "Document") -> str:
     """Return whether a second measurement held."""
     return "provisional" if untrusted.get("replicated_seq") is None else "replicated"
+
+
+def _own_shape(entry: "Document") -> "Mapping[str, int] | None":
+    """Return the shape of the kernel's task: only points at other shapes are marked as provisional."""
+    from types import MappingProxyType
+
+    own = [one["shape"] for one in entry["points"] if one.get("provisional", False) is False]
+    return MappingProxyType(dict(own[0])) if own and all(shape == own[0] for shape in own) else None
 
 
 def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], Point]:

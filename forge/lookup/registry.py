@@ -114,6 +114,34 @@ class Registry:
         """The GPUs that something ran on, each with its architecture."""
         return dict(self._shown.generation.gpus)
 
+    @property
+    def operations(self) -> "dict[str, tuple[str, str]]":
+        """The operations that can be adopted, each with the digests of its description and its reference."""
+        return dict(self._shown.generation.operations)
+
+    def read_operation(self, op: str) -> tuple[bytes, bytes]:
+        """Return the description and the reference of an operation; raise BlobCorrupt if they aren't as published.
+
+        Raises UsageError if the registry describes no operation, UnknownName if it doesn't describe this one.
+        """
+        from forge.errors import UnknownName, UsageError
+        from forge.lookup.published import read_published
+
+        known = self._shown.generation.operations
+        if not known:
+            raise UsageError(
+                f"the registry in {self._root!r} describes no operation, so none can be adopted: expected files "
+                "under ops/; describe its operations in its workspace",
+                hint="forge op describe",
+            )
+        if op not in known:
+            raise UnknownName("operation", op, list(known))
+        description, reference = known[op]
+        return (
+            read_published(self._root, f"ops/{op}.json", sha256=description),
+            read_published(self._root, f"ops/{op}.py", sha256=reference),
+        )
+
     def lookup(
         self,
         *,

@@ -10,7 +10,16 @@ To add a fold: a module with `TYPES` and `take`, its tables, and its line below.
 from collections.abc import Callable
 
 from forge.ledger.replay import Line
-from forge.projections import candidate_events, claims, experiment_lines, history, recent_times, registry, run_lines
+from forge.projections import (
+    candidate_events,
+    claims,
+    experiment_lines,
+    history,
+    operations,
+    recent_times,
+    registry,
+    run_lines,
+)
 from forge.projections.fold import Source
 from forge.projections.state import State
 
@@ -25,6 +34,7 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (run_lines.TYPES, run_lines.take),
     (experiment_lines.TYPES, experiment_lines.take),
     (registry.TYPES, registry.take),
+    (operations.TYPES, operations.take),
     (candidate_events.TYPES, candidate_events.take),
     (recent_times.TYPES, recent_times.take),
 )

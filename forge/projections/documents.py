@@ -17,6 +17,7 @@ LOOKUPS = """
     SELECT op, gpu, dtype, lookup FROM kernels JOIN kernel_documents USING (kernel_id)
     ORDER BY op, gpu, dtype, kernel_id
 """
+DESCRIBED = "SELECT op, description_sha256, reference_sha256 FROM operations ORDER BY op"
 SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NULL"
 
 
@@ -26,7 +27,7 @@ def render(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
     All but the pointer name the newest event that changed them, so their bytes stay the same while no kernel changes.
     """
     gpus = snapshot.architectures(connection.execute(SEEN_GPUS))
-    lookup = snapshot.render(connection.execute(LOOKUPS), gpus)
+    lookup = snapshot.render(connection.execute(LOOKUPS), gpus, connection.execute(DESCRIBED))
     name, digest = snapshot.named(lookup)
     ranked = [leaderboard.RankedKernel(*row) for row in connection.execute(leaderboard.RANKED)]
     lines = [versions.Version(*row) for row in connection.execute(versions.VERSIONS)]

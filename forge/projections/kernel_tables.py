@@ -119,6 +119,17 @@ class KernelDocumentRow(HistoryTable, table=True):
     """Its line in `leaderboard.json`, without its rank."""
 
 
+class OperationRow(HistoryTable, table=True):
+    """One operation's newest description, so that programs can call its kernels in place of their own."""
+
+    __tablename__ = "operations"
+    __table_args__ = CLUSTERED
+    op: str = Field(primary_key=True)
+    description_sha256: str
+    reference_sha256: str
+    seq: int
+
+
 class InvalidationRow(HistoryTable, table=True):
     """One benchmark that no longer counts, and the first event that withdrew it."""
 

@@ -30,6 +30,8 @@ LOCK = ".publish.lock"
 """Name of the lock file in the published folder."""
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
 KernelFiles = Callable[[KernelPromoted], Mapping[str, bytes]]
+OperationFiles = Callable[[str, str, str], Mapping[str, bytes]]
+"""Function from an operation and the digests of its description and reference to its published files."""
 OtherFiles = Callable[[Cursor], Mapping[str, bytes]]
 
 
@@ -63,13 +65,15 @@ def publish(
     read: Callable[[], Source],
     *,
     of_kernel: KernelFiles = lambda _: {},
+    of_operation: OperationFiles = lambda *_: {},
     other: OtherFiles = lambda _: {},
     sign: Signer = lambda _, __: None,
 ) -> Cursor:
     """Publish everything up to the head of the ledger that `read` opens; return the cursor there.
 
-    `of_kernel` gives the files of a promoted kernel, `other` the files that are no projection, `sign` the pointer's
-    note. Raises LedgerCorrupt, or StorageFailed if the disk refuses. What was published before then stays.
+    `of_kernel` and `of_operation` give the files of a kernel and of a described operation, `other` the files that
+    are no projection, `sign` the pointer's note. Raises LedgerCorrupt, or StorageFailed if the disk refuses. What
+    was published before then stays.
     """
     with publishing(directory):
         source = read()
@@ -80,7 +84,8 @@ def publish(
                 files = {POINTER: snapshot.pointer_to(shown.sha256, cursor.head)}
             else:
                 since = shown.position.seq if shown and _is_earlier(shown, source) else 0
-                files = _kernels(connection, source, of_kernel, since=since) | documents.render(connection, cursor)
+                files = _kernels(connection, source, of_kernel, since=since) | _operations(connection, of_operation)
+                files |= documents.render(connection, cursor)
         files[POINTER] = snapshot.with_note(files[POINTER], sign)
         put(directory, {**other(cursor), **files})
         return cursor
@@ -91,6 +96,7 @@ def republish(
     read: Callable[[], Source],
     *,
     of_kernel: KernelFiles = lambda _: {},
+    of_operation: OperationFiles = lambda *_: {},
     other: OtherFiles = lambda _: {},
     sign: Signer = lambda _, __: None,
 ) -> list[Compared]:
@@ -100,7 +106,7 @@ def republish(
         with publishing_errors(directory / FILE, source), built(directory, source) as (aside, cursor):
             with closing(connect(aside, read_only=True)) as connection:
                 files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
-                files |= documents.render(connection, cursor)
+                files |= _operations(connection, of_operation) | documents.render(connection, cursor)
                 files[POINTER] = snapshot.with_note(files[POINTER], sign)
                 digest = content_digest(connection)
             compared = [_compared(directory, name, content) for name, content in files.items()]
@@ -174,6 +180,14 @@ def _kernels(
         promoted = source.event_at(seq)
         if holds(promoted, KernelPromoted):
             files |= of_kernel(promoted.event)
+    return files
+
+
+def _operations(connection: sqlite3.Connection, of_operation: OperationFiles) -> dict[str, bytes]:
+    """Return the files of every described operation."""
+    files: dict[str, bytes] = {}
+    for op, description_sha256, reference_sha256 in connection.execute(documents.DESCRIBED):
+        files |= of_operation(op, description_sha256, reference_sha256)
     return files
 
 

@@ -193,6 +193,14 @@ CREATE TABLE latest_speedups (
 )
 WITHOUT ROWID;
 CREATE INDEX latest_speedups_by_slot ON latest_speedups (op, gpu, dtype, shape, baseline);
+CREATE TABLE operations (
+    op VARCHAR NOT NULL,
+    description_sha256 VARCHAR NOT NULL,
+    reference_sha256 VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (op)
+)
+WITHOUT ROWID;
 CREATE TABLE recent_times (
     kernel_id VARCHAR NOT NULL,
     shape VARCHAR NOT NULL,

@@ -31,10 +31,13 @@ Signer = Callable[[Position, Digest], str | None]
 """Function that returns the signed note for a position and a snapshot's digest; None if the key isn't at hand."""
 
 
-def render(lines: Iterable[Line], gpus: Mapping[str, object]) -> bytes:
+def render(
+    lines: Iterable[Line], gpus: Mapping[str, object], described: Iterable[tuple[str, str, str]] = ()
+) -> bytes:
     """Return the snapshot of the kernels, in the order of operation, GPU, dtype and kernel_id.
 
-    `gpus` is the architecture of each GPU.
+    `gpus` is the architecture of each GPU. `described` are operations with the digests of their files under `ops/`:
+    description and reference. A snapshot of before such descriptions has no `ops`, and stays byte for byte as it was.
     """
     kernels: list[bytes] = []
     slots: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
@@ -43,7 +46,10 @@ def render(lines: Iterable[Line], gpus: Mapping[str, object]) -> bytes:
         bytes_taken = sum(map(len, found)) + len(SEPARATOR) * (len(found) - 1)
         slots.setdefault(op, {}).setdefault(gpu, {})[dtype] = (len(found), bytes_taken)
         kernels += found
-    document = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "slots": slots}
+    document: dict[str, object] = {"schema_version": SCHEMA_VERSION, "gpus": gpus, "slots": slots}
+    ops = {op: {"description": description, "reference": reference} for op, description, reference in described}
+    if ops:
+        document["ops"] = ops
     head = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).removesuffix(b"}")
     return head + b',"kernels":[\n' + SEPARATOR.join(kernels) + b"\n]}"
 

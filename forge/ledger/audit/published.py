@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from forge.ledger.audit.described import Described
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
 from forge.ledger.audit.report import AuditProblem
@@ -24,7 +25,7 @@ _RANKING = "leaderboard.json"
 """Name of the document that leaves out kernels that aren't on offer."""
 _TYPES = (
     "'BenchmarkInvalidated', 'BenchmarkRecorded', 'EnvironmentCaptured', 'KernelPromoted', 'KernelRevoked', "
-    "'ReplicationRecorded', 'ShapeTimed'"
+    "'OperationDescribed', 'ReplicationRecorded', 'ShapeTimed'"
 )
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
@@ -52,6 +53,7 @@ class Published:
         """Event -> when it was recorded."""
         self._architectures: set[tuple[str, str]] = set()
         """GPU and architecture of every machine that was captured."""
+        self._described = Described(folder)
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 
@@ -92,6 +94,8 @@ class Published:
             case b"EnvironmentCaptured":
                 gpu = event["environment"]["gpu"] or {}
                 self._architectures.add((str(gpu.get("slug")), str(gpu.get("arch"))))
+            case b"OperationDescribed":
+                self._described.take(seq, event)
             case b"ReplicationRecorded" if event["outcome"] == "held":
                 self._held.setdefault(event["kernel_id"], seq)
             case _ if event["outcome"] == "contradicted":
@@ -227,6 +231,7 @@ class Published:
                     yield AuditProblem(
                         None, f"published {name}: gpus.{gpu}", "an architecture of an event", str(arch)
                     )
+            yield from self._described.problems(name, stated.get("ops", {}), seq)
             yield from self._of_all(name, kernels, seq)
             for kernel in kernels:
                 # the pointed-to bytes are `kernel.py`'s here, and no field of the event
