@@ -15,6 +15,7 @@ from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.counterexample.shrink import shrink
 from forge.lab.finding import Failed, Finding, NotAsked, Passed, result
+from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.gates import gates_for, threads
 from forge.lab.gates.configurations import with_configuration
 from forge.lab.gates.own_tests import examine_own_tests
@@ -100,6 +101,7 @@ class _Record:
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit if the machine fails, not the candidate."""
     record = _Record()
+    keep_freed_memory()
     if job.runner.launches_plans:
         trusted.prepare(job)
     steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build), ("verify", _verify))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, UNIT_ROUNDOFF, DType
 from forge.lab.inputs.draw import torch_dtype
-from forge.lab.judge import SMALLEST_SIZE, JudgedOutput, judge, judge_specials, plainly_within, spread
+from forge.lab.judge import SMALLEST_SIZE, JudgedOutput, judge, judge_specials, plainly_within, row_blocks, spread
 from forge.lab.judge.elementwise import allowed
 from forge.operations.operation import Exact, Expectation, Expected, Grid, Quantised, Ranked
 
@@ -126,6 +126,24 @@ def test_the_worst_element_is_named() -> None:
     got[1, 2] = 7.0
     result = judged(got, expected)
     assert (result.worst, result.expected, result.got) == ((1, 2), 6.0, 7.0)
+
+
+@pytest.mark.parametrize("sizes", [(3, 1000, 17), (200, 130), (2, 20_000), (20_000, 1)])
+@pytest.mark.parametrize("spoilt", [0.0, 1e-3, math.inf])
+def test_blocks_of_rows_are_judged_as_the_whole_output(
+    sizes: tuple[int, ...], spoilt: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(18))
+    factor = torch.linspace(0, 2, sizes[-1], dtype=torch.float64).expand_as(value)
+    expected = Expectation(value=value, scale=value.abs(), terms=16, last_factor=factor)
+    got, baseline = value.float(), value.bfloat16().float()
+    got.view(-1)[got.numel() * 2 // 3] += spoilt
+    assert len(row_blocks.row_blocks(got)) > 1
+    found = judged(got, expected, baseline), plainly_within(got, expected, dtype="fp32", policy=POLICY)
+    monkeypatch.setattr(row_blocks, "BLOCK_ELEMENTS", got.numel())
+    assert len(row_blocks.row_blocks(got)) == 1
+    assert found == (judged(got, expected, baseline), plainly_within(got, expected, dtype="fp32", policy=POLICY))
+    assert found[1] == (spoilt == 0)
 
 
 def test_integers_must_be_exact_where_that_is_declared() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
+from forge.lab.judge.row_blocks import for_each_block, row_blocks
 from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
@@ -62,13 +63,31 @@ def judge_floats(
     """
     import torch
 
+    def judge_rows(got: torch.Tensor, expectation: Expectation, baseline: torch.Tensor) -> JudgedOutput:
+        if integers and expectation.on_integers == "exact":
+            return _judge_rows(got, expectation, bound=torch.zeros_like(expectation.value))
+        growth = _growth(expectation, patterned=patterned, integers=integers)
+        return _judge_rows(got, expectation, bound=allowed(expectation, baseline, growth, dtype=dtype, policy=policy))
+
+    blocks = row_blocks(got)
+    results = for_each_block(judge_rows, blocks, got, expectation, baseline)
+    place = max(range(len(results)), key=lambda place: results[place].bound_used)
+    worst = results[place]
+    if len(blocks) > 1:
+        row, column = worst.worst
+        worst = replace(worst, worst=_index_of((blocks[place].start + row) * got.shape[-1] + column, got.shape))
+    return replace(
+        worst,
+        within=all(one.within for one in results),
+        max_relative_error=max(one.max_relative_error for one in results),
+    )
+
+
+def _judge_rows(got: torch.Tensor, expectation: Expectation, *, bound: torch.Tensor) -> JudgedOutput:
+    import torch
+
     value = expectation.value
     error = (got.double() - value).abs()
-    if integers and expectation.on_integers == "exact":
-        bound = torch.zeros_like(value)
-    else:
-        growth = _growth(expectation, patterned=patterned, integers=integers)
-        bound = allowed(expectation, baseline, growth, dtype=dtype, policy=policy)
     used = torch.where(error == 0, error, error / bound).nan_to_num(nan=math.inf, posinf=math.inf)
     if not bool(got.isfinite().all()):
         used = torch.where(_overflown(got, value, bound), 0.0, used)
@@ -115,9 +134,13 @@ def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType,
 
     The full bound is at least this one, so True here means True there, at a third of the cost.
     """
-    error = got.double().sub_(expectation.value).abs_()
-    growth = _growth(expectation, patterned=False, integers=False)
-    return bool((error <= _reachable(expectation, growth, dtype=dtype, policy=policy)).all())
+
+    def plain(got: torch.Tensor, expectation: Expectation, _: torch.Tensor) -> bool:
+        error = got.double().sub_(expectation.value).abs_()
+        growth = _growth(expectation, patterned=False, integers=False)
+        return bool((error <= _reachable(expectation, growth, dtype=dtype, policy=policy)).all())
+
+    return all(for_each_block(plain, row_blocks(got), got, expectation, got))
 
 
 def spread(
