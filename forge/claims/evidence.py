@@ -1,11 +1,11 @@
 """What a sentence about speed can rest on: recorded measurements, and whether each is still valid."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forge.domain.environment import Environment
-from forge.domain.evidence import Speedup, Timing, WorkloadTiming
-from forge.domain.policy import BaselineKind
+from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Timing, WorkloadTiming
+from forge.domain.policy import BaselineKind, Regime
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
 from forge.events import (
@@ -58,7 +58,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One candidate at one shape, as one benchmark event has it."""
+    """One candidate at one shape in one regime, as one benchmark event has it."""
 
     seq: int
     event_type: str
@@ -73,6 +73,7 @@ class Measurement:
     ended: Withdrawn | None
     no_verdict: str | None
     """The reason code of a measurement that allows no verdict."""
+    regime: Regime = "cold"
 
     @property
     def kernel_id(self) -> str | None:
@@ -80,14 +81,25 @@ class Measurement:
         return self.promoted.kernel_id if self.promoted else None
 
     @property
+    def first(self) -> WorkloadTiming | ResidentTiming:
+        """The first measurement in this regime."""
+        resident = self.timing.residency.timing if self.timing.residency else None
+        return resident if self.regime == "resident" and resident is not None else self.timing
+
+    @property
+    def reported(self) -> WorkloadTiming | ResidentTiming | Confirmation:
+        """The measurement in this regime whose numbers count: the confirmation, where there is one."""
+        return self.first.confirmation or self.first
+
+    @property
     def candidate(self) -> Timing:
         """The candidate's time: as confirmed, where it was."""
-        return (self.timing.confirmation or self.timing).candidate
+        return self.reported.candidate
 
     @property
     def speedups(self) -> tuple[Speedup, ...]:
         """Over each baseline: as confirmed, where it was."""
-        return (self.timing.confirmation or self.timing).speedups
+        return self.reported.speedups
 
     @property
     def fastest(self) -> BaselineKind | None:
@@ -108,7 +120,7 @@ class Measurement:
     @property
     def floor_share(self) -> float:
         """Floor / median of the candidate."""
-        return self.timing.floor_ns / self.candidate.median_ns
+        return self.first.floor_ns / self.candidate.median_ns
 
 
 @dataclass(frozen=True)
@@ -196,7 +208,7 @@ def _ended(standing: Standing) -> Withdrawn | None:
 
 
 def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
-    """Yield a measurement for each shape; none for a benchmark whose task isn't in the ledger."""
+    """Yield a measurement for each shape and regime; none for a benchmark whose task isn't in the ledger."""
     task = seen.tasks.get(event.task_id)
     if task is None:
         return
@@ -205,7 +217,7 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
     kernel_id = promoted.kernel_id if promoted else None
     code = event.reason.code if isinstance(event, BenchmarkFailed) else None
     for timing in event.workloads:
-        yield Measurement(
+        cold = Measurement(
             seq=seq,
             event_type=event.TYPE,
             task=task,
@@ -219,3 +231,6 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
             ended=_ended(seen.standings.of(kernel_id, seq)),
             no_verdict=code if code in UNDECIDED else None,
         )
+        yield cold
+        if timing.residency is not None and timing.residency.timing is not None:
+            yield replace(cold, regime="resident")

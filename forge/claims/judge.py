@@ -8,15 +8,18 @@ from forge.claims import named
 from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
 from forge.claims.names import beyond, unnamed
 from forge.claims.number import decimals_of, rounds_to, value_of
-from forge.claims.sentence import shape_written, written
+from forge.claims.sentence import REGIME_WORDS, shape_written, written
 from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, Problem, fault
 from forge.domain.evidence import Speedup
+from forge.domain.policy import Regime
 from forge.platforms import PROCESSORS, Processor
 
 TIME_SLACK_DIGITS = 0.5005
 """Largest distance of a written time from the true one, in its last digit: half of it, and a little for the decimal
 form of a measured time."""
+_RESIDENT = re.compile(r"\bresident operands\b", re.I)
+"""Words that make a sentence one about operands in the last-level cache."""
 _SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
 Faults = Iterator[Fault]
 
@@ -33,7 +36,11 @@ class JudgedFigure:
 
 def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ...]:
     """Check every figure of a sentence against the evidence that its passage cites."""
-    found, unknown = _resolved(sentence.cites, evidence)
+    cited, unknown = _resolved(sentence.cites, evidence)
+    regime: Regime = "resident" if _RESIDENT.search(sentence.text) else "cold"
+    found = tuple(one for one in cited if one.regime == regime)
+    if cited and not found:
+        unknown += (fault("no_evidence", f"what it names wasn't measured {REGIME_WORDS[regime]}"),)
     ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]
     judged: list[JudgedFigure] = []
     about, since = found, 0
@@ -192,7 +199,7 @@ def _interval(figure: SpokenFigure, speedup: Speedup) -> Faults:
 def _floor_share(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
     """Check a share of the floor: the candidate's, or that of a baseline which is named before it."""
     before = {one.kind for one in named.baselines(sentence.text) if one.start < figure.start}
-    floor = measured.timing.floor_ns
+    floor = measured.first.floor_ns
     shares = [measured.floor_share]
     shares += [floor / one.baseline_median_ns for one in measured.speedups if one.baseline in before]
     if not any(rounds_to(100 * share, figure.number) for share in shares):
@@ -201,8 +208,8 @@ def _floor_share(figure: SpokenFigure, sentence: Sentence, measured: Measurement
 
 
 def _time(figure: SpokenFigure, measured: Measurement) -> Faults:
-    known = [measured.timing.floor_ns, measured.timing.harness_ns]
-    for side in (measured.timing, measured.timing.confirmation):
+    known = [measured.first.floor_ns, measured.timing.harness_ns]
+    for side in (measured.first, measured.first.confirmation):
         if side is not None:
             known += [side.candidate.median_ns, side.candidate.p10_ns, side.candidate.p90_ns]
             known += [one.baseline_median_ns for one in side.speedups]

@@ -6,6 +6,7 @@ from forge.claims.evidence import Measurement
 from forge.claims.named import baseline_name
 from forge.domain.digest import Value
 from forge.domain.evidence import Interval, Speedup
+from forge.domain.policy import Regime
 from forge.domain.tensors import Shape
 from forge.platforms import PROCESSORS
 
@@ -15,6 +16,9 @@ _CLOCKS = {
     "launch_plan": "by replay of its launch plan (`launch_plan`)",
     "host_slope": "by the host's clock (`host_slope`)",
 }
+
+REGIME_WORDS: dict[Regime, str] = {"cold": "with cold operands", "resident": "with resident operands"}
+"""Words by which a sentence names the regime of its numbers. One that names none is about the cold regime."""
 
 
 class ClaimSentence(Value):
@@ -37,8 +41,9 @@ def kernel_sentences(measured: Measurement) -> Iterator[ClaimSentence]:
         yield speed(measured, speedup)
     yield floor(measured)
     yield _time(measured)
-    yield from _verification(measured)
-    yield from _limits(measured)
+    if measured.regime == "cold":
+        yield from _verification(measured)
+        yield from _limits(measured)
 
 
 def taken_back(measured: Measurement) -> ClaimSentence:
@@ -72,7 +77,7 @@ def floor(measured: Measurement) -> ClaimSentence:
     text = f"{_subject(measured)} reaches {measured.floor_share:.0%} of its floor for one call of {_where(measured)}"
     fastest = measured.over(measured.fastest)
     if fastest is not None:
-        share = measured.timing.floor_ns / fastest.baseline_median_ns
+        share = measured.first.floor_ns / fastest.baseline_median_ns
         text += f", where {baseline_name(fastest.baseline)} reaches {share:.0%} of the same floor"
     return _sentence("floor", text.replace("%", " %"), measured.seq, measured.event_type)
 
@@ -113,12 +118,12 @@ def _subject(measured: Measurement) -> str:
 
 def _where(measured: Measurement) -> str:
     shape = shape_written(measured.timing.shape)
-    return f"the operation {measured.task.op} at {shape}, {measured.task.dtype}, on {processor_written(measured)}"
+    where = f"the operation {measured.task.op} at {shape}, {measured.task.dtype}, on {processor_written(measured)}"
+    return where if measured.timing.residency is None else f"{where}, {REGIME_WORDS[measured.regime]}"
 
 
 def _how(measured: Measurement) -> str:
-    again = measured.timing.confirmation
-    pairs = (again or measured.timing).process_pairs
+    again, pairs = measured.first.confirmation, measured.reported.process_pairs
     confirmed = ", measured a second time on fresh data" if again else ""
     return f"{_CLOCKS[measured.candidate.method]}, over {pairs} process pairs{confirmed}"
 
