@@ -6,6 +6,7 @@ correct, whether it is really faster, and whether a registry may offer it to an 
 The map of the package, from the top down. A module imports only what stands below it:
 
 - `cli`, `app`: the commands, and the one place that reads the environment and the clock
+- `web`, `mcp`: pages and an HTTP API; tools for coding agents; both ask `app` alone
 - `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; recorded state in, events out
 - `executor`: where lab jobs run
 - `authors`: programs that write candidates

@@ -9,7 +9,10 @@
     |  |- SessionNotFound       no session has this name, or several have
     |  |- SessionTaken          another process works on the session
     |  |- TranscriptRefused     a session's transcript is of another version or author
-    |  '- PhaseOutOfOrder       the run isn't in the state that this phase needs
+    |  |- PhaseOutOfOrder       the run isn't in the state that this phase needs
+    |  |- NotFound              there is nothing by this name, or the caller may not know of it
+    |  '- RequestRefused        a request over HTTP or MCP breaks a rule of the server
+    |     '- TokenRefused          the token is missing, unknown, revoked or expired
     |- EnvironmentUnfit       exit 3: this machine lacks something (compiler, GPU, sandbox)
     |- ReplayDiverged         exit 1: a replayed session gave other events than those recorded
     |- AlreadyDecided         exit 1: the same decision is already recorded
@@ -133,6 +136,31 @@ class PhaseOutOfOrder(UsageError):
     """The run isn't in the state that this phase needs."""
 
     code = "PHASE_OUT_OF_ORDER"
+
+
+class NotFound(UsageError):
+    """There is nothing by this name, or this caller may not know of it."""
+
+    code = "NOT_FOUND"
+
+
+class RequestRefused(UsageError):
+    """A request over HTTP or MCP breaks a rule of the server. `status` is its HTTP status."""
+
+    code = "REQUEST_REFUSED"
+
+    def __init__(self, message: str, *, status: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class TokenRefused(RequestRefused):
+    """The token is missing, unknown, revoked or expired."""
+
+    code = "TOKEN_REFUSED"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, status=401, hint=hint)
 
 
 class EnvironmentUnfit(ForgeError):

@@ -89,11 +89,21 @@ def find_task(workspace: Workspace, name: str) -> TaskCreated:
     return found
 
 
-def open_run(workspace: Workspace, task_name: str, *, command: str = "run open") -> Opened:
-    """Open a run for a task: plan it and render its prompt."""
+def open_run(
+    workspace: Workspace,
+    task_name: str,
+    *,
+    command: str = "run open",
+    key: str | None = None,
+    actor: str | None = None,
+) -> Opened:
+    """Open a run for a task: plan it and render its prompt.
+
+    `key` is the command key of the run's start, and `actor` starts it. Default: the person at the command line.
+    """
     started = start_of(workspace, task_name, command=command)
     run = started.run_id
-    workspace.append((started,), run_id=run, key=f"start:{run}")
+    workspace.append((started,), run_id=run, key=key or f"start:{run}", actor=actor)
     prompt_path = prepare(workspace, workspace.find_run(run))
     return Opened(started.task_id, run, prompt_path)
 

@@ -70,6 +70,8 @@ class Workspace:
     rng: random.Random
     presence: Presence | None
     """Marks this process as at work; None if it only reads."""
+    acts_as: str | None = None
+    """Actor of a caller over HTTP or MCP; None for the person at the command line."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -96,7 +98,7 @@ class Workspace:
         return workspace
 
     @classmethod
-    def open(cls, home: Path, *, read_only: bool = False) -> "Workspace":
+    def open(cls, home: Path, *, read_only: bool = False, acts_as: str | None = None) -> "Workspace":
         """Open a workspace, only for reading if nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
         path = home / LEDGER_FILE
         if home.is_file():
@@ -120,7 +122,16 @@ class Workspace:
             ledger.close()
             raise
         rng, blobs = random.SystemRandom(), BlobStore(home / RUNS_FOLDER / "cas")
-        return cls(home=home, ledger=ledger, keyring=keyring, blobs=blobs, policy=policy, rng=rng, presence=presence)
+        return cls(
+            home=home,
+            ledger=ledger,
+            keyring=keyring,
+            blobs=blobs,
+            policy=policy,
+            rng=rng,
+            presence=presence,
+            acts_as=acts_as,
+        )
 
     def __enter__(self) -> "Workspace":
         return self
@@ -165,7 +176,7 @@ class Workspace:
     @property
     def actor(self) -> str:
         """Return the actor who asks."""
-        return command_line_actor()
+        return self.acts_as or command_line_actor()
 
     def run_states(self) -> runs.RunsState:
         """Return the state of every run, folded from the ledger."""

@@ -27,6 +27,9 @@ COMMANDS: dict[str, Lines] = {
         "pipeline": ("pipeline", "Submit, verify, bench and promote folders."),
         "profile": ("profile", "Show what limits a verified candidate."),
     },
+    "Serve": {
+        "serve": ("serve", "Serve web pages and the HTTP API."),
+    },
     "Ask": {
         "lookup": ("lookup", "Ask the registry for a kernel."),
         "notes": ("notes", "Print what is known about an operation."),

@@ -25,7 +25,14 @@ from forge.ledger.opening import open_checked
 from forge.ledger.reading import Selection, known_types, pages, recorded
 from forge.ledger.replay import Line, replay
 from forge.ledger.schema import check_schema, migrate
-from forge.ledger.statements import INSERT_FOREIGN, INSERT_META, SELECT_NEWEST, SELECT_STREAM_VERSION, SELECT_STREAMS
+from forge.ledger.statements import (
+    INSERT_FOREIGN,
+    INSERT_META,
+    SELECT_BY_KEY,
+    SELECT_NEWEST,
+    SELECT_STREAM_VERSION,
+    SELECT_STREAMS,
+)
 from forge.ledger.transaction import WriteTransaction
 from forge.ledger.tree import StoredTree
 from forge.ledger.writing import Appended, Head, read_head, write
@@ -159,6 +166,12 @@ class Ledger:
         with storage_errors(self.path):
             row = self._connection.execute(SELECT_NEWEST, (wanted, before)).fetchone()
         return None if row is None else recorded(StoredRow._make(row), self.path)
+
+    def place_of(self, idempotency_key: str) -> int | None:
+        """Return the sequence number of the first event of the command with this key; None if there is none."""
+        with storage_errors(self.path):
+            row = self._connection.execute(SELECT_BY_KEY, (f"{idempotency_key}#0",)).fetchone()
+        return None if row is None else int(row[0])
 
     @contextmanager
     def tree(self) -> Iterator[StoredTree]:

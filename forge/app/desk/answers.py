@@ -1,0 +1,244 @@
+"""Answers over the whole history as documents: lookup, recommendation, audits, notes, lessons, sessions, machines."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar, get_args
+
+import orjson
+
+from forge import __version__
+from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, standing
+from forge.app.audit.answer import Answer, Filter
+from forge.app.audit.authors import EffectBy, RefusedBy
+from forge.app.desk.runs import rows
+from forge.app.desk.view import View
+from forge.app.desk.withheld import without_hidden
+from forge.app.lesson import described, lessons
+from forge.app.lookup_answer import look_up
+from forge.app.notes import gather
+from forge.app.recommend import recommend
+from forge.app.sessions import opening, report
+from forge.app.sessions import view as session_view
+from forge.app.work import open_work, request_summary
+from forge.errors import UnknownName, UsageError
+from forge.events import DeviceCalibrated, WorkRequested
+from forge.lookup import Policy
+from forge.projections.fold import holds
+from forge.projections.run_lookup import run_state
+from forge.projections.runs import RunsState
+
+Data = dict[str, object]
+One = TypeVar("One")
+COUNTS: dict[str, str] = {
+    "tasks": "SELECT count(*) FROM tasks",
+    "runs": "SELECT count(*) FROM runs",
+    "candidates": "SELECT count(*) FROM candidates",
+    "refused": "SELECT count(*) FROM rejections",
+    "kernels": "SELECT count(*) FROM kernels",
+    "active_kernels": "SELECT count(*) FROM kernels WHERE status = 'active'",
+}
+"""Name of a figure of the overview -> the query that counts it."""
+STATES = "SELECT state, count(*) AS runs FROM runs GROUP BY state ORDER BY runs DESC"
+MACHINES = (
+    "SELECT env_sha256, perf_key, abi_key, gpu, gpu_arch, driver, torch, triton, seq FROM environments ORDER BY seq"
+)
+OPEN_RUNS = (
+    "SELECT run_id FROM runs WHERE state IN ('candidate_ready', 'verified', 'benchmarked') ORDER BY started_seq"
+)
+SLOWER = 1.05
+"""Ratio of two times above which a kernel counts as slower than before, as `forge audit regressions` has it."""
+FAST_LEVELS = (0.0, 1.0, 1.5, 2.0)
+"""Speedups p at which fast_p is given."""
+
+
+def state(view: View) -> Data:
+    """Return how much there is of everything, and where the ledger is."""
+    with view.workspace.publication.tables() as history:
+        counts = {name: history.execute(query).fetchone()[0] for name, query in COUNTS.items()}
+        states = {str(one["state"]): one["runs"] for one in rows(history, STATES, {})}
+    return {
+        "forge_version": __version__,
+        "ledger_id": view.workspace.ledger.ledger_id,
+        "seq": view.head.seq,
+        "event_hash": view.head.event_hash,
+        "events": view.head.seq,
+        **counts,
+        "runs_by_state": states,
+    }
+
+
+def requests(view: View) -> Data:
+    """Return the requests for work that no worker has answered, the oldest first."""
+    with view.workspace.publication.tables() as history:
+        names = [run_id for (run_id,) in history.execute(OPEN_RUNS)]
+    asked = next(view.workspace.ledger.rows(types=(WorkRequested.TYPE,), limit=1), None) is not None
+    found = {name: run_state(view.workspace.ledger, name) for name in names} if asked else {}
+    items = [request_summary(run) for run in open_work(RunsState(runs=found))]
+    return {"items": items, "next": None, "seq": view.head.seq}
+
+
+def lookup(
+    view: View,
+    *,
+    op: str,
+    gpu: str,
+    dtype: str,
+    shape: str,
+    language: str | None = None,
+    nearest: bool = False,
+    deprecated: bool = False,
+) -> Data:
+    """Return the kernel that the published registry answers with, and why it doesn't return others."""
+    policy = Policy(shape="nearest" if nearest else "between", deprecated=deprecated)
+    home = view.workspace.home
+    found = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, policy=policy, language=language)
+    return {name: value for name, value in found.items() if name != "source"}
+
+
+def recommendation(view: View, *, models: list[str], asked: Mapping[str, object], prices: list[str]) -> Data:
+    """Return ranked deployments of a model, or a comparison of several."""
+    return recommend(view.workspace.home, models=models, asked=asked, prices=prices)
+
+
+def experiments(
+    view: View, *, op: str | None, gpu: str | None, ended: str | None, text: str | None, limit: int
+) -> Data:
+    """Return what was tried and what it showed, the newest first."""
+    found = authors.experiments(view.workspace, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu})
+    return found.document() | {"title": found.title}
+
+
+def all_lessons(view: View) -> Data:
+    """Return every lesson, in the order of their proposals."""
+    return {"items": [described(one) for one in lessons(view.workspace)], "next": None, "seq": view.head.seq}
+
+
+def notes(view: View, *, op: str, gpu: str | None) -> Data:
+    """Return everything that is recorded about an operation."""
+    return gather(view.workspace, op=op, gpu=gpu)
+
+
+def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
+    """Return worst, typical and best speedup for each slot and baseline."""
+    found = speed.leaderboard(view.workspace, baseline=baseline, wanted=wanted)
+    return found.document() | {"title": found.title}
+
+
+def all_sessions(view: View) -> Data:
+    """Return every session of an author in a budget, the newest first."""
+    found = [session_view.summary(one) for one in reversed(opening.all_sessions(view.workspace))]
+    return {"items": found, "next": None, "seq": view.head.seq}
+
+
+def session(view: View, name: str) -> Data:
+    """Return a session: where it stands, and what its budget went into; raise SessionNotFound."""
+    found = opening.find_session(view.workspace, name)
+    return session_view.summary(found) | {"cost": report.cost_of(found)}
+
+
+def machines(view: View) -> Data:
+    """Return the machines as they were first described, with their newest measured ceilings."""
+    with view.workspace.publication.tables() as history:
+        found = rows(history, MACHINES, {})
+    ceilings = {}
+    for recorded in view.workspace.ledger.read(types=(DeviceCalibrated.TYPE,)):
+        if holds(recorded, DeviceCalibrated):
+            measured = recorded.event.ceilings.model_dump(mode="json")
+            ceilings[recorded.event.perf_key] = {"seq": recorded.seq, "recorded_at": recorded.recorded_at, **measured}
+    items = [one | {"ceilings": ceilings.get(str(one["perf_key"]))} for one in found]
+    return {"items": items, "next": None, "seq": view.head.seq}
+
+
+AuditName = Literal[
+    "why", "history", "rejections", "claims", "effectiveness", "invalidated", "regressions", "replication",
+    "roofline", "stale", "fast_p",
+]  # fmt: skip
+"""Name of a question about the history. Free SQL is none: it stays at the terminal."""
+AUDITS: tuple[AuditName, ...] = get_args(AuditName)
+AUDIT_FIELDS = ("kernel", "op", "gpu", "dtype", "author", "by", "days")
+"""Names of what an audit may be asked for; each audit takes some of them."""
+
+
+def audit(view: View, name: str, asked: Mapping[str, str], *, limit: int) -> Data:
+    """Return the answer of a named audit; raise UnknownName, or UsageError for a field that it doesn't take."""
+    audits = _audits(view, asked, limit)
+    if name not in audits:
+        raise UnknownName("audit", name, list(audits))
+    taken, answer = audits[name]
+    extra = sorted(set(asked) - set(taken))
+    if extra:
+        expected = f"expected of {', '.join(taken)}" if taken else "it takes none"
+        raise UsageError(f"audit {name!r} doesn't take {', '.join(extra)}: {expected}")
+    found = answer()
+    told = without_hidden({"title": found.title, **found.document()}, ())
+    assert isinstance(told, dict)
+    return told
+
+
+def _audits(
+    view: View, asked: Mapping[str, str], limit: int
+) -> dict[str, tuple[tuple[str, ...], Callable[[], Answer]]]:
+    """Return audit -> the fields that it takes, and the function that answers it."""
+    home = view.workspace
+    wanted: dict[Filter, str | None] = {"op": asked.get("op"), "gpu": asked.get("gpu"), "dtype": asked.get("dtype")}
+    slot = ("op", "gpu", "dtype")
+    timed = {"kernel": asked.get("kernel"), **{str(name): value for name, value in wanted.items()}}
+    return {
+        "why": (("kernel",), lambda: evidence.why(home, _required(asked, "kernel"))),
+        "history": (("kernel", *slot), lambda: histories.history(home, **timed, limit=limit)),
+        "rejections": (
+            ("by", *slot, "author"),
+            lambda: authors.rejections(
+                home, by=_refused_by(asked), limit=limit, wanted={**wanted, "author": asked.get("author")}
+            ),
+        ),
+        "claims": ((), lambda: authors.claims(home, by="claimant")),
+        "effectiveness": (
+            ("by", *slot),
+            lambda: authors.effectiveness(home, by=_effect_by(asked), wanted=wanted),
+        ),
+        "invalidated": ((), lambda: standing.invalidated(home)),
+        "regressions": ((), lambda: speed.regressions(home, slower=SLOWER)),
+        "replication": ((), lambda: replication.replication(home)),
+        "roofline": (
+            slot,
+            lambda: rooflines.roofline(
+                home, gpu=_required(asked, "gpu"), wanted={"op": wanted["op"], "dtype": wanted["dtype"]}
+            ),
+        ),
+        "stale": (("days",), lambda: standing.stale(home, days=_days(asked), current="ledger")),
+        "fast_p": (slot, lambda: speed.fast_p(home, levels=FAST_LEVELS, wanted=wanted)),
+    }
+
+
+def _required(asked: Mapping[str, str], name: str) -> str:
+    if name not in asked:
+        raise UsageError(f"no {name}: expected {name}=VALUE")
+    return asked[name]
+
+
+def _refused_by(asked: Mapping[str, str]) -> RefusedBy:
+    known: dict[str, RefusedBy] = {one: one for one in get_args(RefusedBy)}
+    return _one_of(known, asked.get("by", "code"))
+
+
+def _effect_by(asked: Mapping[str, str]) -> EffectBy:
+    known: dict[str, EffectBy] = {one: one for one in get_args(EffectBy)}
+    return _one_of(known, asked.get("by", "author"))
+
+
+def _one_of(known: Mapping[str, One], name: str) -> One:
+    if name not in known:
+        raise UnknownName("grouping", name, list(known))
+    return known[name]
+
+
+def _days(asked: Mapping[str, str]) -> int:
+    text = asked.get("days", "90")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 6):
+        raise UsageError(f"bad days {text[:20]!r}: expected a whole number")
+    return int(text)
+
+
+def as_text(document: object) -> str:
+    """Return a document as indented JSON."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()

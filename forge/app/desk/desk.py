@@ -1,0 +1,65 @@
+"""The desk: takes questions and changes from any thread, and answers each in the thread whose workspace it needs.
+
+A ledger may be used only by the thread that opened it. So one thread reads, another one answers what takes long, and
+a third one writes, with a workspace that is opened for each change and closed after it: between two changes the desk
+keeps no other process from repairing what a killed one left.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from forge.app.desk.asking import opened
+from forge.app.desk.view import View
+from forge.app.tokens import Caller
+from forge.app.workspace import Workspace
+from forge.errors import LedgerCorrupt, RequestRefused
+
+Answered = TypeVar("Answered")
+
+
+class Desk:
+    """Answers for one workspace until it is closed."""
+
+    def __init__(self, home: Path, *, read_only: bool = False) -> None:
+        self.home = home
+        self.read_only = read_only
+        self.damage: str | None = None
+        """What a check of the ledger found; None if it found nothing. While there is damage nothing is written."""
+        self._reader, self._slow_reader, self._writer = (ThreadPoolExecutor(1) for _ in range(3))
+        self._view, self._slow_view = View(home), View(home)
+
+    def read(self, asked: Callable[[View], Answered]) -> "Future[Answered]":
+        """Answer a question that takes milliseconds."""
+        return self._reader.submit(self._answer, self._view, asked)
+
+    def read_slowly(self, asked: Callable[[View], Answered]) -> "Future[Answered]":
+        """Answer a question that may take seconds, such as a drawing; others don't wait for it."""
+        return self._slow_reader.submit(self._answer, self._slow_view, asked)
+
+    def write(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> "Future[Answered]":
+        """Make one change as the caller; raise RequestRefused if nothing may be written here."""
+        return self._writer.submit(self._change, caller, asked)
+
+    def close(self) -> None:
+        """Answer what was asked, then close the workspaces."""
+        self._reader.submit(self._view.close)
+        self._slow_reader.submit(self._slow_view.close)
+        for one in (self._reader, self._slow_reader, self._writer):
+            one.shutdown(wait=True, cancel_futures=False)
+
+    def _answer(self, view: View, asked: Callable[[View], Answered]) -> Answered:
+        view.refresh()
+        return asked(view)
+
+    def _change(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> Answered:
+        if self.read_only:
+            raise RequestRefused("this server only reads: expected one without --read-only", status=403)
+        if self.damage is not None:
+            raise LedgerCorrupt(
+                f"the ledger failed its check ({self.damage}): nothing is written until it is repaired",
+                hint="forge ledger verify",
+            )
+        with opened(self.home, caller) as workspace:
+            return asked(workspace)

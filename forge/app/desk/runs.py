@@ -1,0 +1,148 @@
+"""Runs and their candidates, as documents for a caller."""
+
+import re
+import sqlite3
+from collections.abc import Mapping
+
+from forge.app.author_log import run_log
+from forge.app.desk.paging import page, parse_cursor
+from forge.app.desk.permits import may_look_into, require_look_into
+from forge.app.desk.view import View
+from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.folder_runs import recorded_phases
+from forge.app.phase_answer import phase_answer
+from forge.app.runs import run_summary, task_of
+from forge.app.tokens import Caller
+from forge.errors import NotFound
+from forge.projections.run_lookup import run_state
+from forge.projections.runs import RunState
+
+Data = dict[str, object]
+LISTED = """
+    SELECT runs.run_id, runs.task_id, runs.op, runs.gpu, runs.dtype, runs.language, runs.state, runs.sealed,
+           runs.simulated, runs.started_seq, runs.last_seq, runs.recorded_at AS started_at,
+           trials.candidate, trials.author, trials.ended, trials.reason, trials.speedup, trials.low, trials.high
+    FROM runs LEFT JOIN trials USING (run_id)
+    WHERE (:before IS NULL OR runs.started_seq < :before) AND (:task IS NULL OR runs.task_id = :task)
+      AND (:state IS NULL OR runs.state = :state)
+    ORDER BY runs.started_seq DESC LIMIT :limit
+"""
+RUN_OF_CANDIDATE = "SELECT run_id FROM candidates WHERE candidate = ? ORDER BY seq DESC LIMIT 1"
+DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+"""Pattern of a whole digest."""
+
+
+def all_runs(
+    view: View, *, task: str | None = None, state: str | None = None, after: str | None = None, limit: int
+) -> Data:
+    """Return a page of runs, the newest first."""
+    before = parse_cursor(view, after)
+    asked = {"before": before, "task": task, "state": state, "limit": limit + 1}
+    with view.workspace.publication.tables() as history:
+        found = rows(history, LISTED, asked)
+    for one in found:
+        for flag in ("sealed", "simulated"):
+            one[flag] = None if one[flag] is None else bool(one[flag])
+    return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["started_seq"])))
+
+
+def run_document(view: View, caller: Caller, name: str) -> Data:
+    """Return a run: its state, the answers of its phases, and for a caller who may look into it, logs and files."""
+    run = view.workspace.find_run(name)
+    inside = may_look_into(caller, run)
+    found: Data = {**run_summary(run), "seq": run.last_seq, "plan": plan_of(run), "shown": inside}
+    found["request"] = None if run.request is None else run.request.event.until
+    found["attempts"] = {name: getattr(run.attempts, name) for name in ("submit", "verify", "benchmark", "promote")}
+    phases = {
+        name: phase_answer(event, workspace=view.workspace) if inside else None
+        for name, event in recorded_phases(run).items()
+    }
+    found["phases"] = phases
+    found["error"] = None if run.error is None else run.error.event.detail
+    told = without_hidden(found, hidden_shapes(view.workspace, run))
+    assert isinstance(told, dict)
+    return told
+
+
+def plan_of(run: RunState) -> Data | None:
+    """Return the skills of a run, and why each was chosen."""
+    return None if run.plan is None else run.plan.event.model_dump(mode="json")
+
+
+def counterexample(view: View, caller: Caller, name: str) -> Data:
+    """Return the input at which a run's candidate gives a wrong answer, and what was said; raise NotFound."""
+    run = view.workspace.find_run(name)
+    require_look_into(caller, run)
+    if run.rejection is None:
+        raise NotFound(f"run {run.run_id!r} is {run.state}: expected one whose candidate was refused")
+    answer = phase_answer(run.rejection.event, workspace=view.workspace)
+    said = run_log(view.workspace, run)
+    found: Data = {
+        "run_id": run.run_id,
+        "candidate": answer["candidate"],
+        "reason": answer["reason"],
+        "counterexample": answer["counterexample"],
+        "log": said["log"],
+        "mend": said["mend"],
+        "findings": answer["findings"],
+    }
+    told = without_hidden(found, hidden_shapes(view.workspace, run))
+    assert isinstance(told, dict)
+    return told
+
+
+def candidate_document(view: View, caller: Caller, digest: str) -> Data:
+    """Return a candidate: its files, who handed it in and what was found; raise NotFound."""
+    run = run_of_candidate(view, digest)
+    require_look_into(caller, run)
+    assert run.submitted is not None
+    event = run.submitted.event
+    found: Data = {
+        **event.model_dump(mode="json"),
+        "files": [file.model_dump(mode="json") for file in event.files.files],
+        "entry_point": event.files.entry_point,
+        "submitted_at": run.submitted.recorded_at,
+        "submitted_by": run.submitted.actor,
+        "state": run.state,
+        "gates": _gates(run),
+    }
+    told = without_hidden(found, hidden_shapes(view.workspace, run))
+    assert isinstance(told, dict)
+    return told
+
+
+def _gates(run: RunState) -> list[Data]:
+    judged = run.rejection or run.verified
+    return [] if judged is None else [gate.model_dump(mode="json") for gate in judged.event.gates]
+
+
+def candidate_file(view: View, caller: Caller, digest: str, name: str) -> str:
+    """Return the text of one of a candidate's files; raise NotFound."""
+    run = run_of_candidate(view, digest)
+    require_look_into(caller, run)
+    assert run.submitted is not None
+    found = next((file for file in run.submitted.event.files.files if file.path == name), None)
+    if found is None:
+        names = ", ".join(file.path for file in run.submitted.event.files.files)
+        raise NotFound(f"candidate {digest[:12]} has no file {name[:100]!r}: expected one of {names}")
+    return view.workspace.blobs.get(found.sha256).decode(errors="replace")
+
+
+def run_of_candidate(view: View, digest: str) -> RunState:
+    """Return the newest run that a candidate was handed in for; raise NotFound."""
+    if DIGEST.fullmatch(digest):
+        with view.workspace.publication.tables() as history:
+            found = history.execute(RUN_OF_CANDIDATE, (digest,)).fetchone()
+        if found is not None:
+            run = run_state(view.workspace.ledger, found[0])
+            if run.submitted is not None and run.submitted.event.candidate == digest:
+                task_of(run)
+                return run
+    raise NotFound(f"no candidate {digest[:80]!r}: expected the whole digest of one", hint="forge run list")
+
+
+def rows(history: sqlite3.Connection, query: str, values: Mapping[str, object]) -> list[Data]:
+    """Return a query's rows, with their cells by name."""
+    found = history.execute(query, values)
+    columns = [name for name, *_ in found.description]
+    return [dict(zip(columns, row, strict=True)) for row in found]

@@ -1,0 +1,79 @@
+"""A view: one thread's read-only workspace, kept open between questions and opened again if it was replaced."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forge.app.tokens import READER, Caller, find_caller
+from forge.app.workspace import Workspace
+from forge.errors import TokenRefused
+from forge.ledger.watch import LedgerWatch
+from forge.ledger.writing import Head
+
+
+@dataclass
+class View:
+    """Reads one workspace. Only the thread that asks first may ask."""
+
+    home: Path
+    _workspace: Workspace | None = None
+    _watch: LedgerWatch | None = None
+    _inode: int = 0
+    _head: Head = field(default_factory=lambda: Head(0, ""))
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the open workspace; `refresh` opens it."""
+        assert self._workspace is not None, "refresh comes first"
+        return self._workspace
+
+    @property
+    def head(self) -> Head:
+        """Return the last event at the last refresh."""
+        return self._head
+
+    @property
+    def stand(self) -> str:
+        """Return a text that differs for each state of the ledger."""
+        return f"{self.workspace.ledger.ledger_id}-{self._head.seq}-{self._head.event_hash[:16]}"
+
+    def refresh(self) -> None:
+        """Look whether the ledger has changed, and open the workspace if that is needed.
+
+        Raises WorkspaceNotFound while there is none, for example in the moment of a restore, and LedgerCorrupt.
+        """
+        if self._workspace is None or not self._stands():
+            self.close()
+            self._workspace = Workspace.open(self.home, read_only=True)
+            self._watch = LedgerWatch(self._workspace.ledger.path)
+            self._inode = self._workspace.ledger.path.stat().st_ino
+        assert self._watch is not None
+        if self._watch.changed() or not self._head.seq:
+            self._head = self._workspace.ledger.head
+
+    def caller(self, untrusted_token: str | None) -> Caller:
+        """Return who asks; raise TokenRefused for a token that isn't accepted here."""
+        if untrusted_token is None:
+            return READER
+        found = find_caller(self.workspace, untrusted_token)
+        if found is None:
+            raise TokenRefused(
+                "this token is unknown here, revoked or expired: expected one of this workspace",
+                hint="forge token list",
+            )
+        return found
+
+    def close(self) -> None:
+        """Close the workspace."""
+        if self._watch is not None:
+            self._watch.close()
+        if self._workspace is not None:
+            self._workspace.ledger.close()
+        self._workspace, self._watch, self._head = None, None, Head(0, "")
+
+    def _stands(self) -> bool:
+        """Return whether the ledger is still the file that was opened."""
+        assert self._workspace is not None
+        try:
+            return self._workspace.ledger.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False

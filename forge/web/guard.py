@@ -1,0 +1,185 @@
+"""Stands before every page and the API: refuses foreign hosts and origins, too much and too slow input.
+
+Nothing behind it sees a request that it refuses. Every answer gets the headers that keep a browser from running or
+loading anything that isn't of this server.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import cast
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from forge.errors import RequestRefused
+from forge.web.problems import of_error
+from forge.web.rates import Rate
+
+LONGEST_PATH, LONGEST_QUERY = 1024, 4096
+"""Largest length of a path and of a query, in bytes."""
+MOST_HEADERS, LARGEST_HEADERS = 64, 16 * 1024
+"""Largest number of headers of a request, and their largest size together, in bytes."""
+LARGEST_BODY = 5 * 256 * 1024 * 2
+"""Largest body in bytes: five files of 256 KiB, twice, since JSON may write a character in several."""
+BODY_S = 20.0
+"""Longest time that a body may take to arrive, in seconds."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+REPEATED = frozenset({"type", "model", "price"})
+"""Names in a query that may be given more than once."""
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+"""Headers of every answer."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Names by which this machine reaches itself."""
+
+
+@dataclass
+class Guard:
+    """Refuses what no part of the server should see. `hosts` are the names by which this server may be asked for."""
+
+    app: ASGIApp
+    hosts: frozenset[str] = LOOPBACK
+    reads: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=4000))
+    writes: Rate = field(default_factory=lambda: Rate(per_second=2, burst=30))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        guarded = _with_headers(send)
+        try:
+            headers = _named(scope)
+            _require_size(scope, headers)
+            self._require_host(headers)
+            if scope["method"] not in SAFE:
+                self._require_origin(headers)
+            self._require_rate(scope, headers)
+        except RequestRefused as error:
+            await of_error(error)(scope, receive, guarded)
+            return
+        await self.app(scope, _Body(receive).receive, guarded)
+
+    def _require_host(self, headers: dict[str, str]) -> None:
+        """Raise RequestRefused for a host that isn't this server: a page elsewhere may have its name point here."""
+        if _host_name(headers.get("host", "")) not in self.hosts:
+            raise RequestRefused(
+                f"host {headers.get('host', '')[:100]!r}: expected one of {', '.join(sorted(self.hosts))}", status=421
+            )
+
+    def _require_origin(self, headers: dict[str, str]) -> None:
+        """Raise RequestRefused for a change that a page of another origin asks for."""
+        origin = headers.get("origin")
+        is_foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+        if is_foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise RequestRefused(
+                f"origin {str(origin)[:100]!r}: expected a page of this server, or a program without one", status=403
+            )
+
+    def _require_rate(self, scope: Scope, headers: dict[str, str]) -> None:
+        client = scope.get("client") or ("",)
+        caller = headers.get("authorization") or headers.get("cookie") or client[0]
+        rate = self.reads if scope["method"] in SAFE else self.writes
+        if not rate.take(caller):
+            raise RequestRefused(f"too many requests: expected at most {rate.per_second:g} a second", status=429)
+
+
+class _Body:
+    """Passes a request's body on, within a size and a time. What it raises, the application answers."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size, self._whole = 0, False
+        self._until: float | None = None
+
+    async def receive(self) -> Message:
+        """Return the next part of the body; raise RequestRefused if it is too large or too late."""
+        if self._whole:
+            return await self._receive()
+        now = asyncio.get_running_loop().time()
+        self._until = self._until or now + BODY_S
+        try:
+            message = await asyncio.wait_for(self._receive(), self._until - now)
+        except TimeoutError as error:
+            raise RequestRefused(
+                f"the body didn't arrive within {BODY_S:g} s: send it at once", status=408
+            ) from error
+        self._size += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        if self._size > LARGEST_BODY:
+            raise _too_large()
+        return message
+
+
+def _too_large() -> RequestRefused:
+    return RequestRefused(f"the body is too large: expected at most {LARGEST_BODY} bytes", status=413)
+
+
+def _named(scope: Scope) -> dict[str, str]:
+    """Return the headers by name; raise RequestRefused for too many, or for one of these that is given twice."""
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    size = sum(len(name) + len(value) for name, value in pairs)
+    if len(pairs) > MOST_HEADERS or size > LARGEST_HEADERS:
+        raise RequestRefused(
+            f"{len(pairs)} headers of {size} bytes: expected at most {MOST_HEADERS} of {LARGEST_HEADERS}", status=431
+        )
+    counts = Counter(name for name, _ in pairs)
+    for name in ("host", "origin", "authorization", "content-length", "content-type", "idempotency-key"):
+        if counts[name] > 1:
+            raise RequestRefused(f"header {name!r} is given {counts[name]} times: expected it once", status=400)
+    return dict(pairs)
+
+
+def _require_size(scope: Scope, headers: dict[str, str]) -> None:
+    path, query = cast(bytes, scope.get("raw_path") or scope["path"].encode()), cast(bytes, scope["query_string"])
+    if len(path) > LONGEST_PATH or len(query) > LONGEST_QUERY:
+        raise RequestRefused(
+            f"an address of {len(path)} + {len(query)} bytes: expected at most {LONGEST_PATH} + {LONGEST_QUERY}",
+            status=414,
+        )
+    if any(byte < 0x20 or byte == 0x7F for byte in unquote_to_bytes(path) + unquote_to_bytes(query)):
+        raise RequestRefused("the address has a control character: expected none", status=400)
+    twice = [name for name, n in Counter(name for name, _ in _pairs(query)).items() if n > 1 and name not in REPEATED]
+    if twice:
+        raise RequestRefused(f"{twice[0][:100]!r} is given more than once: expected it once", status=400)
+    length = headers.get("content-length", "0")
+    if not (length.isascii() and length.isdecimal()) or int(length[:20]) > LARGEST_BODY:
+        raise _too_large()
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    return parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header, without its port and brackets."""
+    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    return name.lower()
+
+
+def _with_headers(send: Send) -> Send:
+    """Return `send` with the headers of every answer."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-cache")
+        await send(message)
+
+    return sending

@@ -1,0 +1,97 @@
+"""Runs the server, and the workers that it starts as processes of their own and ends with itself."""
+
+import ctypes
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from forge.errors import UsageError
+
+PORT = 8791
+"""Port that the server listens on unless another is named."""
+BACKLOG = 256
+"""Number of connections that wait until the server takes them."""
+MOST_CONNECTIONS = 1200
+"""Number of connections and answers at once; the server tells further callers to come again."""
+KEEP_S, GRACE_S = 5, 3
+"""Time that an idle connection is kept, and time in which open answers may end when the server ends; in seconds."""
+LARGEST_HEAD = 32 * 1024
+"""Largest beginning of a request in bytes: its first line and headers."""
+DIE_WITH_PARENT = 1
+"""Number of the option PR_SET_PDEATHSIG of prctl(2)."""
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there; raise UsageError if the address can't be had."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, proto)
+    except OSError as error:
+        raise UsageError(f"bad host {host[:100]!r}: {error.strerror}; expected a name or an address") from error
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(BACKLOG)
+    except OSError as error:
+        made.close()
+        raise UsageError(
+            f"can't listen on {host} port {port} ({error.strerror}): expected a free port; give another with --port",
+            hint="forge serve --help",
+        ) from error
+    return made
+
+
+def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+    """Answer requests until the process is asked to end; call `ready` once before."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEEP_S,
+        timeout_graceful_shutdown=GRACE_S,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+    )
+    ready()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def workers(count: int, home: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Start workers, and end them with the block; they also end if this process is killed."""
+    command = [sys.executable, "-m", "forge", "work", "--home", str(home)]
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        started.extend(_worker(command) for _ in range(count))
+        yield started
+    finally:
+        for one in started:
+            one.terminate()
+        for one in started:
+            one.wait()
+
+
+def _worker(command: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 (no other thread holds a lock yet)
+    )
+
+
+def _die_with_parent() -> None:
+    """Have the system end this process when its parent ends, where the system can (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
