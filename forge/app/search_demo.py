@@ -1,6 +1,11 @@
 """Opens a short search on the processor, for the demonstration: a template in C++, few settings, one finalist."""
 
+from contextlib import suppress
+from pathlib import Path
+
 from forge.app.demo import ON_A_CPU, examples_folder
+from forge.app.home import LEDGER_FILE
+from forge.app.policy_file import POLICY_FILE
 from forge.app.sessions.authors import AuthorSource, make_author, read_source
 from forge.app.sessions.opening import SessionRequest, open_session
 from forge.app.tasks import create_task
@@ -10,10 +15,30 @@ from forge.domain.budget import Amounts
 from forge.pipeline.create import TaskRequest
 
 TEMPLATE = "templates/cpp_fused_add_rmsnorm"
-OPTIONS = {"batch": 7, "most_trials": 7, "finalists": 1}
+OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
 """Options of the search: one batch, whose processes are all alive at once, and one candidate for all phases."""
+POLICY = """\
+# The demonstration measures less than a new workspace does, so that it ends within a minute:
+# one baseline, one regime, fewer pairs and rounds, and a control that may be less sure.
+baselines = ["eager"]
+regimes = ["cold"]
+process_pairs = 4
+rounds = 6
+control_half_width = 0.15
+"""
+"""Policy of the demonstration's workspace, as `policy.toml`."""
 SEED = 1
 BUDGET = Amounts(wall_ms=3_600_000, device_ms=3_600_000, candidates=1)
+
+
+def make_workspace(home: Path) -> Workspace:
+    """Make the demonstration's workspace with its policy; raise UsageError if there is one already."""
+    policy = home / POLICY_FILE
+    if not any(path.exists() or path.is_symlink() for path in (policy, home / LEDGER_FILE)):
+        with suppress(OSError):  # a place that can't be written is refused below
+            home.mkdir(parents=True, exist_ok=True)
+            policy.write_text(POLICY)
+    return Workspace.create(home, origin="forge demo")
 
 
 def demo_source() -> AuthorSource:

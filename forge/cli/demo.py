@@ -40,13 +40,12 @@ def run_search_demo(home: Path | None, *, as_json: bool) -> int:
 
     Expected is that a finalist was judged, or that none was faster beyond the machine's noise.
     """
-    from forge.app.search_demo import open_search
+    from forge.app.search_demo import make_workspace, open_search
     from forge.app.user_paths import resolved
-    from forge.app.workspace import Workspace
     from forge.cli.agent import work_session
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
-    with Workspace.create(folder, origin="forge demo") as workspace:
+    with make_workspace(folder) as workspace:
         session_id, author = open_search(workspace)
         found = work_session(workspace, session_id, author, as_json=as_json)
     for command in ("agent cost last", "agent replay last", "run list"):

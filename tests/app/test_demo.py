@@ -1,16 +1,20 @@
 """The demonstration's stories: what they name is there, and the cheats among it are refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
-from forge.app.search_demo import OPTIONS, SEED, demo_source
+from forge.app.search_demo import OPTIONS, SEED, demo_source, make_workspace
 from forge.app.sessions.authors import make_author
+from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screen
 from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.policy import new_policy
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Rejected
+from forge.errors import UsageError
 from forge.lab.examine import examine
 from forge.lab.job import Job
 from forge.lab.screen.host_clock import GROUP
@@ -62,6 +66,20 @@ def test_the_gpus_cheat_is_refused_for_its_remembered_answer() -> None:
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
     assert examined.verdict.reason.code == "REPLAYED_OUTPUT"
+
+
+def test_the_search_has_a_small_policy_and_changes_no_workspace(tmp_path: Path) -> None:
+    with make_workspace(tmp_path / "new") as workspace:
+        assert (workspace.policy.baselines, workspace.policy.regimes) == (("eager",), ("cold",))
+        assert workspace.policy.process_pairs < new_policy().process_pairs
+    with Workspace.create(tmp_path / "mine", origin="mine"):
+        pass
+    for taken in (tmp_path / "mine", tmp_path / "file"):
+        if not taken.exists():
+            taken.write_text("a file")
+        with pytest.raises(UsageError):
+            make_workspace(taken)
+    assert not (tmp_path / "mine" / "policy.toml").exists()
 
 
 def test_the_search_is_over_a_shipped_template_of_the_processors_slot() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from forge.app.sessions.ledger_ground import Watch
-from forge.domain.authoring import Judged
+from forge.domain.authoring import FailedTrial, Judged, Missed, Screened, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
 from forge.domain.evidence import Interval
@@ -114,12 +114,27 @@ def _of_budget(event: Event) -> str | None:
 
 def _answer(entry: bytes | None) -> str:
     found = None if entry is None else ENTRY.validate_json(entry)
+    if isinstance(found, Screened):
+        return _screened(found)
+    if isinstance(found, Missed):
+        return f"missed: {found.reason.message}"
     if not isinstance(found, Judged):
         return "answered" if found is None else f"{found.kind}"
     reason = getattr(found.verdict, "reason", None)
     why = f" {reason.code}: {reason.message}" if reason else f" as {found.kernel_id}"
     measured = f", {found.speedup.ratio:.3f}x" if found.speedup else ""
     return f"{found.verdict.verdict}{why}{measured}"
+
+
+def _screened(found: Screened) -> str:
+    """Say how many drafts were timed, the fastest of them, and the first reason of a failure."""
+    if found.reference_failed is not None:
+        return f"the reference failed: {found.reference_failed.code}: {found.reference_failed.message}"
+    timed = [one.result.speedup.ratio for one in found.trials if isinstance(one.result, TimedTrial)]
+    failed = [one.result for one in found.trials if isinstance(one.result, FailedTrial)]
+    fastest = f", the fastest {max(timed):.3f}x" if timed else ""
+    why = f"; {len(failed)} failed, {failed[0].stage}: {failed[0].reason.message}" if failed else ""
+    return f"{'a final screening' if found.final else 'screened'}: {len(timed)} timed{fastest}{why}"
 
 
 def summary(state: SessionState) -> Data:

@@ -23,7 +23,7 @@ from forge.domain.authoring import (
 )
 from forge.domain.digest import Digest, Value, digest_of
 
-VERSION = 2
+VERSION = 3
 """Version of the strategy. Another version may propose other steps, so a session of another one can't go on."""
 LEADERS = 4
 """Number of settings whose neighbours are tried."""
@@ -75,7 +75,9 @@ class SearchAuthor:
         if state.reference_failed is not None:
             return _finished("reference_failed", f"the template's own setting failed: {state.reference_failed}")
         if state.missed >= MOST_MISSED:
-            return _finished("machine_failed", f"the machine couldn't carry out {state.missed} steps in a row")
+            return _finished(
+                "machine_failed", f"the machine couldn't carry out {state.missed} steps in a row: {state.why_missed}"
+            )
         if state.judged:
             return _finished("finalists_judged", f"{len(state.judged)} finalists were judged")
         if left.candidates == 0:

@@ -50,6 +50,8 @@ class Explored:
     reference_failed: str | None = None
     missed: int = 0
     """Number of steps in a row that the machine couldn't carry out, up to now."""
+    why_missed: str = ""
+    """Why the last of them couldn't be carried out."""
     done: int = 0
     """Number of entries that the machine could carry out; the next step's random numbers follow from it."""
 
@@ -59,7 +61,7 @@ def explored(log: Sequence[LogEntry], patience: int) -> Explored:
     state = Explored()
     for entry in log:
         if isinstance(entry, Missed):
-            state.missed += 1
+            state.missed, state.why_missed = state.missed + 1, entry.reason.message
             continue
         state.missed, state.done = 0, state.done + 1
         match entry:
