@@ -9,7 +9,7 @@ import typer
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.check_formats import Format, written
 from forge.cli.evidence import show_evidence
-from forge.cli.options import DeviceName, Json, Quiet
+from forge.cli.options import DeviceName, Json, Quiet, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
@@ -79,6 +79,7 @@ def check(
     output_format: OutputFormat = "text",
     device: DeviceName = None,
     _quiet: Quiet = False,
+    _verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Check a kernel by all gates against a reference file, or with --op against an operation; record nothing.

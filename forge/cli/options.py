@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from forge.cli.progress import be_quiet
+from forge.cli.progress import be_quiet, be_verbose
 
 Home = Annotated[
     Path | None,
@@ -23,6 +23,16 @@ Run = Annotated[
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Report no progress.", callback=be_quiet, show_default=False)
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Report each step on a line of its own, with its time.",
+        callback=be_verbose,
+        show_default=False,
+    ),
 ]
 DeviceName = Annotated[
     str | None,

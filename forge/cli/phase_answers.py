@@ -1,15 +1,16 @@
 """Runs one phase of a run, and returns its answer; says so if the answer was recorded before."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forge.cli.output import say
-from forge.cli.progress import reporting
+from forge.cli.progress import Report, reporting
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
+    from forge.projections.runs import RunState
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 
@@ -21,6 +22,30 @@ def _told_if_recorded(workspace: "Workspace", phase: str) -> Iterator[None]:
     yield
     if workspace.ledger.recorded_seq == before:
         say(f"{phase}: recorded already; this is the recorded answer")
+
+
+@contextmanager
+def _timed_phase(
+    workspace: "Workspace", run: "RunState", phase: str, steps: Sequence[str]
+) -> Iterator[tuple[Report, Callable[[Answer], Answer]]]:
+    """Report a phase's progress with an estimate from earlier ones.
+
+    Yield the report, and a function that takes the phase's answer, remembers how long it took and returns it.
+    """
+    from forge.app.durations import FILE, Durations, Subject
+    from forge.app.runs import task_of
+    from forge.app.terminal import Stopwatch
+
+    task, watch = task_of(run), Stopwatch()
+    subject = Subject(op=task.op, language=task.language, gpu=task.target.gpu)
+    earlier = Durations(workspace.runs_root / FILE, phase, subject, watch.seconds)
+
+    def ended(answer: Answer) -> Answer:
+        earlier.keep(passed=answer["verdict"] == "accepted")
+        return answer
+
+    with reporting(phase, steps, watch, earlier) as progress:
+        yield progress, ended
 
 
 def submit_answer(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
@@ -39,11 +64,11 @@ def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     from forge.app.phase_answer import phase_answer
     from forge.lab.gates import GATES
 
-    with reporting("verify", [gate.name for gate in GATES]) as progress:
-        state = runs.take_up(workspace, workspace.find_run(run))
+    state = runs.take_up(workspace, workspace.find_run(run))
+    with _timed_phase(workspace, state, "verify", [gate.name for gate in GATES]) as (progress, ended):
         with _told_if_recorded(workspace, "verify"):
             event = phases.verify_candidate(workspace, state, progress=progress, again=again)
-    return phase_answer(event, workspace=workspace)
+        return ended(phase_answer(event, workspace=workspace))
 
 
 def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
@@ -67,11 +92,11 @@ def bench_answer(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, runs
     from forge.app.phase_answer import phase_answer
 
-    with reporting("bench") as progress:
-        state = runs.take_up(workspace, workspace.find_run(run))
+    state = runs.take_up(workspace, workspace.find_run(run))
+    with _timed_phase(workspace, state, "bench", ()) as (progress, ended):
         with _told_if_recorded(workspace, "bench"):
             event = phases.bench(workspace, state, progress=progress)
-    return phase_answer(event, workspace=workspace)
+        return ended(phase_answer(event, workspace=workspace))
 
 
 def promote_answer(workspace: "Workspace", run: str) -> Answer:

@@ -9,7 +9,7 @@ from forge.cli.candidate_log import show_log, show_place
 from forge.cli.estimate import show_estimate
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, Quiet, Run
+from forge.cli.options import DeviceName, Home, Json, Quiet, Run, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
 from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
@@ -126,6 +126,7 @@ def verify(
     device: DeviceName = None,
     home: Home = None,
     _quiet: Quiet = False,
+    _verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Judge the submitted candidate on inputs and shapes that its author hasn't seen.
@@ -149,6 +150,7 @@ def bench(
     device: DeviceName = None,
     home: Home = None,
     _quiet: Quiet = False,
+    _verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Time the verified candidate against its baselines, or a promoted kernel a second time.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, Quiet
+from forge.cli.options import DeviceName, Home, Json, Quiet, Verbose
 from forge.cli.output import emit_json, say
 from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.phases import Again, Author, leave, show
@@ -53,6 +53,7 @@ def pipeline(
     device: DeviceName = None,
     home: Home = None,
     _quiet: Quiet = False,
+    _verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Submit, verify, bench and promote each folder; a folder ends at its first refusal.

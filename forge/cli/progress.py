@@ -1,19 +1,32 @@
-"""Progress of long phases on stderr: the step, its place among all steps, and the elapsed time."""
+"""Progress of long phases on stderr: the step, its place among all steps, the elapsed time and an estimate.
+
+On a terminal one line changes; elsewhere each step is a line. `--quiet` leaves progress out, `-v` prints each step
+with the time that it took.
+"""
 
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from forge.app.terminal import Stopwatch
 from forge.cli.output import say, visible
 
+if TYPE_CHECKING:
+    from forge.app.durations import Durations
+
+Report = Callable[[str], None]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 """Frames of the sign that shows that the command is at work."""
 FRAME_S = 0.2
 """Seconds between two frames."""
 MINUTE_S = 60
-_quiet = False
+LATE_S = 5
+"""Number of seconds past an estimate from which a phase takes longer than before: less is chance."""
+
+
+_quiet, _verbose = False, False
 
 
 def be_quiet(quiet: bool) -> bool:
@@ -23,26 +36,61 @@ def be_quiet(quiet: bool) -> bool:
     return quiet
 
 
+def be_verbose(verbose: bool) -> bool:
+    """Let the phases of this command report each step with its time, or as usual; return the argument."""
+    global _verbose  # noqa: PLW0603 (one command a process; each sets it anew)
+    _verbose = verbose
+    return verbose
+
+
 @contextmanager
-def reporting(phase: str, steps: Sequence[str] = ()) -> Iterator[Callable[[str], None]]:
-    """Show the progress of a long phase: one changing line on a terminal, otherwise a line for each step.
+def reporting(
+    phase: str, steps: Sequence[str] = (), watch: Stopwatch | None = None, earlier: "Durations | None" = None
+) -> Iterator[Report]:
+    """Show the progress of a long phase.
 
     `steps` are the names of the steps that come one after another, as far as they are known: a step among them is
-    shown with its number.
+    shown with its number. `earlier` has the times of earlier phases, and is told of each step.
     """
-    watch = Stopwatch()
+    watch = watch or Stopwatch()
     if _quiet:
-        yield lambda _step: None
+        shown: Report = lambda _step: None  # noqa: E731 (a report that shows nothing)
+        yield _noting(earlier, shown)
+    elif _verbose:
+        with _steps(phase, steps, watch, earlier) as shown:
+            yield _noting(earlier, shown)
     elif not sys.stderr.isatty():
-        yield lambda step: say(f"{phase}: {described(step, steps)} ({elapsed_text(watch.seconds())})")
+        shown = lambda step: say(f"{phase}: {described(step, steps)} ({time_text(watch, earlier)})")  # noqa: E731
+        yield _noting(earlier, shown)
     else:
-        with _line(phase, steps, watch) as report:
-            yield report
+        with _line(phase, steps, watch, earlier) as shown:
+            yield _noting(earlier, shown)
+
+
+def _noting(earlier: "Durations | None", shown: Report) -> Report:
+    """Return a report that also tells `earlier` which step begins."""
+
+    def report(step: str) -> None:
+        if earlier is not None:
+            earlier.begin(step)
+        shown(step)
+
+    return report
 
 
 def described(step: str, steps: Sequence[str]) -> str:
     """Return the step with its number among all."""
     return f"{step}, {steps.index(step) + 1} of {len(steps)}" if step in steps else step
+
+
+def time_text(watch: Stopwatch, earlier: "Durations | None") -> str:
+    """Return the elapsed time, and how much longer it takes by earlier phases: 12 s, about 40 s left."""
+    elapsed, left_s = elapsed_text(watch.seconds()), earlier.left_s() if earlier is not None else None
+    if left_s is None:
+        return elapsed
+    if left_s >= 1:
+        return f"{elapsed}, about {elapsed_text(left_s)} left"
+    return f"{elapsed}, about done" if left_s > -LATE_S else f"{elapsed}, longer than before"
 
 
 def elapsed_text(seconds: float) -> str:
@@ -52,7 +100,26 @@ def elapsed_text(seconds: float) -> str:
 
 
 @contextmanager
-def _line(phase: str, steps: Sequence[str], watch: Stopwatch) -> Iterator[Callable[[str], None]]:
+def _steps(phase: str, steps: Sequence[str], watch: Stopwatch, earlier: "Durations | None") -> Iterator[Report]:
+    """Print a line when a step begins, and the time that the step before it took."""
+    current, began_s = "", 0.0
+
+    def end() -> None:
+        if current:
+            say(f"{phase}: {current} took {watch.seconds() - began_s:.1f} s")
+
+    def report(step: str) -> None:
+        nonlocal current, began_s
+        end()
+        say(f"{phase}: {described(step, steps)} ({time_text(watch, earlier)})")
+        current, began_s = step, watch.seconds()
+
+    yield report
+    end()
+
+
+@contextmanager
+def _line(phase: str, steps: Sequence[str], watch: Stopwatch, earlier: "Durations | None") -> Iterator[Report]:
     """Redraw one line until the block ends, then remove it."""
     current, ended = [""], threading.Event()
 
@@ -60,7 +127,8 @@ def _line(phase: str, steps: Sequence[str], watch: Stopwatch) -> Iterator[Callab
         frame = 0
         while not ended.wait(FRAME_S):
             told = ": ".join(part for part in (phase, visible(described(current[0], steps))) if part)
-            sys.stderr.write(f"\r\x1b[2K{FRAMES[frame % len(FRAMES)]} {told} ({elapsed_text(watch.seconds())})")
+            sign = FRAMES[frame % len(FRAMES)]
+            sys.stderr.write(f"\r\x1b[2K{sign} {told} ({time_text(watch, earlier)})")
             sys.stderr.flush()
             frame += 1
 

@@ -2,12 +2,13 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
 import pytest
 
-from forge.cli.progress import be_quiet, described, elapsed_text, reporting
+from forge.cli.progress import be_quiet, be_verbose, described, elapsed_text, reporting
 from tests.app.prepared import verified_run
 from tests.cli.asking import ask
 
@@ -85,3 +86,63 @@ def test_only_a_speed_far_below_the_needed_one_is_called_hopeless() -> None:
     assert found([0.46, 0.52], [1.02, 0.97])
     assert not found([0.46, 0.52], [1.02, 0.4])
     assert not found([1.05, 1.0], [1.0, 0.9])
+
+
+class Earlier:
+    """Earlier phases that took five seconds from every step on."""
+
+    def __init__(self, left_s: float | None) -> None:
+        self.found, self.steps = left_s, list[str]()
+
+    def begin(self, step: str) -> None:
+        self.steps.append(step)
+
+    def left_s(self) -> float | None:
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("left_s", "text"),
+    [
+        (None, "(0 s)"),
+        (43.9, "(0 s, about 43 s left)"),
+        (125.0, "(0 s, about 2 min 5 s left)"),
+        (-1.0, "(0 s, about done)"),
+        (-60.0, "(0 s, longer than before)"),
+    ],
+)
+def test_the_estimate_stands_beside_the_elapsed_time(
+    left_s: float | None, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = Earlier(left_s)
+    with reporting("bench", earlier=earlier) as progress:  # type: ignore[arg-type]  # a test's
+        progress("baselines")
+    assert capsys.readouterr().err == f"bench: baselines {text}\n"
+    assert earlier.steps == ["baselines"]
+
+
+def test_a_quiet_phase_is_remembered_too(capsys: pytest.CaptureFixture[str]) -> None:
+    earlier = Earlier(3.0)
+    be_quiet(True)
+    try:
+        with reporting("bench", earlier=earlier) as progress:  # type: ignore[arg-type]  # a test's
+            progress("baselines")
+    finally:
+        be_quiet(False)
+    assert (earlier.steps, capsys.readouterr().err) == (["baselines"], "")
+
+
+def test_verbose_prints_what_each_step_took(capsys: pytest.CaptureFixture[str]) -> None:
+    be_verbose(True)
+    try:
+        with reporting("verify", ["sources", "build"]) as progress:
+            progress("sources")
+            progress("build")
+    finally:
+        be_verbose(False)
+    assert re.sub(r"\d\.\d", "0.0", capsys.readouterr().err).splitlines() == [
+        "verify: sources, 1 of 2 (0 s)",
+        "verify: sources took 0.0 s",
+        "verify: build, 2 of 2 (0 s)",
+        "verify: build took 0.0 s",
+    ]
