@@ -21,8 +21,9 @@ from forge.events import (
     TaskCreated,
 )
 from forge.ledger.audit.history import audit
-from forge.pipeline.promotion_rule import baseline_used
+from forge.pipeline.promotion_rule import baseline_used, fastest
 from forge.pipeline.samples import protocol_of
+from forge.projections.standing import Standing, Standings
 
 HOME = Path(__file__).resolve().parents[1]
 HEADER = (
@@ -33,8 +34,10 @@ HEADER = (
     "kernel",
     "best other",
     "ratio on the H200, 95 % interval",
+    "ratio with resident operands",
     "of the floor",
     "came to",
+    "evidence",
     "protocol",
     "event",
 )
@@ -46,7 +49,8 @@ def introduction() -> Iterator[str]:
     yield "`kernel_registry.db`, `forge_runs/` and `kernel_registry/` at the project's top level are a workspace."
     yield "`benchmarks/registry.py` took the kernels in `examples/h200/` through the pipeline on an NVIDIA H200,"
     yield "and the ledger holds what was decided."
-    yield "A row is the result of one task's newest benchmark or refusal, baselines that stand included."
+    yield "A row is the newest benchmark or refusal of one slot (operation, language, type and shape), baselines that"
+    yield "stand included."
     yield "Results without a row are [listed below](#what-the-table-leaves-out)."
     yield "`forge ledger verify --full` computes every number again from its samples;"
     yield "`forge kernel history KERNEL` shows the evidence of a promotion."
@@ -54,11 +58,14 @@ def introduction() -> Iterator[str]:
     yield from _keys()
     yield ""
     yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile, the"
-    yield "vendor's operator and the incumbent. A promoted kernel's numbers are those of its"
-    yield "confirmation, on fresh data."
+    yield "vendor's operator, the contenders that were installed and the incumbent. A promoted kernel's numbers are"
+    yield "those of its confirmation, on fresh data."
+    yield "Times are of cold operands. A ratio [with resident operands](../measurement.md#two-regimes) names its own"
+    yield "best other. It is there if the operands fit into half of the cache and that regime was measured."
     yield "A baseline stands if the kernel doesn't reach the least speedup that its task asks for: near the floor"
     yield "there is nothing to gain."
     yield from coverage()
+    yield from _offered()
     yield "A window of `graph_replay.v2` waited a few microseconds for bytes that were written before it, on all"
     yield "sides alike; a window of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
     yield ""
@@ -82,6 +89,23 @@ def _keys() -> Iterator[str]:
         by = {"opened": "the first event", "rotated": "the key before it", "adopted": "a person, no key"}[one.how]
         signed = "none" if one.first is None else f"{one.first} to {one.last}"
         yield f"| {one.seq} | `{one.key.split('+')[1]}` | {by} | {signed} |"
+
+
+def _offered() -> Iterator[str]:
+    """How many kernels a lookup answers with, and how many were measured again."""
+    with Workspace.open(HOME, read_only=True) as workspace:
+        history = list(workspace.ledger.read())
+    standings = Standings(history)
+    promoted = [one.event for one in history if isinstance(one.event, KernelPromoted)]
+    stands = [standings.of(event.kernel_id, event.benchmark_seq) for event in promoted]
+    on_offer = [one for one in stands if one.status == "active"]
+    twice = sum(one.evidence == "replicated" for one in on_offer)
+    against = sum(one.status == "not_replicated" for one in stands)
+    yield f"Of {len(promoted)} promoted kernels {len(on_offer)} are on offer. The others were withdrawn, or measured"
+    yield "by a protocol that no longer counts: the column *evidence* says which."
+    yield f"A second measurement on another occasion held for {twice} of those on offer, and contradicted the first"
+    yield f"for {against} kernels"
+    yield "([replication](../measurement.md#the-spread-between-sessions))."
 
 
 def coverage() -> Iterator[str]:
@@ -111,10 +135,16 @@ def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
     events = [recorded.event for recorded in history]
     tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
     promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
-    last = _last(history)
-    for task_id in sorted(last, key=lambda one: (tasks[one].op, tasks[one].language, one)):
-        seq, event = last[task_id]
-        yield (*_row(tasks[task_id], event, promoted), _protocol(workspace, event), f"event {seq}")
+    standings = Standings(history)
+    for seq, event in _last(history).values():
+        kernel_id = promoted.get(event.run_id)
+        row = _row(tasks[event.task_id], event, promoted)
+        evidence = "" if kernel_id is None else _evidence(standings.of(kernel_id, seq))
+        yield (*row, evidence, _protocol(workspace, event), f"event {seq}")
+
+
+def _evidence(standing: Standing) -> str:
+    return standing.evidence if standing.status == "active" else standing.status.replace("_", " ")
 
 
 def left_out() -> Iterator[str]:
@@ -124,14 +154,16 @@ def left_out() -> Iterator[str]:
     last = _last(history)
     shown = {seq for seq, _ in last.values()}
     timed = {event.task_id for recorded in history if isinstance(event := recorded.event, _Timed | BenchmarkErrored)}
+    refused = [one.seq for one in history if isinstance(one.event, CandidateRejected) and one.seq not in shown]
     yield ""
     yield "## What the table leaves out"
     yield ""
     yield "| left out | how many | why | events |"
     yield "|---|---|---|---|"
-    for kind, why in ((_Timed, "a later one of the same task is shown"), (BenchmarkErrored, "the machine failed")):
+    for kind, why in ((_Timed, "a later one of the same slot is shown"), (BenchmarkErrored, "the machine failed")):
         seqs = [one.seq for one in history if isinstance(one.event, kind) and one.seq not in shown]
         yield f"| benchmarks | {len(seqs)} | {why} | {', '.join(map(str, seqs))} |"
+    yield f"| refusals | {len(refused)} | a later result of the same slot is shown | {', '.join(map(str, refused))} |"
     never = [
         recorded.seq
         for recorded in history
@@ -143,15 +175,25 @@ def left_out() -> Iterator[str]:
 _Timed = BenchmarkRecorded | BenchmarkFailed
 
 
+Slot = tuple[str, ...]
+"""Operation, language, type and sizes of a task."""
+
+
 def _last(
     history: list[Recorded[Event]],
-) -> dict[str, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]]:
-    """Task -> its newest benchmark or refusal."""
-    return {
-        recorded.event.task_id: (recorded.seq, recorded.event)
+) -> dict[Slot, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]]:
+    """Slot -> its newest benchmark or refusal, in the order of the slots."""
+    slots = {one.event.task_id: _slot(one.event.task) for one in history if isinstance(one.event, TaskCreated)}
+    found = {
+        slots[recorded.event.task_id]: (recorded.seq, recorded.event)
         for recorded in history
         if isinstance(recorded.event, _Timed | CandidateRejected)
     }
+    return dict(sorted(found.items()))
+
+
+def _slot(task: Task) -> Slot:
+    return (task.op, task.language, task.dtype, *(f"{axis} {size:9}" for axis, size in sorted(task.shape.items())))
 
 
 def _row(
@@ -160,11 +202,11 @@ def _row(
     shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
     named = (task.op, task.language, task.dtype, shape)
     if isinstance(event, CandidateRejected):
-        return (*named, "", "", "", "", f"refused: {event.reason.code}")
+        return (*named, "", "", "", "", "", f"refused: {event.reason.code}")
     came_to = f"`{promoted[event.run_id]}`" if event.run_id in promoted else _ended(event)
     undecided = isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED
     if undecided or not event.workloads:  # numbers without a verdict say nothing
-        return (*named, "", "", "", "", came_to)
+        return (*named, "", "", "", "", "", came_to)
     return (*named, *_numbers(task, event.workloads[0]), came_to)
 
 
@@ -190,5 +232,16 @@ def _numbers(task: Task, timing: WorkloadTiming) -> tuple[str, ...]:
         f"{shown.candidate.median_ns / 1000:.2f} us",
         f"{baseline_name(kind)} {against.baseline_median_ns / 1000:.2f} us",
         f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})",
+        _resident(task, timing),
         f"{timing.floor_ns / shown.candidate.median_ns:.0%}",
     )
+
+
+def _resident(task: Task, timing: WorkloadTiming) -> str:
+    """The ratio with resident operands over the fastest other in that regime; empty where it wasn't measured."""
+    resident = timing.residency.timing if timing.residency else None
+    if resident is None:
+        return ""
+    kind = fastest(task, resident.speedups)
+    found = next(one for one in (resident.confirmation or resident).speedups if one.baseline == kind).interval
+    return f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f}) over {baseline_name(kind)}"
