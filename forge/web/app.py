@@ -11,10 +11,11 @@ from forge import __version__
 from forge.app.desk.desk import Desk
 from forge.errors import ForgeError
 from forge.web.answering import KeptAnswers
-from forge.web.api import PREFIX, history, reading
+from forge.web.api import PREFIX, following, history, reading, writing
 from forge.web.guard import LOOPBACK, Guard
 from forge.web.problems import on_bad_request, on_forge_error, on_http_error
 from forge.web.schemas import ProblemForm
+from forge.web.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,8 +44,8 @@ def make_app(desk: Desk, *, hosts: frozenset[str] = frozenset()) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
     )
-    app.state.desk, app.state.kept = desk, KeptAnswers()
-    for part in (reading.part, history.part):
+    app.state.desk, app.state.kept, app.state.stream = desk, KeptAnswers(), Stream(desk)
+    for part in (reading.part, history.part, writing.part, following.part):
         app.include_router(part)
     app.add_exception_handler(ForgeError, on_forge_error)
     app.add_exception_handler(RequestValidationError, on_bad_request)
@@ -60,6 +61,7 @@ def _describe_problems(app: FastAPI) -> None:
 
     def described() -> dict[str, Any]:  # Any: an OpenAPI document
         document = made()
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["components"]["schemas"][ProblemForm.__name__] = ProblemForm.model_json_schema()
         return document
 

@@ -54,6 +54,7 @@ TITLES = {
     409: "Conflict",
     413: "Too large",
     414: "Address too long",
+    415: "Another content type",
     421: "Another host",
     422: "Bad input",
     429: "Too many requests",

@@ -11,7 +11,7 @@ from forge.web.schemas import ProblemForm
 
 PREFIX = "/api/v1"
 Responses = dict[int | str, dict[str, Any]]  # Any: parts of an OpenAPI document
-USUAL_ERRORS = (400, 401, 403, 404, 408, 409, 413, 414, 421, 422, 429, 431, 503)
+USUAL_ERRORS = (400, 401, 403, 404, 408, 409, 413, 414, 415, 421, 422, 429, 431, 503)
 """HTTP statuses that any address of the API may answer with, each with a problem document."""
 
 

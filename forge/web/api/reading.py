@@ -1,5 +1,6 @@
 """Addresses that answer about tasks, runs, candidates and kernels."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Path, Query, Request
@@ -32,7 +33,6 @@ async def health(request: Request) -> schemas.HealthForm:
 
 
 async def _head(request: Request) -> int:
-    import asyncio
 
     return await asyncio.wrap_future(desk_of(request).read(lambda view: view.head.seq))
 

@@ -1,0 +1,127 @@
+"""Streams recorded events to browsers and programs, in the ledger's order, without loss or repeat.
+
+One task looks at the ledger for all clients. A client has a place of its own, and nothing is kept for it: one that
+doesn't read waits in its own connection.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import orjson
+
+from forge.app.desk import history
+from forge.app.desk.desk import Desk
+from forge.errors import ForgeError, RequestRefused
+
+LOOK_S = 0.05
+"""Time between two looks at the ledger, in seconds: a fraction of the 250 ms in which an event is sent."""
+HEARTBEAT_S = 15.0
+"""Time after which a quiet stream says that it stands, in seconds; proxies end quiet connections after a minute."""
+KEPT_EVENTS = 512
+"""Number of newest events that are kept for clients that are nearly up to date."""
+PAGE_EVENTS = 200
+"""Number of events that are read at a time for a client that is far behind."""
+MOST_CLIENTS = 256
+"""Largest number of clients at once."""
+HEARTBEAT = b": heartbeat\n\n"
+
+
+@dataclass
+class Stream:
+    """Tells all clients of one server of new events."""
+
+    desk: Desk
+    clients: int = 0
+    _kept: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=KEPT_EVENTS))
+    _head: int = 0
+    _grown: asyncio.Event = field(default_factory=asyncio.Event)
+    _looking: "asyncio.Task[None] | None" = None
+
+    async def follow(self, after: int | None) -> AsyncIterator[bytes]:
+        """Yield each event after `after`, then each new one; None begins at the head.
+
+        Raises RequestRefused beyond the head, and if there are too many clients.
+        """
+        if self.clients >= MOST_CLIENTS:
+            raise RequestRefused(
+                f"{self.clients} clients follow already: expected at most {MOST_CLIENTS}", status=503
+            )
+        head = await asyncio.wrap_future(self.desk.read(lambda view: view.head.seq))
+        if after is not None and after > head:
+            raise RequestRefused(
+                f"event {after} isn't there yet: expected 0 to {head}, the ledger's head", status=400
+            )
+        return self._told(head if after is None else after)
+
+    async def _told(self, seq: int) -> AsyncIterator[bytes]:
+        self.clients += 1
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield HEARTBEAT
+            while True:
+                grown = self._grown
+                for place, told in await self._after(seq):
+                    yield told
+                    seq = place
+                if seq < self._head:
+                    continue
+                try:
+                    await asyncio.wait_for(grown.wait(), HEARTBEAT_S)
+                except TimeoutError:
+                    yield HEARTBEAT
+        except ForgeError:
+            return  # the ledger was replaced or is damaged: the client asks again, and is told then
+        finally:
+            self.clients -= 1
+
+    async def _after(self, seq: int) -> list[tuple[int, bytes]]:
+        """Return the next events after `seq`: kept ones, or a page that is read."""
+        if self._kept and self._kept[0][0] <= seq + 1:
+            return [one for one in self._kept if one[0] > seq]
+        if self._head and seq >= self._head:
+            return []
+        return await self._read(seq)
+
+    async def _look(self) -> None:
+        """Read new events while there are clients."""
+        while self.clients:
+            try:
+                await self._take_up(await asyncio.wrap_future(self.desk.read(lambda view: view.head.seq)))
+            except ForgeError:
+                self._kept.clear()
+            await asyncio.sleep(LOOK_S)
+        self._kept.clear()
+        self._head = 0
+
+    async def _take_up(self, head: int) -> None:
+        """Keep the events up to `head`, and wake the clients if there are any."""
+        if head == self._head:
+            return
+        if not self._head or head < self._head:  # the first look, or another ledger stands there now
+            self._kept.clear()
+            self._head = head
+        while self._head < head:
+            found = await self._read(self._head)
+            if not found:
+                break
+            self._kept.extend(found)
+            self._head = found[-1][0]
+        self._wake()
+
+    def _wake(self) -> None:
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    async def _read(self, seq: int) -> list[tuple[int, bytes]]:
+        found = await asyncio.wrap_future(
+            self.desk.read(lambda view: history.events_after(view, seq, limit=PAGE_EVENTS))
+        )
+        return [(int(str(one["seq"])), _sent(one)) for one in found]
+
+
+def _sent(event: dict[str, object]) -> bytes:
+    """Return an event in the form of the HTML standard, section 9.2."""
+    return f"id: {event['seq']}\nevent: recorded\ndata: ".encode() + orjson.dumps(event) + b"\n\n"

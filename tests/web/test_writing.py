@@ -1,0 +1,221 @@
+"""What callers may change over the API, and what they may not: each refusal writes nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
+from tests.web.conftest import undecided
+from tests.web.serving import Served, problem, served
+
+FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
+
+
+def newest_task(server: Served) -> str:
+    found: str = server.get("/tasks?limit=1").json()["items"][0]["task_id"]
+    return found
+
+
+def submission(server: Served, **more: object) -> dict[str, object]:
+    return {"task": newest_task(server), "files": FILES, **more}
+
+
+def head(server: Served) -> int:
+    found: int = server.get("/health").json()["seq"]
+    return found
+
+
+def test_an_author_hands_in_and_a_worker_is_asked(server: Served) -> None:
+    answer = server.post("/submissions", "ada", submission(server))
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert (made["verdict"], made["state"], made["until"]) == ("accepted", "candidate_ready", "promote")
+    written = {one["type"]: one["actor"] for one in history(server.home) if one["run"] == made["run_id"]}
+    assert written == {
+        "RunStarted": "system:serve",
+        "PlanAccepted": "agent:ada",
+        "PromptRendered": "agent:ada",
+        "CandidateSubmitted": "agent:ada",
+        "WorkRequested": "agent:ada",
+        **({"ClaimRecorded": "agent:ada"} if "ClaimRecorded" in written_types(server, made["run_id"]) else {}),
+    }
+    (asked,) = [one for one in server.get("/work").json()["items"] if one["run_id"] == made["run_id"]]
+    assert asked["requested_by"] == "agent:ada"
+    gone = server.post(f"/runs/{made['run_id']}/withdrawal", "ada", {"reason": "a better one is there"})
+    assert gone.json()["withdrawn"] is True
+    assert problem(server.post(f"/runs/{made['run_id']}/withdrawal", "ada", {"reason": "x"}))["status"] == 409
+    again = server.post(f"/runs/{made['run_id']}/work", "ada", {"until": "verify"})
+    assert again.json()["until"] == "verify"
+    assert ledger_stands(server.home)
+
+
+def written_types(server: Served, run_id: str) -> set[str]:
+    return {one["type"] for one in history(server.home) if one["run"] == run_id}
+
+
+def test_an_operator_writes_as_a_person_and_a_form_hands_in_too(server: Served) -> None:
+    files = {name: (name, text.encode(), "text/plain") for name, text in FILES.items()}
+    with server.client("olga") as client:
+        answer = client.post("/api/v1/submissions", data={"task": newest_task(server)}, files=files)
+    assert answer.status_code == 201, answer.text
+    assert server.get(f"/candidates/{answer.json()['candidate']}", "olga").json()["submitted_by"] == "cli:olga"
+    with server.client("olga") as client:
+        sixth = client.post(
+            "/api/v1/submissions", data={"task": newest_task(server)}, files={**files, "more.py": ("more.py", b"1")}
+        )
+    assert problem(sixth)["status"] == 400
+
+
+def test_a_key_makes_a_repeated_submission_the_same_run(server: Served) -> None:
+    wanted = submission(server, until=None)
+    key = {"Idempotency-Key": "the first try"}
+    first = server.post("/submissions", "ada", wanted, **key).json()
+    before = head(server)
+    assert server.post("/submissions", "ada", wanted, **key).json() == first
+    assert head(server) == before
+    other = {**wanted, "files": FILES | {"bench.py": FILES["bench.py"] + "\n"}}
+    refused = problem(server.post("/submissions", "ada", other, **key))
+    assert (refused["status"], refused["code"]) == (409, "IDEMPOTENCY_CONFLICT")
+    assert head(server) == before
+    mine = server.post("/submissions", "eve", wanted, **key).json()
+    assert mine["run_id"] != first["run_id"], "another author's key"
+
+
+def test_a_candidate_that_is_refused_at_the_door_is_an_answer(server: Served) -> None:
+    bad = FILES | {"metadata.json": json.dumps({"op": "softmax", "language": "cpp"})}
+    key = {"Idempotency-Key": "refused"}
+    made = server.post("/submissions", "ada", submission(server, files=bad), **key)
+    assert (made.status_code, made.json()["verdict"]) == (201, "rejected")
+    assert made.json()["reason"]["code"] == "BAD_SUBMISSION"
+    assert server.post("/submissions", "ada", submission(server, files=bad), **key).json() == made.json()
+    run = server.get(f"/runs/{made.json()['run_id']}").json()
+    assert (run["state"], run["sealed"]) == ("aborted", False)
+
+
+@pytest.mark.parametrize("holder", [None, "rita"])
+def test_without_an_accepted_token_nothing_is_written(server: Served, holder: str | None) -> None:
+    before = head(server)
+    for path, document in (
+        ("/submissions", submission(server)),
+        ("/runs/last/work", {"until": "promote"}),
+        ("/runs/last/withdrawal", {"reason": "x"}),
+    ):
+        answer = server.post(path, holder, document)
+        assert answer.status_code == 401, path
+    assert head(server) == before
+
+
+def test_an_author_reaches_no_run_of_another_author(server: Served) -> None:
+    create_task(server.home, "--min-speedup", "1.75")
+    run_id = undecided(server.home, "agent:eve")
+    candidate = server.get(f"/runs/{run_id}", "eve").json()["candidate"]
+    before = head(server)
+    for holder in (None, "ada"):
+        seen = server.get(f"/runs/{run_id}", holder).json()
+        assert (seen["state"], seen["shown"], seen["phases"]["verify"]) == ("verified", False, None)
+        for path in (f"/candidates/{candidate}/files/kernel.py", f"/runs/{run_id}/counterexample"):
+            assert problem(server.get(path, holder))["status"] == 404
+    for path in (f"/runs/{run_id}/work", f"/runs/{run_id}/withdrawal"):
+        document = {"until": "promote"} if path.endswith("work") else {"reason": "mine now"}
+        refused = problem(server.post(path, "ada", document))
+        assert (refused["status"], refused["code"]) == (403, "ACTOR_FORBIDDEN")
+    assert head(server) == before
+    assert server.get(f"/runs/{run_id}", "eve").json()["phases"]["verify"]["verdict"] == "accepted"
+    assert server.get(f"/candidates/{candidate}/files/kernel.py", "olga").text == FILES["kernel.py"]
+    assert server.post(f"/runs/{run_id}/work", "eve", {"until": "bench"}).status_code == 200
+    assert server.post(f"/runs/{run_id}/withdrawal", "olga", {"reason": "the device is needed"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "isn't JSON"),
+        (b"[]", 422, "expected the fields"),
+        (b'{"task": 1, "files": {}}', 422, "task"),
+        (b'{"task": "x", "files": {}, "extra": 1}', 422, "extra"),
+        (b'{"task": "x", "task": "y", "files": {}}', 400, "more than once"),
+        (b'{"task": "x", "files": {"kernel.py": NaN}}', 400, "NaN"),
+        (b'{"task": "x", "files": {"kernel.py": Infinity}}', 400, "Infinity"),
+        (b"[" * 100_000, 400, "isn't JSON"),
+        (b'{"task": "x", "files": {"kernel.py": "1"}}', 400, "no reference.py"),
+        (b'{"task": "x", "files": {"../kernel.py": "1"}}', 400, "unexpected"),
+        (b'{"task": "x", "files": {}, "until": "ship"}', 422, "until"),
+        (b"\xff\xfe", 400, "isn't JSON"),
+        (b" " * 10_000_000, 413, "too large"),
+    ],
+)
+def test_a_bad_body_is_refused_and_nothing_is_written(server: Served, body: bytes, status: int, said: str) -> None:
+    before = head(server)
+    with server.client("ada", **{"Content-Type": "application/json"}) as client:
+        answer = client.post("/api/v1/submissions", content=body)
+    assert answer.status_code == status, answer.text
+    assert said in problem(answer)["detail"]
+    assert head(server) == before
+
+
+def test_bad_submissions_name_what_was_expected(server: Served) -> None:
+    before = head(server)
+    large = FILES | {"kernel.py": "x" * (256 * 1024 + 1)}
+    for document, status in (
+        (submission(server, task="nothing"), 400),
+        (submission(server, task=newest_task(server)[:-1]), 404),
+        (submission(server, files=FILES | {"more.py": "1"}), 400),
+        (submission(server, files=large), 413),
+    ):
+        assert problem(server.post("/submissions", "ada", document))["status"] == status
+    key = problem(server.post("/submissions", "ada", submission(server), **{"Idempotency-Key": "x" * 201}))
+    assert (key["status"], "idempotency key" in key["detail"]) == (400, True)
+    with server.client("ada") as client:
+        plain = client.post("/api/v1/submissions", content=b"{}", headers={"Content-Type": "text/plain"})
+    assert problem(plain)["status"] == 415
+    assert head(server) == before
+
+
+def test_a_page_of_another_origin_changes_nothing(server: Served) -> None:
+    before = head(server)
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        refused = server.post("/submissions", "ada", submission(server), **headers)
+        assert problem(refused)["status"] == 403, headers
+    assert head(server) == before
+    own = server.post("/submissions", "ada", submission(server, until=None), Origin=server.address)
+    assert own.status_code == 201
+
+
+def test_a_token_of_another_workspace_is_refused(server: Served, empty: Path) -> None:
+    from tests.app.test_tokens import granted
+
+    other = granted(empty, "ada")["token"]
+    answer = server.get("/state", headers={"Authorization": f"Bearer {other}"})
+    assert problem(answer)["code"] == "TOKEN_REFUSED"
+
+
+def test_a_server_that_only_reads_and_one_without_its_workspace_say_so(
+    filled_workspace: Path, tmp_path: Path
+) -> None:
+    from tests.app.test_tokens import granted
+
+    home = copied(filled_workspace, tmp_path / "home")
+    with served(home, {"ada": granted(home)["token"]}, "--read-only") as reading:
+        assert problem(reading.post("/submissions", "ada", submission(reading)))["status"] == 403
+        home.rename(tmp_path / "away")
+        gone = reading.get("/state")
+        assert (gone.status_code, gone.headers["retry-after"]) == (503, "1")
+        assert problem(gone)["code"] == "WORKSPACE_NOT_FOUND"
+        assert reading.get("/health").json()["ok"] is False
+        (tmp_path / "away").rename(home)
+        assert reading.get("/state").status_code == 200
+        ledger = home / "kernel_registry.db"
+        content = ledger.read_bytes()
+        ledger.unlink()
+        ledger.write_bytes(b"x" * len(content))
+        assert problem(reading.get("/runs"))["code"] == "LEDGER_CORRUPT"
+        ledger.unlink()
+        ledger.write_bytes(content)
+        assert reading.get("/runs").status_code == 200
+    assert ask("ledger", "verify", "--home", home).status == 0
