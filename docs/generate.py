@@ -25,6 +25,7 @@ from forge.domain import (
     environment,
     evidence,
     experiment,
+    feedback,
     kernel_domain,
     policy,
     session,
@@ -97,6 +98,7 @@ def pages() -> dict[str, str]:
         "policy.md": _page("Policy", _policy()),
         "registry.md": _page("The registry that ships", _shipped()),
         "metadata.schema.json": _metadata_schema(),
+        "feedback.schema.json": _feedback_schema(),
     }
 
 
@@ -543,6 +545,14 @@ def _blobs() -> Iterator[str]:
             yield f"| {name} | `{field}` |"
         for field in PIECE_FIELDS.get(name, ()):
             yield f"| {name} | `{field}`, those that begin with `sha256:` |"
+
+
+def _feedback_schema() -> str:
+    written = feedback.FeedbackDocument.model_json_schema()
+    return (
+        json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **written}, indent=2, sort_keys=True)
+        + "\n"
+    )
 
 
 def _metadata_schema() -> str:

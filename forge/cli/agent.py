@@ -1,10 +1,10 @@
 """Sessions, in which a program writes candidates: run, resume, replay, grant, withdraw, cost and list."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forge.cli import agent_options as options
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
@@ -13,6 +13,7 @@ from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
+    from forge.app.sessions.ledger_ground import Model
     from forge.app.workspace import Workspace
     from forge.domain.authoring import Author
     from forge.domain.budget import Amounts, Price
@@ -41,36 +42,22 @@ Lenient = Annotated[bool, typer.Option("--lenient", help="Note each difference a
 
 @app.command()
 def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")],
-    author: Annotated[str, typer.Option("--author", help="Kind of author: search or folders.")],
-    template: Annotated[
-        Path, typer.Option("--template", metavar="FOLDER", help="Folder that the author is made from.")
-    ],
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")] = None,
+    task: options.TaskName,
+    author: options.AuthorKind,
+    template: options.Template = None,
+    model: options.ModelName = None,
+    base_url: options.BaseUrl = None,
+    key_file: options.KeyFile = None,
+    seed: options.Seed = None,
     candidates: Candidates = 20,
     minutes: Minutes = 120,
     device_minutes: DeviceMinutes = 120,
     dollars: Dollars = 0,
     tokens: Tokens = 0,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--price",
-            metavar="MODEL=IN,OUT",
-            help="Dollars for a million tokens, prompt and answer; repeat it for each model.",
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=N", help="An option of the author, such as finalists=2; repeat it."),
-    ] = None,
-    rounds_without_gain: Annotated[
-        int,
-        typer.Option("--rounds-without-gain", min=1, max=10**6, help="Number of rounds without a gain that end it."),
-    ] = 5,
-    floor_share: Annotated[
-        float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")
-    ] = 0.95,
+    price: options.Prices = None,
+    option: options.Settings = None,
+    rounds_without_gain: options.RoundsWithoutGain = 5,
+    floor_share: options.FloorShare = 0.95,
     device: DeviceName = None,
     home: Home = None,
     as_json: Json = False,
@@ -83,50 +70,65 @@ def run(
     Example: forge agent run cpp_rmsnorm_cpu --author folders --template ./drafts
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.authors import make_author, read_source
+    from forge.app.sessions.authors import make_author
+    from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
     from forge.app.sessions.opening import SessionRequest, open_session
     from forge.domain.session import SessionTerms
 
     chosen_device(device)
-    source = read_source(author, template, dict(_option(one) for one in option or []))
-    made = make_author(source)
-    request = SessionRequest(
-        task=task,
-        seed=seed if seed is not None else _drawn_seed(),
-        budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
-        terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
-        prices=tuple(_price(one) for one in price or []),
-    )
+    settings = dict(_option(one) for one in option or [])
+    choice = AuthorChoice(kind=author, template=template, model=model, base_url=base_url, options=settings)
+    named = tuple(_price(one) for one in price or [])
     with open_workspace(home) as workspace:
+        source = source_of(workspace, task, choice)
+        made, asked = make_author(source), answering(source, key_file)
+        request = SessionRequest(
+            task=task,
+            seed=seed if seed is not None else _drawn_seed(),
+            budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
+            terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
+            prices=prices_for(source, named),
+        )
         session_id = open_session(workspace, made, request, source=source)
-        _work(workspace, session_id, made, as_json=as_json)
+        _work(workspace, session_id, made, asked, as_json=as_json)
 
 
 @app.command()
-def resume(session: Session, device: DeviceName = None, home: Home = None, as_json: Json = False) -> None:
+def resume(
+    session: Session,
+    key_file: options.KeyFile = None,
+    device: DeviceName = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
     """Go on with a session whose process ended; no answered request is asked again.
 
     Example: forge agent resume last
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.opening import author_to_resume, find_session
+    from forge.app.sessions.choice import answering
+    from forge.app.sessions.opening import author_to_resume, find_session, source_stored
 
     chosen_device(device)
     with open_workspace(home) as workspace:
         state = find_session(workspace, session)
-        _work(workspace, state.session_id, author_to_resume(workspace, state), as_json=as_json)
+        author = author_to_resume(workspace, state)
+        asked = answering(source_stored(workspace, state), key_file)
+        _work(workspace, state.session_id, author, asked, as_json=as_json)
 
 
-def _work(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> None:
+def _work(workspace: "Workspace", session_id: str, author: "Author", asked: "Model | None", *, as_json: bool) -> None:
     """Work a session off, show it as it goes, and exit with 1 if no kernel was promoted."""
-    if work_session(workspace, session_id, author, as_json=as_json)["kernels"]:
+    if work_session(workspace, session_id, author, asked=asked, as_json=as_json)["kernels"]:
         suggest("next", f"forge agent cost {session_id}")
         return
     suggest("try", f"forge agent cost {session_id}")
     raise typer.Exit(1)
 
 
-def work_session(workspace: "Workspace", session_id: str, author: "Author", *, as_json: bool) -> dict[str, Any]:
+def work_session(
+    workspace: "Workspace", session_id: str, author: "Author", *, asked: "Model | None" = None, as_json: bool
+) -> dict[str, Any]:
     """Work a session off, and show it as it goes; return where it stands then."""
     from forge.app.sessions.opening import Means, work_off
     from forge.app.sessions.view import summary, telling
@@ -134,7 +136,8 @@ def work_session(workspace: "Workspace", session_id: str, author: "Author", *, a
 
     with reporting("agent") as progress:
         watch = telling(workspace.blobs.get, live(as_json=as_json))
-        means = Means(progress=progress, watch=watch, screener=DraftScreener(workspace, progress))
+        screener = DraftScreener(workspace, progress)
+        means = Means(progress=progress, watch=watch, model=asked, screener=screener)
         try:
             state = work_off(workspace, session_id, author, means)
         except KeyboardInterrupt:
@@ -267,13 +270,13 @@ def _drawn_seed() -> int:
     return new_seed()
 
 
-def _option(text: str) -> tuple[str, int]:
+def _option(text: str) -> tuple[str, str]:
     from forge.errors import UsageError
 
     name, equals, value = text.partition("=")
-    if not (name and equals and value.isascii() and value.isdecimal() and len(value) <= len("100000")):
-        raise UsageError(f"bad option {text!r}: expected NAME=N, such as finalists=2")
-    return name, int(value)
+    if not (name and equals and value):
+        raise UsageError(f"bad option {text!r:.100}: expected NAME=VALUE, such as finalists=2")
+    return name, value
 
 
 def _price(text: str) -> "Price":

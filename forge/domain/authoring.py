@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
 from forge.domain.digest import Digest, Value, digest_of, is_unset, sha256
 from forge.domain.evidence import Interval
+from forge.domain.feedback import Feedback
 from forge.domain.session import WishKind
 from forge.domain.verdict import Reason, Verdict
 
@@ -150,6 +151,10 @@ class Ask(Value):
     prompt: Annotated[str, StringConstraints(min_length=1, max_length=2_000_000)]
     most_tokens: Annotated[int, Field(ge=1, le=MOST_ANSWER_TOKENS)]
     """Number of tokens that the answer may have, at most."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(default=None, exclude_if=is_unset)
+    """Temperature of the answer. None: the provider's own."""
+    variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
+    """Name of the wording that the prompt was made with."""
 
 
 class Wish(Value):
@@ -191,6 +196,8 @@ class Judged(Value):
     """Speedup over the baseline to beat, if it was measured; the confirmation's if there is one."""
     kernel_id: str | None = None
     """Name of the promoted kernel. None: it wasn't promoted."""
+    feedback: Feedback | None = Field(default=None, exclude_if=is_unset)
+    """What was seen besides the verdict. None: an entry that is older than the field."""
 
 
 class Missed(Value):

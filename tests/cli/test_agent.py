@@ -107,14 +107,14 @@ def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"--author": "oracle"}, "unknown author 'oracle': expected one of folders, search"),
+        ({"--author": "oracle"}, "unknown author 'oracle': expected one of folders, model, search"),
         ({"--template": "nowhere"}, "'nowhere' is not a folder"),
         ({"--author": "search"}, "bad template"),
         ({"--price": "m=1"}, "bad price 'm=1': expected MODEL=IN,OUT"),
         ({"--price": "m=-1,2"}, "bad price"),
         ({"--author": "search", "--template": str(TEMPLATE), "--set": "finalists=0"}, "bad option of the search"),
         ({"--author": "search", "--template": str(TEMPLATE), "--set": "colour=1"}, "bad option of the search"),
-        ({"--set": "finalists"}, "bad option 'finalists': expected NAME=N"),
+        ({"--set": "finalists"}, "bad option 'finalists': expected NAME=VALUE"),
         ({"--candidates": "-1"}, "--candidates"),
         ({"--candidates": str(2**64)}, "--candidates"),
         ({"--rounds-without-gain": str(2**64)}, "--rounds-without-gain"),

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from forge.app.templates import template_files
 from forge.authors.folders import FolderAuthor
+from forge.authors.model.author import ModelAuthor, ModelOptions
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import parse_template
@@ -19,6 +20,8 @@ from forge.pipeline.candidate import BadFolder, read_file
 
 MOST_FOLDERS = 1000
 """Number of candidate folders that one session hands in, at most: more would take days."""
+BRIEF = "brief.md"
+"""Name under which a session stores the brief that its author works from."""
 
 
 class AuthorSource(Value):
@@ -28,15 +31,20 @@ class AuthorSource(Value):
     files: dict[str, str]
     """Path inside the template's folder -> text."""
     options: dict[str, int]
+    settings: dict[str, str] = Field(default_factory=dict, exclude_if=lambda settings: not settings)
+    """Further settings in text, such as the name of a model. A key is never among them."""
 
 
 def read_source(kind: str, template: Path, options: Mapping[str, int]) -> AuthorSource:
     """Read what an author of this kind is made from; raise UsageError for a folder that isn't fit."""
     if kind not in KINDS:
         raise UnknownName("author", kind, list(KINDS))
+    read = KINDS[kind][0]
+    if read is None:
+        raise UsageError(f"author {kind!r} is made from a task's brief: expected no --template")
     if not template.is_dir():
         raise UsageError(f"{str(template)!r} is not a folder: expected a template's folder")
-    return AuthorSource(kind=kind, files=KINDS[kind][0](template), options=dict(options))
+    return AuthorSource(kind=kind, files=read(template), options=dict(options))
 
 
 def make_author(source: AuthorSource) -> Author:
@@ -83,8 +91,15 @@ def _of_folders(source: AuthorSource) -> Author:
     return FolderAuthor(tuple(Draft(files=files, hypothesis=f"folder {name}") for name, files in drafts.items()))
 
 
-KINDS: dict[str, tuple[Callable[[Path], dict[str, str]], Callable[[AuthorSource], Author]]] = {
+def _model(source: AuthorSource) -> Author:
+    files = dict(source.files)
+    brief = files.pop(BRIEF)
+    return ModelAuthor(brief, files, ModelOptions.model_validate_json(source.settings["options"]))
+
+
+KINDS: dict[str, tuple[Callable[[Path], dict[str, str]] | None, Callable[[AuthorSource], Author]]] = {
     "search": (_template_files, _search),
     "folders": (_folders, _of_folders),
+    "model": (None, _model),
 }
-"""Kind of author -> how its folder is read, and how it is made from what was read."""
+"""Kind of author -> how its folder is read, and how it is made from what was read. None: it is made from a brief."""

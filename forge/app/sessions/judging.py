@@ -12,6 +12,7 @@ import orjson
 from forge.app import phases
 from forge.app.phase_inputs import report_of
 from forge.app.runs import abort, next_of, take_up
+from forge.app.sessions.told import feedback_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
 from forge.domain.evidence import Interval, WorkloadTiming
@@ -57,9 +58,11 @@ def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progr
     run = take_up(workspace, workspace.find_run(run_id))
     if run.submitted is None and run.rejection is not None and run.state != "aborted":
         abort(workspace, run, "its candidate was refused at submission")
-    timed = timing_of(run)
+    timed, report = timing_of(run), report_of_rejection(workspace, run)
+    entry = judged_entry(run, draft, report=report, unfit=unfit)
+    feedback = feedback_of(workspace, run, timed, names_held_out=_names_held_out(run, report))
     return Judging(
-        entry=judged_entry(run, draft, report=report_of_rejection(workspace, run), unfit=unfit),
+        entry=entry.model_copy(update={"feedback": feedback}),
         device_ms=device_ns // 1_000_000,
         speedup=timed.speedups[0].interval if timed else None,
         floor_fraction=timed.floor_fraction if timed else None,
@@ -133,8 +136,13 @@ def _reason(run: RunState, report: dict[str, object]) -> Reason | None:
     if run.rejection is None:
         return None
     reason = run.rejection.event.reason
-    tells = run.rejection.event.held_out_seed is not None and names_a_shape(run.rejection.event, report)
-    return Reason(code=reason.code, message=WITHHELD) if tells else reason
+    return Reason(code=reason.code, message=WITHHELD) if _names_held_out(run, report) else reason
+
+
+def _names_held_out(run: RunState, report: dict[str, object]) -> bool:
+    """Return whether a refusal's words or counterexample name a shape that was drawn for its candidate alone."""
+    refused = run.rejection.event if run.rejection else None
+    return refused is not None and refused.held_out_seed is not None and names_a_shape(refused, report)
 
 
 def timing_of(run: RunState) -> WorkloadTiming | None:

@@ -93,13 +93,18 @@ def author_to_resume(workspace: Workspace, state: SessionState) -> Author:
 
 def author_of(workspace: Workspace, state: SessionState) -> Author:
     """Make a session's author again from what was stored; raise TranscriptRefused if nothing was."""
+    return make_author(source_stored(workspace, state))
+
+
+def source_stored(workspace: Workspace, state: SessionState) -> AuthorSource:
+    """Return what a session's author is made from; raise TranscriptRefused if nothing was stored."""
     stored = state.opened.event.made_from_sha256
     if stored is None:
         raise TranscriptRefused(
             f"session {state.session_id!r} didn't store what its author {state.opened.event.author!r} is made from: "
             "expected the program that opened it"
         )
-    return make_author(AuthorSource.model_validate_json(workspace.blobs.get(stored)))
+    return AuthorSource.model_validate_json(workspace.blobs.get(stored))
 
 
 def find_session(workspace: Workspace, name: str) -> SessionState:

@@ -1,0 +1,63 @@
+"""Attempts of a session as its author sees them: equal ones, refuted hypotheses, and the fastest right one."""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from forge.domain.authoring import Draft, Judged
+from forge.domain.digest import Digest, sha256
+from forge.domain.verdict import UNDECIDED, Accepted
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A draft, and what was found about it."""
+
+    draft: Draft
+    judged: Judged
+
+    @property
+    def is_right(self) -> bool:
+        """Return whether every gate passed."""
+        verdict = self.judged.verdict
+        if isinstance(verdict, Accepted):
+            return True
+        was_timed = self.judged.speedup is not None and verdict.reason.code in UNDECIDED
+        return verdict.reason.code == "TOO_SLOW" or was_timed
+
+    @property
+    def ratio(self) -> float:
+        """Return the measured speedup; 0 if there is none."""
+        return self.judged.speedup.ratio if self.judged.speedup is not None else 0.0
+
+
+def meaning_of(kernel: str) -> Digest:
+    """Return a digest that doesn't change with comments and layout; of the bytes if the text isn't Python."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return sha256(ast.dump(ast.parse(kernel)).encode(errors="surrogatepass"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return sha256(kernel.encode(errors="surrogatepass"))
+
+
+def words_of(hypothesis: str) -> tuple[str, ...]:
+    """Return a hypothesis as its words, so that case and punctuation don't make another one of it."""
+    return tuple(re.findall(r"[a-z0-9_]+", hypothesis.lower()))
+
+
+def fastest(attempts: Sequence[Attempt], count: int) -> list[Attempt]:
+    """Return the right attempts with the highest speedups, the fastest first; an earlier one wins a tie."""
+    return sorted((one for one in attempts if one.is_right), key=lambda one: -one.ratio)[:count]
+
+
+def refuted(attempts: Sequence[Attempt]) -> dict[tuple[str, ...], int]:
+    """Return the hypotheses of right attempts that were no faster than the best before -> number of the attempt."""
+    best, found = 0.0, {}
+    for number, one in enumerate(attempts, 1):
+        words = words_of(one.draft.hypothesis)
+        if one.is_right and best and one.judged.speedup is not None and one.judged.speedup.low <= best and words:
+            found[words] = number
+        best = max(best, one.ratio if one.is_right else 0.0)
+    return found

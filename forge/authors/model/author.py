@@ -1,0 +1,210 @@
+"""The model author: which prompt is sent next, which answer is handed in, and when it is enough.
+
+Functional pass: until the gates accept a kernel, each answer is one more try, and the first right one ends its
+siblings. Optimisation pass: each answer starts from one of the fastest right kernels; what isn't faster is left.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forge.authors.answer import NoAnswer, read_answer
+from forge.authors.attempts import Attempt, fastest, meaning_of, refuted, words_of
+from forge.authors.document import feedback_document
+from forge.authors.model.prompt import VARIANTS, prompt_of
+from forge.domain.authoring import (
+    Ask,
+    BudgetLeft,
+    Draft,
+    Ending,
+    Finished,
+    Judged,
+    LogEntry,
+    Missed,
+    Replied,
+    Step,
+    Submit,
+)
+from forge.domain.digest import Digest, Value, digest_of
+
+VERSION = 1
+"""Version of the strategy and its wording. Another version may ask otherwise, so it can't go on with a session."""
+MOST_USELESS = 4
+"""Number of answers in a row without a candidate, after which the author gives up. More cost money in vain."""
+DEFAULT_ANSWER_TOKENS = 16_000
+"""Number of tokens of one answer, at most, unless the user says otherwise: a long kernel has about 8,000."""
+
+
+class ModelOptions(Value):
+    """How a model is asked."""
+
+    model: Annotated[str, Field(min_length=1, max_length=100)]
+    strategy: Literal["greedy", "beam", "best-of-n"] = "greedy"
+    width: Annotated[int, Field(ge=1, le=16)] = 1
+    """Number of answers of one round (best-of-n), or of kernels that are gone on with (beam)."""
+    passes: Literal["functional", "both"] = "both"
+    most_tokens: Annotated[int, Field(ge=1, le=200_000)] = DEFAULT_ANSWER_TOKENS
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    variant: Literal["plain", "stepwise", "bytes"] | None = None
+    """Wording of the prompt. None: `plain`, and each branch of a round another one."""
+
+
+@dataclass
+class _Progress:
+    """What a log says so far."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    pending: list[Draft] = field(default_factory=list)
+    seen: dict[Digest, int] = field(default_factory=dict)
+    """Meaning of a kernel -> number of the answer that had it first."""
+    asked: int = 0
+    """Number of answers of the current round of branches."""
+    answers: int = 0
+    useless: int = 0
+    note: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelAuthor:
+    """Asks one model for kernels of one task."""
+
+    brief: str
+    files: dict[str, str]
+    """The starting files; an answer replaces some of them."""
+    options: ModelOptions
+
+    @property
+    def name(self) -> str:
+        """Name of this kind of author."""
+        return "model"
+
+    @property
+    def identity(self) -> Digest:
+        """Digest of the brief, the starting files, the options and the version of the strategy."""
+        made_of = {"brief": self.brief, "files": self.files, "options": self.options.model_dump(mode="json")}
+        return digest_of({**made_of, "version": VERSION})
+
+    def propose(self, seed: int, log: Sequence[LogEntry], left: BudgetLeft) -> Step:
+        """Return the next step, which follows from the log and the budget alone."""
+        del seed
+        state = self._fold(log)
+        ended = self._ended(state, left)
+        if ended is not None:
+            return ended
+        has_right = any(one.is_right for one in state.attempts)
+        if state.asked < self._branches:
+            return self._ask(state, log, left)
+        together = state.pending if has_right else state.pending[:1]
+        return Submit(drafts=tuple(together[: left.candidates or 1]))
+
+    @property
+    def _branches(self) -> int:
+        return self.options.width if self.options.strategy == "best-of-n" else 1
+
+    def _ended(self, state: _Progress, left: BudgetLeft) -> Finished | None:
+        if state.useless >= MOST_USELESS:
+            last = state.failure or state.note
+            reason: Ending = "machine_failed" if state.failure else "nothing_left"
+            return _finished(reason, f"{state.useless} answers in a row had no candidate; the last one: {last}")
+        right = [number for number, one in enumerate(state.attempts, 1) if one.is_right]
+        if right and self.options.passes == "functional":
+            return _finished("finalists_judged", f"attempt {right[0]} passed every gate")
+        if left.candidates == 0:
+            return _finished("budget", "no candidate may be handed in: expected a budget of at least one")
+        return None
+
+    def _fold(self, log: Sequence[LogEntry]) -> _Progress:
+        state = _Progress()
+        for entry in log:
+            match entry:
+                case Replied():
+                    self._take_answer(state, entry)
+                case Judged():
+                    self._take_verdict(state, entry)
+                case Missed():
+                    state.useless += 1
+                    state.note = state.failure = entry.reason.message
+        return state
+
+    def _take_answer(self, state: _Progress, entry: Replied) -> None:
+        state.answers += 1
+        state.asked += 1
+        made = self._draft(state, entry)
+        if isinstance(made, Draft):
+            state.useless, state.note, state.failure = 0, None, None
+            state.pending.append(made)
+        else:
+            state.useless, state.note, state.failure = state.useless + 1, made, entry.failure
+        if state.asked >= self._branches and not state.pending:
+            state.asked = 0
+
+    def _take_verdict(self, state: _Progress, entry: Judged) -> None:
+        draft = next((one for one in state.pending if one.sha256 == entry.draft), None)
+        if draft is None:
+            return
+        state.pending.remove(draft)
+        had_right = any(one.is_right for one in state.attempts)
+        state.attempts.append(Attempt(draft, entry))
+        if state.attempts[-1].is_right and not had_right:
+            state.pending.clear()  # the first right kernel ends its siblings
+        if not state.pending:
+            state.asked = 0
+
+    def _draft(self, state: _Progress, entry: Replied) -> Draft | str:
+        """Return the draft of an answer, or why there is none."""
+        if entry.text is None:
+            return f"the model gave no answer: {entry.failure}"
+        answer = read_answer(entry.text)
+        if isinstance(answer, NoAnswer):
+            return answer.why
+        meaning = meaning_of(answer.files["kernel.py"])
+        earlier = state.seen.setdefault(meaning, state.answers)
+        if earlier != state.answers:
+            return f"kernel.py is the same as in answer {earlier}: expected another one"
+        blocked = refuted(state.attempts).get(words_of(answer.hypothesis))
+        if blocked is not None:
+            return f"the hypothesis was refuted by attempt {blocked}: expected another one"
+        best = fastest(state.attempts, 1)
+        files = {**self.files, **answer.files}
+        parents = [best[0].judged.candidate] if best else None
+        described = {"hypothesis": answer.hypothesis or None, "axis": answer.axis, "parents": parents}
+        if "metadata.json" not in answer.files:
+            files["metadata.json"] = _described(files["metadata.json"], described)
+        return Draft(files=files, hypothesis=answer.hypothesis or f"answer {state.answers}")
+
+    def _ask(self, state: _Progress, log: Sequence[LogEntry], left: BudgetLeft) -> Ask:
+        beam = fastest(state.attempts, self.options.width if self.options.strategy == "beam" else 1)
+        parent = beam[len(state.attempts) % len(beam)].draft.files["kernel.py"] if beam else None
+        hypotheses = {one.draft.sha256: one.draft.hypothesis for one in state.attempts}
+        names = list(VARIANTS)
+        variant = self.options.variant or names[state.asked % len(names)]
+        prompt = prompt_of(
+            brief=self.brief,
+            variant=variant,
+            starting=self.files["kernel.py"],
+            entry=str(json.loads(self.files["metadata.json"]).get("entry_point")),
+            parent=parent,
+            last=state.attempts[-1].draft.files["kernel.py"] if state.attempts else None,
+            document=feedback_document(log, left, hypotheses=hypotheses, note=state.note),
+            has_right_one=bool(beam),
+        )
+        return Ask(
+            model=self.options.model,
+            prompt=prompt,
+            most_tokens=self.options.most_tokens,
+            temperature=self.options.temperature,
+            variant=variant,
+        )
+
+
+def _described(metadata: str, changed: Mapping[str, object]) -> str:
+    kept = {name: value for name, value in changed.items() if value is not None}
+    return json.dumps({**json.loads(metadata), **kept}, indent=2) + "\n"
+
+
+def _finished(reason: Ending, detail: str) -> Finished:
+    return Finished(reason=reason, detail=detail[:1000])

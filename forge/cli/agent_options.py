@@ -1,0 +1,46 @@
+"""The options of `forge agent run`, one for each thing that an author is made from or may use."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")]
+AuthorKind = Annotated[str, typer.Option("--author", help="Kind of author: search, folders or model.")]
+Template = Annotated[
+    Path | None,
+    typer.Option("--template", metavar="FOLDER", help="Folder that a search or a list of folders is made from."),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", metavar="PROVIDER:MODEL", help="Language model, such as openai:NAME or anthropic:NAME."),
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", help="Address of the model's server. Default: the provider's own.")
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", help="File with the model's key. Default: the provider's variable in the environment."
+    ),
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        metavar="MODEL=IN,OUT",
+        help="Dollars for a million tokens, prompt and answer; repeat it for each model.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Option of the author, such as finalists=2; repeat it."),
+]
+RoundsWithoutGain = Annotated[
+    int,
+    typer.Option("--rounds-without-gain", min=1, max=10**6, help="Number of rounds without a gain that end it."),
+]
+FloorShare = Annotated[
+    float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")
+]
