@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template
 from forge.domain.candidate import REQUIRED_FILES
@@ -28,8 +27,3 @@ def read_template(folder: Path) -> Template:
     """Return the template in a folder; raise UsageError for anything else."""
     files = template_files(folder)
     return parse_template(files, files.pop(SPACE_FILE))
-
-
-def search_author(folder: Path, options: SearchOptions | None = None) -> SearchAuthor:
-    """Return the author that searches the settings of a folder's template."""
-    return SearchAuthor(read_template(folder), options or SearchOptions())

@@ -9,7 +9,7 @@ from forge.cli import ledger_copies, ledger_key
 from forge.cli.confirming import Yes, require_yes
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say, short
+from forge.cli.output import emit_json, emit_table, say, short, show_facts
 from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 from forge.cli.verified import show_report
@@ -150,7 +150,7 @@ def checkpoint(
 
     with open_workspace(home) as workspace:
         issued: dict[str, Any] = signing.checkpoint(workspace, new_key=new_key, copy=copy)  # Any: JSON
-    _show(issued, "Checkpoint", as_json=as_json)
+    show_facts(issued, "Checkpoint", as_json=as_json)
     say_unvouched(issued["unvouched_adoptions"])
 
 
@@ -165,7 +165,7 @@ def rotate_key(yes: Yes = False, home: Home = None, as_json: Json = False) -> No
     require_yes("Let another key sign this ledger from now on?", yes=yes)
     with open_workspace(home) as workspace:
         issued: dict[str, Any] = signing.rotate_key(workspace)
-    _show(issued, "Checkpoint", as_json=as_json)
+    show_facts(issued, "Checkpoint", as_json=as_json)
     say_unvouched(issued["unvouched_adoptions"])
     say("tell all who trust the old key: ledger.vkey has the new one, and an event that the old one signed names it")
 
@@ -188,18 +188,11 @@ def prove(
 
     with open_workspace(home) as workspace:
         proved: dict[str, Any] = signing.prove_promotion(workspace, kernel_id, out=out)
-    _show(proved, "Proof", as_json=as_json)
+    show_facts(proved, "Proof", as_json=as_json)
     say_unvouched(proved["unvouched_adoptions"])
     if proved["revoked"]:
         say("note: this kernel was revoked later; the proof doesn't show that")
     suggest("next", "forge verify-proof --help")
-
-
-def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # Any: a JSON document
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])
 
 
 @app.command()

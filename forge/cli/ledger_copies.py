@@ -7,7 +7,7 @@ import typer
 
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table, say, show_facts
 from forge.cli.progress import reporting
 from forge.cli.signed import NEW_KEY
 from forge.cli.suggest import suggest
@@ -73,7 +73,7 @@ def backup(
 
     with Workspace.open(find_home(home), read_only=True) as workspace, reporting("backup") as progress:
         made = back_up(workspace, target, with_key=with_key, progress=progress)
-    _show(made, "Backup", as_json=as_json)
+    show_facts(made, "Backup", as_json=as_json)
 
 
 def restore(
@@ -97,7 +97,7 @@ def restore(
 
     with reporting("restore") as progress:
         done = go_on_from(source, resolved(directory), accept_loss=accept_loss, progress=progress)
-    _show(done, "Workspace", as_json=as_json)
+    show_facts(done, "Workspace", as_json=as_json)
     if not done["signs"]:
         say(f"note: the private key isn't here, so nothing is signed: {NEW_KEY}")
 
@@ -118,7 +118,7 @@ def export(
 
     with open_workspace(home) as workspace, reporting("export") as progress:
         made = exchange.export(workspace, target, since=since, progress=progress)
-    _show(made, "Bundle", as_json=as_json)
+    show_facts(made, "Bundle", as_json=as_json)
     suggest("next", "forge ledger import --help")
 
 
@@ -142,7 +142,7 @@ def import_(
 
     with open_workspace(home) as workspace, reporting("import") as progress:
         done = exchange.take_in(workspace, source, key=key, progress=progress)
-    _show(done, "Imported", as_json=as_json)
+    show_facts(done, "Imported", as_json=as_json)
     if done["key_trusted_from"] == "the bundle itself":
         say(
             f"WARNING: no --key was given, so only the bundle itself vouches for its key {done['key']}, and anyone "
@@ -176,10 +176,3 @@ def _row(ledger: dict[str, Any], *names: str) -> tuple[object, ...]:  # Any: a J
 
 def _values(kernel: dict[str, Any]) -> tuple[object, ...]:  # Any: a JSON document
     return (kernel["seq"], kernel["recorded_at"][:19], kernel["kernel_id"], kernel["status"])
-
-
-def _show(document: dict[str, Any], title: str, *, as_json: bool) -> None:  # Any: a JSON document
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, Parts, TensorSpec
+from forge.operations.matmul import in_blocks, without_the_rest
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
@@ -110,11 +111,6 @@ def _without_the_empty(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) ->
     return _by_group()(x, w[: filled.shape[0]], filled)
 
 
-def _without_the_rest(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    whole = h.shape[1] // 64 * 64
-    return h[:, :whole] @ w[:whole]
-
-
 MUTANTS = {
     "the first group's matrix for all": _by_group(matrix=lambda *_: 0),
     "the next group's matrix": _by_group(matrix=lambda group, groups: (group + 1) % groups),
@@ -129,7 +125,7 @@ MUTANTS = {
     "groups of one row left out": _by_group(rows=lambda rows: slice(rows.start, max(rows.start, rows.stop - 1))),
     "the last term left out": _by_group(lambda h, w: h[:, :-1] @ w[:-1]),
     "the first term twice": _by_group(lambda h, w: h @ w + h[:, :1] @ w[:1]),
-    "the rest beyond blocks of 64 left out": _by_group(_without_the_rest),
+    "the rest beyond blocks of 64 left out": _by_group(without_the_rest),
     "terms of w reversed": _by_group(lambda h, w: h @ w.flip(0)),
     "terms of w off by one": _by_group(lambda h, w: h @ w.roll(1, 0)),
     "columns of w reversed": _by_group(lambda h, w: h @ w.flip(1)),
@@ -140,17 +136,9 @@ MUTANTS = {
 }
 
 
-def _in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Add blocks of terms one after the other."""
-    total = h.new_zeros(h.shape[0], w.shape[1])
-    for start in range(0, h.shape[1], BLOCK):
-        total = total + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
-    return total
-
-
 VARIANTS = {
     "group after group": _by_group(),
-    "terms in blocks": _by_group(_in_blocks),
+    "terms in blocks": _by_group(in_blocks),
     "transposed": _by_group(lambda h, w: (w.t() @ h.t()).t()),
 }
 

@@ -50,7 +50,8 @@ def _computed(change: Product) -> Product:
     return lambda x, w: change(x.float(), w.float()).to(x.dtype)
 
 
-def _without_the_rest(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+def without_the_rest(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Leave out the terms behind the last whole block of 64."""
     whole = h.shape[1] // 64 * 64
     return h[:, :whole] @ w[:whole]
 
@@ -58,7 +59,7 @@ def _without_the_rest(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 MUTANTS = {
     "the last term left out": _computed(lambda h, w: h[:, :-1] @ w[:-1]),
     "the first term twice": _computed(lambda h, w: h @ w + h[:, :1] @ w[:1]),
-    "the rest beyond blocks of 64 left out": _computed(_without_the_rest),
+    "the rest beyond blocks of 64 left out": _computed(without_the_rest),
     "the first half of the terms": _computed(lambda h, w: h[:, : h.shape[1] // 2] @ w[: h.shape[1] // 2]),
     "terms of w reversed": _computed(lambda h, w: h @ w.flip(0)),
     "terms of w off by one": _computed(lambda h, w: h @ w.roll(1, 0)),
@@ -80,7 +81,7 @@ def _first(h: torch.Tensor) -> torch.Tensor:
     return h.new_zeros(1).long()
 
 
-def _in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+def in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     """Add blocks of terms one after the other."""
     total = h.new_zeros(h.shape[0], w.shape[1])
     for start in range(0, h.shape[1], BLOCK):
@@ -95,7 +96,7 @@ def _split(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 
 
 VARIANTS = {
-    "terms in blocks": _computed(_in_blocks),
+    "terms in blocks": _computed(in_blocks),
     "terms in eight parts": _computed(_split),
     "transposed": _computed(lambda h, w: (w.t() @ h.t()).t().contiguous()),
 }

@@ -57,7 +57,8 @@ def _flops(shape: Mapping[str, int]) -> int:
 Pair = tuple["torch.Tensor", "torch.Tensor"]
 
 
-def _rounded(quotient: torch.Tensor) -> torch.Tensor:
+def rounded(quotient: torch.Tensor) -> torch.Tensor:
+    """Round to fp8 e4m3, with larger numbers cut to the largest."""
     import torch
 
     return quotient.clamp(-LARGEST, LARGEST).to(torch.float8_e4m3fn)
@@ -68,7 +69,7 @@ def _scaled(maximum: Callable[[torch.Tensor], torch.Tensor], largest: float = LA
 
     def function(x: torch.Tensor) -> Pair:
         scale = maximum(x.float()) / largest
-        return _rounded(x.float() / scale.unsqueeze(-1)), scale
+        return rounded(x.float() / scale.unsqueeze(-1)), scale
 
     return function
 
@@ -82,7 +83,7 @@ def _quotient(x: torch.Tensor) -> Pair:
 def _by_reciprocal(x: torch.Tensor) -> Pair:
     """Multiply by the reciprocal of the scale, as most kernels do."""
     scale = x.float().abs().amax(-1).clamp(min=FLOOR) * (1 / LARGEST)
-    return _rounded(x.float() * (1 / scale).unsqueeze(-1)), scale
+    return rounded(x.float() * (1 / scale).unsqueeze(-1)), scale
 
 
 def _truncated(x: torch.Tensor) -> Pair:
@@ -109,7 +110,7 @@ MUTANTS = {
 VARIANTS = {
     "by the scale's reciprocal": _by_reciprocal,
     "448 over the maximum": lambda x: (
-        _rounded(x.float() * (LARGEST / x.float().abs().amax(-1, keepdim=True).clamp(min=FLOOR))),
+        rounded(x.float() * (LARGEST / x.float().abs().amax(-1, keepdim=True).clamp(min=FLOOR))),
         _by_reciprocal(x)[1],
     ),
 }

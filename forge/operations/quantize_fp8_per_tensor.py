@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Expected, Operation, Quantised
+from forge.operations.quantize_fp8 import rounded
 
 if TYPE_CHECKING:
     import torch
@@ -64,18 +65,12 @@ Pair = tuple["torch.Tensor", "torch.Tensor"]
 Maximum = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
-def _rounded(quotient: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    return quotient.clamp(-LARGEST, LARGEST).to(torch.float8_e4m3fn)
-
-
 def _scaled(maximum: Maximum, largest: float = LARGEST) -> Callable[..., Pair]:
     """Return the operation with another maximum [1], or another largest number."""
 
     def function(x: torch.Tensor) -> Pair:
         scale = maximum(x.float()) / largest
-        return _rounded(x.float() / scale), scale
+        return rounded(x.float() / scale), scale
 
     return function
 
@@ -83,13 +78,13 @@ def _scaled(maximum: Maximum, largest: float = LARGEST) -> Callable[..., Pair]:
 def _by_row(x: torch.Tensor) -> Pair:
     """Use a scale for each row, and return the largest."""
     scale = x.float().abs().amax(-1, keepdim=True).clamp(min=FLOOR) / LARGEST
-    return _rounded(x.float() / scale), _largest(x.float()) / LARGEST
+    return rounded(x.float() / scale), _largest(x.float()) / LARGEST
 
 
 def _by_reciprocal(x: torch.Tensor) -> Pair:
     """Multiply by the reciprocal of the scale, as most kernels do."""
     scale = _largest(x.float()) * (1 / LARGEST)
-    return _rounded(x.float() * (1 / scale)), scale
+    return rounded(x.float() * (1 / scale)), scale
 
 
 def _truncated(x: torch.Tensor) -> Pair:
@@ -121,7 +116,7 @@ MUTANTS = {
 VARIANTS = {
     "by the scale's reciprocal": _by_reciprocal,
     "448 over the maximum": lambda x: (
-        _rounded(x.float() * (LARGEST / _largest(x.float()))),
+        rounded(x.float() * (LARGEST / _largest(x.float()))),
         _by_reciprocal(x)[1],
     ),
 }

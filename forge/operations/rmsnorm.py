@@ -40,7 +40,8 @@ def oracle(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectati
     )
 
 
-def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
+def bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
+    """Count each element of x, weight and y once."""
     rows, width = shape["batch"], shape["hidden_size"]
     return (2 * rows * width + width) * ITEMSIZE_BYTES[dtype]
 
@@ -122,7 +123,7 @@ RMSNORM = Operation(
         "All terms have the sign and size of y, so S = |y|. The result may be rounded once (fp32 throughout) "
         "or twice (normalised value rounded before it is multiplied by the weight): two u_out."
     ),
-    bytes_moved=_bytes_moved,
+    bytes_moved=bytes_moved,
     flops=_flops,
     workloads=(
         {"batch": 1, "hidden_size": 4096},

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.domain.tensors import TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.rmsnorm import bytes_moved
 
 if TYPE_CHECKING:
     import torch
@@ -39,11 +40,6 @@ def oracle(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expecta
             last_factor=w.abs().expand_as(y),
         ),
     )
-
-
-def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    rows, width = shape["batch"], shape["hidden_size"]
-    return (2 * rows * width + width) * ITEMSIZE_BYTES[dtype]
 
 
 def _flops(shape: Mapping[str, int]) -> int:
@@ -148,7 +144,7 @@ RMSNORM_STRIDED = Operation(
         "The result may be rounded once (fp32 throughout) "
         "or twice (normalised value rounded before it is multiplied by the weight): two u_out."
     ),
-    bytes_moved=_bytes_moved,
+    bytes_moved=bytes_moved,
     flops=_flops,
     workloads=(
         {"batch": 1, "hidden_size": 4096},

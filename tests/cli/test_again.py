@@ -64,11 +64,15 @@ def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("walls")
-def test_an_acceptance_is_inherited_by_the_same_bytes_and_by_nothing_else(
+def test_an_acceptance_is_inherited_by_the_same_bytes_and_failed_own_tests_sink_no_twin(
     empty: Path, task: str, tmp_path: Path
 ) -> None:
+    failing = candidate(tmp_path / "failing", RIGHT, tests="def test_it(): assert False\n")
+    assert judged(empty, task, failing)["gates"][-1]["name"] == "own_tests"
     folder = candidate(tmp_path / "right", RIGHT)
-    assert judged(empty, task, folder)["reused"] is None
+    mended = judged(empty, task, folder)
+    assert mended["verdict"] == "accepted"
+    assert mended["reused"] is None
     again = judged(empty, task, folder)
     assert again["verdict"] == "accepted"
     assert again["reused"] is not None
@@ -91,17 +95,6 @@ def test_a_refusal_is_inherited_by_the_same_program_and_says_so(empty: Path, tas
     assert "(event " in answer.err
     other = judged(empty, task, candidate(tmp_path / "other", WRONG.replace("1.5", "1.25")))
     assert other["reused"] is None
-
-
-@pytest.mark.usefixtures("walls")
-def test_what_the_authors_own_tests_sank_sinks_no_twin_with_other_tests(
-    empty: Path, task: str, tmp_path: Path
-) -> None:
-    failing = candidate(tmp_path / "failing", RIGHT, tests="def test_it(): assert False\n")
-    assert judged(empty, task, failing)["gates"][-1]["name"] == "own_tests"
-    mended = judged(empty, task, candidate(tmp_path / "mended", RIGHT))
-    assert mended["verdict"] == "accepted"
-    assert mended["reused"] is None
 
 
 @pytest.mark.usefixtures("walls")

@@ -65,6 +65,12 @@ def named_rows(
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
+def number(cell: Cell) -> float:
+    """Return the number in a cell that always has one."""
+    assert isinstance(cell, float | int)
+    return float(cell)
+
+
 def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -> tuple[str, dict[str, Cell]]:
     """Return the condition for the wanted rows, and its values; raise UnknownName for an unknown value."""
     given = {name: known_value(connection, name, value) for name, value in wanted.items() if value is not None}

@@ -4,7 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from forge.app.audit.answer import Answer, Cell, Filter, named_rows, where
+from forge.app.audit.answer import Answer, Filter, named_rows, number, where
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.pictures.roofline import draw_roofline as roofline_picture
@@ -34,9 +34,9 @@ def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) 
     return [
         Bar(
             name=legible(str(row["kernel_id"])),
-            ratio=_number(row["speedup"]),
-            low=_number(row["low"]),
-            high=_number(row["high"]),
+            ratio=number(row["speedup"]),
+            low=number(row["low"]),
+            high=number(row["high"]),
             over=str(row["baseline"]),
         )
         for row in rows
@@ -80,10 +80,10 @@ def moments(answer: Answer) -> list[Moment]:
             Moment(
                 recorded_at=str(one["recorded_at"]),
                 series=legible(f"{str(one['candidate'])[:12]} at {one['shape']}"),
-                time_us=_number(one["candidate_median_ns"]) / 1000,
-                ratio=_number(one["speedup"]),
-                low=_number(one["low"]),
-                high=_number(one["high"]),
+                time_us=number(one["candidate_median_ns"]) / 1000,
+                ratio=number(one["speedup"]),
+                low=number(one["low"]),
+                high=number(one["high"]),
                 standing="withdrawn" if one["invalidated_seq"] is not None else standing,
                 machine={name: None if one[name] is None else legible(str(one[name])) for name in MACHINE},
                 machine_key=str(one["perf_key"]),
@@ -108,12 +108,12 @@ def _placed(answer: Answer) -> list[Placed]:
     return [
         Placed(
             series=legible(str(row["op"])),
-            flop_per_byte=_number(row["flop_per_byte"]),
-            flop_per_s=_number(row["gflop_per_s"]) * 1e9,
+            flop_per_byte=number(row["flop_per_byte"]),
+            flop_per_s=number(row["gflop_per_s"]) * 1e9,
             promoted=row["kernel_id"] is not None,
         )
         for row in rows
-        if _number(row["flop_per_byte"]) > 0
+        if number(row["flop_per_byte"]) > 0
     ]
 
 
@@ -126,11 +126,6 @@ def _roofs(answer: Answer) -> Roofs:
     wanted = {*map(str, answer.column("dtype")), VECTOR_UNIT}
     levels = {legible(name): rate for name, rate in found.flop_per_s.items() if name in wanted}
     return Roofs(name=str(answer.more["gpu"]), bytes_per_s=slopes, flop_per_s=levels)
-
-
-def _number(cell: Cell) -> float:
-    assert isinstance(cell, float | int)
-    return float(cell)
 
 
 def _width() -> int:

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, where
+from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, number, where
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
 from forge.errors import UsageError
@@ -78,8 +78,8 @@ def leaderboard(
     rows = []
     for key, group in groupby(measured, key=lambda row: (*_slot(row), row["baseline"])):
         found, slot = list(group), key[:4]
-        best = max(found, key=lambda row: (_number(row["low"]), str(row["candidate"])))
-        ratios = [_number(row["speedup"]) for row in found]
+        best = max(found, key=lambda row: (number(row["low"]), str(row["candidate"])))
+        ratios = [number(row["speedup"]) for row in found]
         shape = shape_slug(orjson.loads(str(slot[3])))
         figures = (len(found), min(ratios), statistics.median(ratios), *(best[name] for name in BEST))
         rows.append(
@@ -100,11 +100,6 @@ def leaderboard(
 
 def _slot(row: Named) -> tuple[Cell, ...]:
     return tuple(row[name] for name in SLOT)
-
-
-def _number(cell: Cell) -> float:
-    assert isinstance(cell, float | int)
-    return float(cell)
 
 
 def regressions(workspace: Workspace, *, slower: float, everything: bool = False) -> Answer:
@@ -194,7 +189,7 @@ def _best(speedups: list[Named]) -> dict[Cell, tuple[float, float]]:
     best: dict[Cell, tuple[float, float]] = {}
     for row in speedups:
         ratio, low = best.get(row["task_id"], (0.0, 0.0))
-        best[row["task_id"]] = max(ratio, _number(row["speedup"])), max(low, _number(row["low"]))
+        best[row["task_id"]] = max(ratio, number(row["speedup"])), max(low, number(row["low"]))
     return best
 
 

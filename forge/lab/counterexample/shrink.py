@@ -8,6 +8,7 @@ kept.
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 import tempfile
 import time
@@ -58,7 +59,7 @@ class _Smaller:
 
     @property
     def size(self) -> tuple[int, int]:
-        return _elements(self.observed.case.shape), STYLES.index(self.style)
+        return math.prod(self.observed.case.shape.values()), STYLES.index(self.style)
 
 
 def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
@@ -190,13 +191,6 @@ def _described(kernel: LoadedKernel, found: _Smaller, first: Counterexample, cas
     smaller = written_out(kernel, found.observed, wrong)
     seed = case.seed if found.style == "drawn" else None
     inputs = first.inputs if found.style == "drawn" else found.style
-    is_smaller = found.size < (_elements(case.shape), STYLES.index("drawn"))
+    is_smaller = found.size < (math.prod(case.shape.values()), STYLES.index("drawn"))
     changed = {"inputs": inputs, "seed": seed, "shrunk_from": first.shape if is_smaller else None}
     return smaller.model_copy(update=changed)
-
-
-def _elements(shape: Mapping[str, int]) -> int:
-    product = 1
-    for size in shape.values():
-        product *= size
-    return product

@@ -69,7 +69,9 @@ def examine(kernel: LoadedKernel) -> Finding:
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *_edge_shapes(kernel), *_drawn_shapes(kernel), *_corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *_large_shapes(kernel))
-    asked = sorted((*drawn, *kernel.held_out, *large), key=lambda shape: (_elements(shape), sorted(shape.items())))
+    asked = sorted(
+        (*drawn, *kernel.held_out, *large), key=lambda shape: (math.prod(shape.values()), sorted(shape.items()))
+    )
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
@@ -205,7 +207,7 @@ def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         _as_drawable(kernel, {**narrow, rows: 2, reduced: wide}),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
     ]
-    row = _elements({**kernel.shape, rows: 1})
+    row = math.prod({**kernel.shape, rows: 1}.values())
     large = {**kernel.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[kernel.dtype] // row + 1}
     if large[rows] > kernel.shape[rows]:
         shapes.append(large)
@@ -226,13 +228,6 @@ def _is_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 def _largest(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:
     """Return the number of elements in the largest operand."""
     return max(math.prod(spec.sizes(shape)) for spec in (*kernel.operation.inputs, *kernel.operation.returned))
-
-
-def _elements(shape: Mapping[str, int]) -> int:
-    product = 1
-    for size in shape.values():
-        product *= size
-    return product
 
 
 SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)
