@@ -17,6 +17,7 @@
     |- ReplayDiverged         exit 1: a replayed session gave other events than those recorded
     |- AlreadyDecided         exit 1: the same decision is already recorded
     |- LessonRefused          exit 1: the evidence of a lesson is missing, or contradicts it
+    |- AdoptionRefused        exit 1: in strict mode, a call that no promoted kernel may answer
     |- LoadRefused            exit 1: a promoted kernel was withdrawn after the lookup, or can't be loaded here
     |- WeakTask               exit 1: the task's inputs and bound don't tell wrong answers from right ones
     '- IntegrityError         exit 1: recorded history or a blob has changed, or can't be appended to
@@ -192,6 +193,12 @@ class LoadRefused(ForgeError):
     """A promoted kernel was withdrawn after the lookup, or this machine can't load it."""
 
     code = "LOAD_REFUSED"
+
+
+class AdoptionRefused(ForgeError):
+    """In strict mode, no promoted kernel may answer a call; the message has the reason."""
+
+    code = "ADOPTION_REFUSED"
 
 
 class WeakTask(ForgeError):

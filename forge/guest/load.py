@@ -33,7 +33,7 @@ def load_function(path: str, module_name: str, entry_point: str, *, wrap: str) -
     if wrap == "plan":
         from .plan_launcher import PlanFunction
 
-        return PlanFunction(Path(path))
+        return PlanFunction.read(Path(path))
     module = sys.modules.get(module_name) or load_module(path, module_name)
     function = getattr(module, entry_point, None)
     if not callable(function):

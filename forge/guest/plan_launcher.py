@@ -6,7 +6,7 @@ and arguments. A call launches on the current stream, so that it can be captured
 
 import ctypes
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,8 @@ class LaunchError(RuntimeError):
 class PlanFunction:
     """A loaded plan; call it with the operation's operands."""
 
-    def __init__(self, path: Path) -> None:
-        """Load the plan in a file; its device code lies beside it. Several plans may share a folder."""
-        plan = json.loads(path.read_text())
+    def __init__(self, plan: Mapping[str, Any], contents: Mapping[str, bytes]) -> None:
+        """Load a plan with its device code, by the names that its steps have for it."""
         torch.cuda.init()
         torch.empty(1, device="cuda")  # makes torch's context the current one
         self._outputs = [(tuple(o["sizes"]), getattr(torch, o["dtype"])) for o in plan["outputs"]]
@@ -36,10 +35,16 @@ class PlanFunction:
         self._workspaces: list[int] = plan["workspaces"]
         self._modules: dict[str, object] = {}
         self._described: list[dict[str, object]] = plan["steps"]
-        named = {str(step["cubin"]) for step in self._described if step["kind"] == "kernel"}
-        self._contents = {name: (path.parent / name).read_bytes() for name in named}
+        self._contents = contents
         self._steps: list[Callable[[Places, int], None]] = []
         self.reload()
+
+    @classmethod
+    def read(cls, path: Path) -> "PlanFunction":
+        """Load the plan in a file; its device code lies beside it. Several plans may share a folder."""
+        plan = json.loads(path.read_text())
+        named = {str(step["cubin"]) for step in plan["steps"] if step["kind"] == "kernel"}
+        return cls(plan, {name: (path.parent / name).read_bytes() for name in named})
 
     def __call__(self, *operands: object) -> torch.Tensor | tuple[torch.Tensor, ...] | None:
         """Launch once; raise LaunchError for shapes or scalars that aren't the plan's."""

@@ -110,6 +110,11 @@ class Registry:
         return self._shown.generation.sha256
 
     @property
+    def root(self) -> str:
+        """The folder that is published."""
+        return self._root
+
+    @property
     def gpus(self) -> "dict[str, str]":
         """The GPUs that something ran on, each with its architecture."""
         return dict(self._shown.generation.gpus)

@@ -32,6 +32,7 @@ def description(operation: Operation) -> dict[str, object]:
         "outputs": [_operand(spec) | _bound(spec, place, contract) for place, spec in enumerate(operation.outputs)],
         "updates": list(operation.updates),
         "layouts": list(operation.layouts),
+        "reduced_axis": operation.reduced_axis if contract is None else None,
         "entry": contract.entry if contract else operation.reference.__name__,
         "numerics": operation.numerics,
         "unfit": None if contract is None else _unfit(contract),

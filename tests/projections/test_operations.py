@@ -4,7 +4,7 @@ import hashlib
 import json
 
 from forge.events.operation import OperationDescribed
-from forge.ledger.audit.described import Described
+from forge.ledger.audit.described import DescribedOperations
 from tests.projections.histories import LEDGER_ID, asked, opened, promoted, rebuild
 from tests.projections.values import digest
 
@@ -33,7 +33,7 @@ def test_the_newest_description_of_an_operation_stands_in_the_snapshot() -> None
 
 
 def test_the_auditor_compares_a_snapshots_operations_with_events_and_files(tmp_path) -> None:
-    described_ops = Described(tmp_path)
+    described_ops = DescribedOperations(tmp_path)
     content = {"description": b"{}", "reference": b"pass"}
     digests = {name: hashlib.sha256(one).hexdigest() for name, one in content.items()}
     described_ops.take(5, {"op": "rmsnorm", **{f"{name}_sha256": value for name, value in digests.items()}})

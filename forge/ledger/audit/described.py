@@ -10,7 +10,7 @@ _FILES = {"description": "json", "reference": "py"}
 """Field of a snapshot -> ending of the published file."""
 
 
-class Described:
+class DescribedOperations:
     """The descriptions that the ledger's events name, against those of a registry's folder."""
 
     def __init__(self, folder: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from forge.ledger.audit.described import Described
+from forge.ledger.audit.described import DescribedOperations
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
 from forge.ledger.audit.report import AuditProblem
@@ -53,7 +53,7 @@ class Published:
         """Event -> when it was recorded."""
         self._architectures: set[tuple[str, str]] = set()
         """GPU and architecture of every machine that was captured."""
-        self._described = Described(folder)
+        self._described = DescribedOperations(folder)
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 

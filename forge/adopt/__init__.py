@@ -1,0 +1,18 @@
+"""Promoted kernels in a running program: the judged bytes where they fit, the program's own operation elsewhere.
+
+    from forge.adopt import adopt
+
+    ops = adopt("kernel_registry", ops=["rmsnorm"], trust="promoted")
+    y = torch.ops.forge.rmsnorm(x, weight, 1e-6)
+    print(ops.report().table())
+
+A call takes, in this order: the launch plan that was timed, if the call has exactly its shape, strides, alignment and
+scalars; the promoted source, inside the domain that it was verified in; the fallback. Each fallback is counted with
+its reason. Importing this package imports neither torch nor a promoted kernel.
+"""
+
+from forge.adopt.adopting import Adopted, adopt
+from forge.adopt.refusal import REASONS, Reason
+from forge.adopt.tally import Report
+
+__all__ = ["REASONS", "Adopted", "Reason", "Report", "adopt"]

@@ -1,0 +1,173 @@
+"""Decides what a kind of calls takes: guards, then the registry's answer, then plan before source."""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from forge.adopt.choice import DeviceChoice, Failed, Function, HostChoice, checked_outputs
+from forge.adopt.described import OperationForm
+from forge.adopt.guards import ExaminedCall, examine, fits_source
+from forge.adopt.plan import LoadablePlan, read_plan
+from forge.adopt.plan_function import DevicePlan
+from forge.adopt.refusal import Refusal
+from forge.adopt.tally import CallKind, Tally
+from forge.errors import ForgeError, LoadRefused
+from forge.lookup.answer import Kernel
+from forge.lookup.policy import Policy
+
+if TYPE_CHECKING:
+    from forge.lookup.registry import Registry
+    from forge.lookup.result import Result
+
+Backend = Literal["plan", "source"]
+BACKENDS: tuple[Backend, ...] = ("plan", "source")
+_BUILT = frozenset({"cpp", "cuda"})
+"""Languages whose promoted source comes with a built library, which fits one kind of machine."""
+
+
+class CallDecision(NamedTuple):
+    """What a kind of calls would take, and why not the others."""
+
+    call: ExaminedCall | None
+    kernel: Kernel | None
+    backend: Backend | None
+    refusals: tuple[tuple[str, Refusal], ...]
+    """What was passed over, in order: `plan`, `source` or `registry`, each with the reason."""
+    result: "Result | None" = None
+
+    @property
+    def refusal(self) -> Refusal:
+        """The reason of a fallback: the last that was found."""
+        return self.refusals[-1][1]
+
+
+class Decider:
+    """Judges and loads what one registry offers. Loaded code is kept, by digest and device."""
+
+    def __init__(self, registry: "Registry", backends: tuple[Backend, ...], policy: Policy, tally: Tally) -> None:
+        self._registry, self._backends, self._policy, self._tally = registry, backends, policy, tally
+        self.withdrawn: dict[str, Refusal] = {}
+        """Kernels that no longer run in this process: they gave a wrong answer, or raised an exception."""
+        self._abi: list[str] = []
+        self._lock = Lock()
+        self._plans: dict[tuple[str, str], LoadablePlan | None] = {}
+        self._loaded: dict[tuple[str, str, int], DevicePlan] = {}
+
+    def after_fork(self) -> None:
+        """Replace the lock, which another thread may have held."""
+        self._lock = Lock()
+
+    def judge(self, op: OperationForm, arguments: Sequence[object], index: int | None) -> CallDecision:
+        """Return what a call would take; nothing is loaded but the plan's text."""
+        if op.unfit is not None:
+            return _refused(Refusal("unfit_operation", op.unfit))
+        call = examine(op, arguments, index)
+        if isinstance(call, Refusal):
+            return _refused(call)
+        try:
+            found = self._registry.lookup(
+                op=op.op, gpu=call.gpu, dtype=call.dtype, shape=call.shape, policy=self._policy
+            )
+        except ForgeError as error:
+            return CallDecision(call, None, None, (("registry", Refusal("not_loadable", error.message)),))
+        kernel = found.kernel
+        if kernel is None:
+            detail = "; ".join(f"{name}: {why}" for name, why in found.rejected[:3]) or "none is promoted"
+            return CallDecision(call, None, None, (("registry", Refusal("no_kernel", detail)),), found)
+        if kernel.kernel_id in self.withdrawn:
+            return CallDecision(call, kernel, None, (("process", self.withdrawn[kernel.kernel_id]),), found)
+        return self._by_backend(op, call, kernel, found)
+
+    def _by_backend(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, found: "Result") -> CallDecision:
+        passed: list[tuple[str, Refusal]] = []
+        if call.gpu != "cpu":
+            refusal = self._no_plan(op, call, kernel)
+            if refusal is None:
+                return CallDecision(call, kernel, "plan", (), found)
+            passed.append(("plan", refusal))
+        refusal = fits_source(op, call, kernel)
+        if refusal is None and "source" not in self._backends:
+            refusal = Refusal("backend", f"the source isn't allowed, and no plan fits: {passed[-1:]}")
+        if refusal is None:
+            return CallDecision(call, kernel, "source", tuple(passed), found)
+        return CallDecision(call, kernel, None, (*passed, ("source", refusal)), found)
+
+    def _no_plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel) -> Refusal | None:
+        """Return why the kernel's launch plan doesn't fit the call; None if it does."""
+        if "plan" not in self._backends:
+            return Refusal("backend", "plans aren't allowed")
+        if kernel.shape is None or dict(kernel.shape) != call.shape:
+            return Refusal("no_kernel", f"its plan is for {dict(kernel.shape or {})}")
+        if call.layout != "contiguous":
+            return Refusal("layout", "a plan is for contiguous operands")
+        try:
+            plan = self._plan(op, call, kernel)
+        except ForgeError as error:
+            return Refusal("not_loadable", error.message)
+        if plan is None:
+            return Refusal("no_kernel", f"{kernel.kernel_id} has no launch plan")
+        if plan.scalars != call.scalars:
+            return Refusal("scalars", f"its plan is for {plan.scalars}")
+        if call.alignment_bytes % plan.alignment_bytes:
+            return Refusal("alignment", f"{call.alignment_bytes} bytes; its plan asks for {plan.alignment_bytes}")
+        return None
+
+    def _plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel) -> LoadablePlan | None:
+        key = (kernel.kernel_id, str(kernel.artifact_sha256))
+        if key not in self._plans:
+            self._plans[key] = read_plan(op, kernel, call.dtype)
+        return self._plans[key]
+
+    def load(
+        self, op: OperationForm, judged: CallDecision, index: int | None, failed: Failed
+    ) -> HostChoice | DeviceChoice | Refusal:
+        """Return the kernel that was judged to fit, loaded; a refusal if it can't be loaded here."""
+        assert judged.call is not None
+        assert judged.kernel is not None
+        assert judged.backend is not None
+        assert judged.result is not None
+        try:
+            if judged.backend == "plan":
+                function: Function = self._device_plan(op, judged.call, judged.kernel, index or 0)
+            else:
+                function = checked_outputs(self._source(judged.kernel, judged.result), len(op.returned))
+        except ForgeError as error:
+            return Refusal("not_loadable", error.message)
+        except Exception as error:  # noqa: BLE001 - promoted code may raise anything when it is imported
+            return Refusal("not_loadable", f"{judged.kernel.kernel_id} can't be imported: {error!r}")
+        line = self._tally.line(self._taken(op, judged.call, judged.kernel, judged.backend))
+        if index is None:
+            return HostChoice(line, function, judged.kernel.kernel_id, failed)
+        return DeviceChoice(line, function, judged.kernel.kernel_id, failed, index)
+
+    def _taken(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, backend: str) -> CallKind:
+        shape = tuple(call.shape.items())
+        return CallKind(op.op, call.gpu, call.dtype, shape, backend, kernel.kernel_id, kernel.sha256, None)
+
+    def _device_plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, index: int) -> DevicePlan:
+        key = (kernel.kernel_id, str(kernel.artifact_sha256), index)
+        with self._lock:
+            found = self._loaded.get(key)
+            if found is None:
+                plan = self._plan(op, call, kernel)
+                if plan is None:
+                    raise LoadRefused(f"{kernel.kernel_id!r} has no launch plan")
+                found = self._loaded[key] = DevicePlan(plan, kernel.kernel_id, index)
+            return found
+
+    def _source(self, kernel: Kernel, result: "Result") -> Function:
+        abi = self._abi_key() if kernel.language in _BUILT else None
+        return self._registry.load(result, trust="promoted", abi_key=abi)
+
+    def _abi_key(self) -> str:
+        """Return this machine's ABI; asking takes up to a second beside a GPU, so it is asked once."""
+        from forge.lookup import abi_key
+
+        with self._lock:
+            if not self._abi:
+                self._abi.append(abi_key())
+            return self._abi[0]
+
+
+def _refused(refusal: Refusal) -> CallDecision:
+    return CallDecision(None, None, None, (("guards", refusal),))

@@ -1,0 +1,122 @@
+"""What must hold before a promoted kernel may run: checked on the real tensors, once for each kind of calls."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from forge.adopt.described import TORCH_NAMES, OperationForm
+from forge.adopt.devices import gpu_name
+from forge.adopt.refusal import Refusal
+from forge.adopt.schema import LOW_BITS, call_dtype, element_type
+
+if TYPE_CHECKING:
+    import torch
+
+    from forge.lookup.answer import Kernel
+
+
+class ExaminedCall(NamedTuple):
+    """A call whose operands fit the operation: what a lookup asks by, and how its memory lies."""
+
+    gpu: str
+    """The registry's name of the device."""
+    dtype: str
+    shape: dict[str, int]
+    layout: str
+    """`contiguous`, `strided_rows`, or `other`."""
+    alignment_bytes: int
+    """Number of bytes that divides every address, up to 256."""
+    scalars: tuple[float, ...]
+
+
+def examine(op: OperationForm, arguments: Sequence[object], device_index: int | None) -> ExaminedCall | Refusal:
+    """Return what a call is; a refusal if no promoted kernel can be for it, whatever is published."""
+    import torch
+
+    count = len(op.inputs)
+    operands: list[torch.Tensor] = list(arguments[:count])
+    scalars = tuple(map(float, arguments[count:]))  # type: ignore[arg-type]  # torch checked the schema
+    for one in operands:
+        if type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout is not torch.strided:
+            return Refusal("tensor_type", f"an operand is a {type(one).__name__} of layout {one.layout}")
+    if len({one.device for one in operands}) > 1:
+        return Refusal("devices", ", ".join(sorted({str(one.device) for one in operands})))
+    dtype = _dtype(op, operands)
+    if isinstance(dtype, Refusal):
+        return dtype
+    shape = op.shape_of([tuple(one.shape) for one in operands])
+    if shape is None:
+        sizes = ", ".join(f"{o.name} {list(t.shape)}" for o, t in zip(op.inputs, operands, strict=True))
+        return Refusal("operands", f"these sizes don't fit together: {sizes}")
+    outside = _outside(op, scalars)
+    if outside is not None:
+        return outside
+    gpu = "cpu" if device_index is None else gpu_name(torch.cuda.get_device_name(device_index))
+    address = 0
+    for one in operands:
+        address |= one.data_ptr()
+    return ExaminedCall(gpu, dtype, shape, _layout(operands), alignment(address), scalars)
+
+
+def alignment(address: int) -> int:
+    """Return the number of bytes, up to 256, that divides an address; several are joined by `|` before."""
+    low = address & LOW_BITS
+    return low & -low if low else LOW_BITS + 1
+
+
+def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> Refusal | None:
+    """Return why the promoted source wasn't verified for how the call's memory lies; None if it was."""
+    declared = kernel.domain
+    layouts = op.layouts if declared is None or declared.layouts is None else frozenset(declared.layouts)
+    if call.layout not in layouts:
+        return Refusal("layout", f"{call.layout}; {kernel.kernel_id} was verified with {', '.join(sorted(layouts))}")
+    asked = 1 if declared is None else declared.alignment_bytes
+    if asked == 1 and "offset" not in layouts:
+        asked = LOW_BITS + 1
+    if call.alignment_bytes % asked:
+        return Refusal("alignment", f"{call.alignment_bytes} bytes; {kernel.kernel_id} asks for {asked}")
+    return None
+
+
+def overlapping(op: OperationForm, arguments: Sequence[object]) -> str | None:
+    """Return the name of an operand that is written in place and shares memory with another one."""
+    spans = []
+    for operand, given in zip(op.inputs, arguments, strict=False):
+        tensor: torch.Tensor = given
+        begin = tensor.data_ptr()
+        spans.append((operand.name, begin, begin + tensor.numel() * tensor.element_size()))
+    for name, begin, end in spans:
+        if name in op.updates and any(
+            other != name and first < end and begin < last for other, first, last in spans if first < last
+        ):
+            return name
+    return None
+
+
+def _dtype(op: OperationForm, operands: "list[torch.Tensor]") -> str | Refusal:
+    names = {f"torch.{theirs}": ours for ours, theirs in TORCH_NAMES.items()}
+    common = call_dtype(op, operands)
+    dtype = op.dtypes[0] if common is None and len(op.dtypes) == 1 else names.get(str(common))
+    if dtype not in op.dtypes:
+        return Refusal("dtype", f"{common}, expected one of {', '.join(op.dtypes)}")
+    for operand, given in zip(op.inputs, operands, strict=True):
+        if given.dtype != element_type(operand, common or given.dtype):
+            return Refusal("dtype", f"{operand.name} has {given.dtype}")
+    return dtype
+
+
+def _outside(op: OperationForm, scalars: Sequence[float]) -> Refusal | None:
+    """Return a refusal for a scalar beyond the verified values: zero, a part of the default, and one more than it."""
+    for (name, default), value in zip(op.scalars.items(), scalars, strict=True):
+        least, most = min(0.0, default), max(0.0, default + 1)
+        if not (math.isfinite(value) and least <= value <= most):
+            return Refusal("scalars", f"{name} is {value!r}, verified from {least!r} to {most!r}")
+    return None
+
+
+def _layout(operands: "list[torch.Tensor]") -> str:
+    if all(one.is_contiguous() for one in operands):
+        return "contiguous"
+    wide = [one for one in operands if one.dim() > 1]
+    rows = all(one.dim() == 2 and one.stride(1) == 1 and one.stride(0) > one.shape[1] for one in wide)
+    return "strided_rows" if rows and all(one.is_contiguous() for one in operands if one.dim() < 2) else "other"

@@ -1,0 +1,235 @@
+"""One adopted operation: registered with torch, and what each of its calls takes."""
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from forge.adopt.choice import CallChoice, FallbackChoice, Function
+from forge.adopt.deciding import CallDecision, Decider
+from forge.adopt.described import OperationForm
+from forge.adopt.guards import overlapping
+from forge.adopt.refusal import Reason, Refusal
+from forge.adopt.schema import Key, fake, key_function, torch_schema
+from forge.adopt.shadow import ShadowChoice
+from forge.adopt.tally import CallKind, Tally
+from forge.errors import AdoptionRefused
+
+if TYPE_CHECKING:
+    import torch
+
+NAMESPACE = "forge"
+MOST_CHOICES = 4096
+"""Number of kinds of calls that are kept. Engines make the same few; the limit bounds memory."""
+Breached = Callable[[str, dict[str, object]], None]
+
+
+class Choices:
+    """The choices of one generation of the registry; a newer one takes their place as a whole."""
+
+    __slots__ = ("by_key",)
+
+    def __init__(self) -> None:
+        self.by_key: dict[Key, CallChoice] = {}
+
+
+class AdoptedOperation:
+    """One operation: its choices, and the functions that torch calls."""
+
+    def __init__(
+        self,
+        described: OperationForm,
+        fallback: Function,
+        decider: Decider,
+        tally: Tally,
+        *,
+        strict: bool,
+        shadow: float,
+        breached: Breached,
+    ) -> None:
+        self.described, self.fallback = described, fallback
+        self._decider, self._tally = decider, tally
+        self._strict, self._shadow, self._breached = strict, shadow, breached
+        self._choices = Choices()
+        self._lock = RLock()
+        self._stopped: Refusal | None = None
+        """Why every call takes the fallback; None while kernels may run."""
+        count = (len(described.inputs), len(described.scalars))
+        self._arity = sum(count)
+        self._host_key = key_function(*count, devices=False)
+        self._device_key = key_function(*count, devices=True)
+
+    def forget(self) -> None:
+        """Decide anew from the next call on."""
+        self._choices = Choices()
+
+    def after_fork(self) -> None:
+        """Let every call of a forked child take the fallback. Another thread may have held the lock."""
+        self._lock = RLock()
+        self.stop(Refusal("forked", "the process was forked after adopt: adopt in the child"))
+
+    def stop(self, refusal: Refusal | None) -> None:
+        """Let every call take the fallback, or end that."""
+        self._stopped = refusal
+        self.forget()
+
+    def on_host(self, *arguments: Any) -> object:  # Any: torch checked the schema
+        """Answer a call on the host's processor."""
+        if len(arguments) != self._arity:
+            arguments = self.filled(arguments)
+        key = self._host_key(*arguments)
+        found = self._choices.by_key.get(key)
+        if found is None:
+            found = self._decided(key, arguments, None)
+        return found(*arguments)
+
+    def on_device(self, *arguments: Any) -> object:  # Any: torch checked the schema
+        """Answer a call on a GPU. While a graph is captured nothing is decided or loaded."""
+        if len(arguments) != self._arity:
+            arguments = self.filled(arguments)
+        key = self._device_key(*arguments)
+        found = self._choices.by_key.get(key)
+        if found is None:
+            import torch
+
+            if torch.cuda.is_current_stream_capturing():
+                return self.refuse(
+                    arguments, "unprepared_capture", "call prepare() with this shape before the capture"
+                )
+            found = self._decided(key, arguments, arguments[0].get_device())
+        return found(*arguments)
+
+    def elsewhere(self, *arguments: Any) -> object:  # Any: torch checked the schema
+        """Answer a call on a device that has no promoted kernels."""
+        return self.refuse(arguments, "tensor_type", f"device {arguments[0].device}")
+
+    def in_place(self, inner: Function) -> Function:
+        """Return `inner` with the guard of operations that write operands: no other operand shares their memory."""
+
+        def guarded(*arguments: object) -> object:
+            name = overlapping(self.described, arguments)
+            if name is not None:
+                return self.refuse(arguments, "overlap", f"{name} shares memory with another operand")
+            return inner(*arguments)
+
+        return guarded if self.described.updates else inner
+
+    def refuse(self, arguments: Sequence[object], reason: Reason, detail: str) -> object:
+        """Answer one call with the fallback and count it; in strict mode raise AdoptionRefused."""
+        choice = self._fallback(Refusal(reason, detail), None)
+        return choice(*self.filled(arguments))
+
+    def filled(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """Return a call's arguments with the scalars that torch leaves out, since they equal their defaults."""
+        missing = self._arity - len(arguments)
+        return (*arguments, *list(self.described.scalars.values())[len(self.described.scalars) - missing :])
+
+    def _failed(self, kernel_id: str, error: Exception, arguments: Sequence[object]) -> object:
+        """Withdraw a kernel that raised an exception, and answer with the fallback if nothing was written yet."""
+        import torch
+
+        if isinstance(error, torch.OutOfMemoryError):
+            raise error
+        refusal = Refusal("failed", f"{kernel_id} raised {error!r}"[:400])
+        self._decider.withdrawn[kernel_id] = refusal
+        self.forget()
+        if self.described.updates:
+            raise error
+        return self.refuse(arguments, refusal.reason, refusal.detail)
+
+    def judge(self, arguments: Sequence[object], index: int | None) -> CallDecision:
+        """Return what a call would take."""
+        if self._stopped is not None:
+            return CallDecision(None, None, None, (("process", self._stopped),))
+        return self._decider.judge(self.described, arguments, index)
+
+    def _decided(self, key: Key, arguments: Sequence[object], index: int | None) -> CallChoice:
+        with self._lock:
+            choices = self._choices
+            found = choices.by_key.get(key)
+            if found is None:
+                found = self._decide(arguments, index)
+                if len(choices.by_key) >= MOST_CHOICES:
+                    choices.by_key.clear()
+                choices.by_key[key] = found
+            return found
+
+    def _decide(self, arguments: Sequence[object], index: int | None) -> CallChoice:
+        judged = self.judge(arguments, index)
+        if judged.backend is None:
+            return self._fallback(judged.refusal, judged)
+        loaded = self._decider.load(self.described, judged, index, self._failed)
+        if isinstance(loaded, Refusal):
+            return self._fallback(loaded, judged)
+        if not self._shadow:
+            return loaded
+        kernel_id, line = loaded.kernel_id, loaded.line
+        about = line.taken._asdict() | {"shape": dict(line.taken.shape)}
+        about["scalars"] = dict(zip(self.described.scalars, judged.call.scalars if judged.call else (), strict=False))
+        return ShadowChoice(
+            loaded,
+            self.described,
+            self.fallback,
+            share=self._shadow,
+            about=about,
+            breached=lambda document: self._breached(kernel_id, document),
+        )
+
+    def _fallback(self, refusal: Refusal, judged: CallDecision | None) -> CallChoice:
+        call = judged.call if judged else None
+        gpu, dtype = (call.gpu, call.dtype) if call else ("", "")
+        shape = tuple(call.shape.items()) if call else ()
+        kernel = judged.kernel if judged else None
+        taken = CallKind(self.described.op, gpu, dtype, shape, "fallback", None, None, refusal.reason)
+        line = self._tally.line(taken, refusal.detail)
+        if not self._strict or refusal.reason == "off":
+            return FallbackChoice(line, self.fallback, refusal)
+        about = f" ({kernel.kernel_id})" if kernel else ""
+        message = f"{self.described.op} takes no promoted kernel{about}: {refusal.reason}: {refusal.detail}"
+
+        def refused(*_: object) -> NoReturn:
+            raise AdoptionRefused(f"{message}; call within the evidence, or adopt without strict=True")
+
+        return FallbackChoice(line, refused, refusal)
+
+    def register(self, library: "torch.library.Library") -> None:
+        """Register the operation with torch: signature, calls on each device, tracing, gradients."""
+        import torch
+
+        name = self.described.op
+        library.define(torch_schema(self.described))
+        host, device = self.in_place(self.on_host), self.in_place(self.on_device)
+        library.impl(name, host, "CPU")
+        library.impl(name, device, "CUDA")
+        library.impl(name, self.elsewhere, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described), lib=library)
+        overload = getattr(torch.ops, NAMESPACE).__getattr__(name).default
+        library.impl(name, self._with_gradients(overload, host, device), "Autograd", with_keyset=True)
+
+    # Any: torch's operator has no type
+    def _with_gradients(self, overload: Any, host: Function, device: Function) -> Function:
+        """Return what torch calls for tensors that may ask for a gradient: then the fallback, which has one."""
+        import torch
+
+        plain = frozenset((torch.Tensor, torch.nn.Parameter))
+        count, modes, grad = len(self.described.inputs), torch._C._len_torch_dispatch_stack, torch.is_grad_enabled
+        after = torch._C._after_autograd_keyset
+        places = [place for place, one in enumerate(self.described.inputs) if one.name in self.described.updates]
+
+        def call(keyset: Any, *arguments: Any) -> object:  # Any: torch checked the schema
+            operands = arguments[:count]
+            if grad():
+                for one in operands:
+                    if one.requires_grad:
+                        return self.refuse(arguments, "gradient", "a gradient is asked for")
+            for place in places:
+                if not arguments[place].is_inference():
+                    torch.autograd.graph.increment_version(arguments[place])
+            if not modes() and plain.issuperset(map(type, operands)):
+                inner = device if operands[0].is_cuda else host if operands[0].is_cpu else None
+                if inner is not None and (inner is device or not any(one.is_cuda for one in operands)):
+                    with torch._C._AutoDispatchBelowAutograd():
+                        return inner(*arguments)
+            with torch._C._AutoDispatchBelowAutograd():
+                return overload.redispatch(keyset & after, *arguments)
+
+        return call

@@ -1,0 +1,58 @@
+"""Calls a launch plan on one GPU: no code of the kernel's author runs in the process, and no compiler."""
+
+from threading import Lock, local
+from typing import TYPE_CHECKING
+
+from forge.errors import EnvironmentUnfit, LoadRefused
+
+if TYPE_CHECKING:
+    import torch
+
+    from forge.adopt.plan import LoadablePlan
+
+
+class DevicePlan:
+    """A plan that was loaded on one GPU. Threads take turns, since a launch's arguments are written in one place."""
+
+    def __init__(self, plan: "LoadablePlan", kernel_id: str, index: int) -> None:
+        """Load the device code; raise EnvironmentUnfit without cuda-bindings, LoadRefused if the driver refuses."""
+        import torch
+
+        try:
+            from forge.guest.plan_launcher import LaunchError, PlanFunction
+        except ImportError as error:
+            raise EnvironmentUnfit(
+                f"the launch plan of {kernel_id!r} needs the package cuda-bindings: {error}; install it, or leave "
+                'the plans out by backends=("source",)'
+            ) from error
+        try:
+            with torch.cuda.device(index):
+                self._plan = PlanFunction(plan.launcher, plan.cubins)
+        except LaunchError as error:
+            raise LoadRefused(f"the driver doesn't take the launch plan of {kernel_id!r}: {error}") from error
+        self._count = len(plan.launcher["inputs"])
+        self._several = len(plan.launcher["outputs"])
+        self._index = index
+        self._lock = Lock()
+        self._bound = local()
+
+    def __call__(self, *arguments: object) -> object:
+        """Launch once on the current stream, with outputs and workspaces of torch's allocator."""
+        if not hasattr(self._bound, "context"):
+            self._bind_context()
+        plan = self._plan
+        inputs: tuple[torch.Tensor, ...] = arguments[: self._count]
+        outputs, workspaces = plan.outputs(), plan.workspaces()
+        with self._lock:
+            plan.launch(inputs, outputs, workspaces)
+        return outputs[0] if self._several == 1 else tuple(outputs) if outputs else None
+
+    def _bind_context(self) -> None:
+        """Make torch's context current in a thread that hasn't used the GPU yet: the driver asks for one."""
+        from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
+
+        from forge.guest.plan_launcher import checked
+
+        device = checked(driver.cuDeviceGet(self._index))
+        checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
+        self._bound.context = True

@@ -1,0 +1,26 @@
+"""Several ranks of one program must decide by the same publication."""
+
+from collections.abc import Sequence
+
+from forge.errors import UsageError
+
+
+def require_same_generation(generation: str) -> None:
+    """Raise UsageError if ranks of torch.distributed have different generations; every rank must call it."""
+    import torch
+
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return
+    found: list[str] = [""] * distributed.get_world_size()
+    distributed.all_gather_object(found, generation)
+    require_equal(found)
+
+
+def require_equal(generations: Sequence[str]) -> None:
+    """Raise UsageError unless all ranks named the same generation."""
+    if len(set(generations)) > 1:
+        named = ", ".join(f"rank {rank} has {one[:12]}" for rank, one in enumerate(generations))
+        raise UsageError(
+            f"ranks would decide by different publications ({named}): refresh all of them, then try again"
+        )

@@ -1,0 +1,107 @@
+"""What the caller of `adopt` asks for, checked before anything is registered."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from forge.adopt.deciding import BACKENDS, Backend
+from forge.errors import EnvironmentUnfit, UnknownName, UsageError
+from forge.lookup.policy import Policy
+from forge.lookup.registry import Registry
+
+Function = Callable[..., object]
+NEEDED = ("register_fake", "Library", "triton_op")
+"""Names in torch.library that adoption needs; torch 2.6 and newer have them."""
+LEAST_SHADOW = 1e-6
+LONGEST_REFRESH_S = 3600.0
+
+
+class Settings(NamedTuple):
+    """What one adoption does; a second one with equal settings is the same."""
+
+    root: str
+    ops: tuple[str, ...]
+    fallback: Mapping[str, Function]
+    backends: tuple[Backend, ...]
+    strict: bool
+    shadow: float
+    refresh_s: float
+    policy: Policy
+    doubts: str | None
+
+
+def require_fit() -> None:
+    """Raise unless torch is here with all that is needed, and neither a capture nor a compilation is running."""
+    try:
+        import torch
+    except ImportError as error:
+        raise EnvironmentUnfit(f"adoption needs torch, which can't be imported: {error}; install torch") from error
+    missing = [name for name in NEEDED if not hasattr(torch.library, name)]
+    if missing:
+        raise EnvironmentUnfit(
+            f"torch {torch.__version__} has no torch.library.{missing[0]}: expected 2.6 or newer; upgrade torch"
+        )
+    if torch.compiler.is_compiling():
+        raise UsageError("adopt was called inside a function that torch.compile traces: adopt before compiling")
+    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        raise UsageError("adopt was called while a CUDA graph is captured: adopt and prepare before the capture")
+    if torch.cuda._is_in_bad_fork():
+        raise UsageError("adopt was called in a child that was forked after CUDA began: start it by spawn instead")
+
+
+def checked_settings(
+    registry: Registry,
+    *,
+    ops: Sequence[str] | None,
+    trust: str,
+    fallback: str | Mapping[str, Function],
+    backends: Sequence[Backend],
+    strict: bool,
+    shadow: float,
+    refresh_s: float,
+    policy: Policy,
+    doubts: str | os.PathLike[str] | None,
+) -> Settings:
+    """Return what was asked for; raise UsageError for what makes no sense, UnknownName for an unknown operation."""
+    if trust != "promoted":
+        raise UsageError(f'bad trust {trust!r:.100}: say trust="promoted" to run promoted code in this process')
+    if isinstance(ops, str) or not isinstance(policy, Policy) or type(strict) is not bool:
+        raise UsageError("bad ops, policy or strict: expected a list of names, a Policy, and True or False")
+    known = registry.operations
+    if not known:
+        registry.read_operation("")  # says that nothing is described
+    names = tuple(sorted(known) if ops is None else dict.fromkeys(ops))
+    for name in names:
+        if name not in known:
+            raise UnknownName("operation", str(name), sorted(known))
+    if not names:
+        raise UsageError("no operation to adopt: expected at least one name in ops")
+    if not backends or isinstance(backends, str) or not set(backends) <= set(BACKENDS):
+        raise UsageError(f"bad backends {backends!r:.100}: expected some of {', '.join(BACKENDS)}")
+    if not (isinstance(shadow, int | float) and (shadow == 0 or LEAST_SHADOW <= shadow <= 1)):
+        raise UsageError(f"bad shadow {shadow!r:.100}: expected 0, or a share of calls from {LEAST_SHADOW} to 1")
+    if not (isinstance(refresh_s, int | float) and 0 <= refresh_s <= LONGEST_REFRESH_S):
+        raise UsageError(f"bad refresh_s {refresh_s!r:.100}: expected 0 to {LONGEST_REFRESH_S} seconds")
+    return Settings(
+        root=registry.root,
+        ops=names,
+        fallback=_fallbacks(fallback, names),
+        backends=tuple(one for one in BACKENDS if one in backends),
+        strict=strict,
+        shadow=float(shadow),
+        refresh_s=float(refresh_s),
+        policy=policy,
+        doubts=None if doubts is None else os.fspath(doubts),
+    )
+
+
+def _fallbacks(given: str | Mapping[str, Function], names: Sequence[str]) -> Mapping[str, Function]:
+    """Return the caller's functions by operation; none for `eager`."""
+    if given == "eager":
+        return {}
+    if not isinstance(given, Mapping):
+        raise UsageError(f'bad fallback {given!r:.100}: expected "eager", or a function for each operation')
+    for name in given:
+        if name not in names:
+            raise UnknownName("operation in fallback", str(name), list(names))
+    return dict(given)

@@ -1,0 +1,157 @@
+"""Repeats a share of calls with the fallback and compares: a breach withdraws the kernel from this process."""
+
+import ctypes
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge.adopt.choice import CallChoice, Function
+from forge.adopt.described import Operand, OperationForm
+
+if TYPE_CHECKING:
+    import torch
+
+DOUBT_VERSION = 1
+UNIT_ROUNDOFF = {"torch.float32": 2.0**-24, "torch.float16": 2.0**-11, "torch.bfloat16": 2.0**-8}
+ACCUMULATED = 4 * 2.0**-24
+"""Error of sums in fp32 on both sides, for each term: the factor of docs/numerics.md, doubled."""
+FP8_STEP = 1 / 4
+"""Largest distance of two neighbouring fp8 e4m3 numbers, twice, as a share of the larger one (3 bits of fraction)."""
+FP8_SMALLEST_STEP = 2.0**-9
+Breached = Callable[[dict[str, object]], None]
+
+
+class ShadowChoice:
+    """A choice of which every n-th call is repeated with the fallback, outside of captures."""
+
+    __slots__ = ("_about", "_breached", "_calls", "_every", "_fallback", "_inner", "_op", "line")
+
+    def __init__(
+        self,
+        inner: CallChoice,
+        op: OperationForm,
+        fallback: Function,
+        *,
+        share: float,
+        about: dict[str, object],
+        breached: Breached,
+    ) -> None:
+        self.line = inner.line
+        self._inner, self._op, self._fallback = inner, op, fallback
+        self._every = max(1, round(1 / share))
+        self._calls = count(1)
+        self._about, self._breached = about, breached
+
+    def __call__(self, *arguments: object) -> object:
+        """Answer one call, and compare it if it is the n-th."""
+        if next(self._calls) % self._every or _capturing(arguments):
+            return self._inner(*arguments)
+        return self._compared(arguments)
+
+    def _compared(self, arguments: tuple[object, ...]) -> object:
+        """Return the fallback's answer to a call in which the kernel's differs; otherwise the kernel's."""
+        import torch
+
+        kept = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in arguments)
+        again = tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in kept)
+        answer = self._inner(*arguments)
+        expected = self._fallback(*again)
+        self.line.shadowed.add()
+        found = _outputs(self._op, arguments, answer)
+        wanted = _outputs(self._op, again, expected)
+        breach = difference(self._op, arguments, found, wanted)
+        if breach is None:
+            return answer
+        self.line.shadow_breaches.add()
+        self._breached(self._about | breach | {"inputs": input_digests(self._op, kept)})
+        for place, operand in enumerate(self._op.inputs):
+            if operand.name in self._op.updates:
+                arguments[place].copy_(again[place])  # type: ignore[attr-defined]  # tensors, by the schema
+        return expected
+
+
+def _capturing(arguments: Sequence[object]) -> bool:
+    import torch
+
+    first: torch.Tensor = arguments[0]
+    return bool(first.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def _outputs(op: OperationForm, arguments: Sequence[object], answer: object) -> "dict[str, torch.Tensor]":
+    """Return every output by name: what was returned, and the operands that were written in place."""
+    given = {operand.name: argument for operand, argument in zip(op.inputs, arguments, strict=False)}
+    returned = iter(answer if isinstance(answer, tuple | list) else [answer])
+    found = [given[one.name] if one.name in op.updates else next(returned) for one in op.outputs]
+    return {one.name: tensor for one, tensor in zip(op.outputs, found, strict=True)}
+
+
+def difference(
+    op: OperationForm,
+    arguments: Sequence[object],
+    found: "dict[str, torch.Tensor]",
+    wanted: "dict[str, torch.Tensor]",
+) -> dict[str, object] | None:
+    """Return the first output that lies beyond its bound, with the largest excess; None if all lie within."""
+    operands: list[torch.Tensor] = list(arguments[: len(op.inputs)])
+    shape = op.read_shape([one.shape for one in operands])
+    terms = shape.get(op.reduced_axis or "", 1)
+    for output in op.outputs:
+        mine, theirs = found[output.name], wanted[output.name]
+        if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+            return {"output": output.name, "excess": None, "detail": f"{mine.shape} {mine.dtype}"}
+        excess = _excess(output, mine, theirs, terms)
+        if not excess <= 1:
+            return {"output": output.name, "excess": excess, "detail": "largest difference over the allowed one"}
+    return None
+
+
+def _excess(output: Operand, mine: "torch.Tensor", theirs: "torch.Tensor", terms: int) -> float:
+    """Return the largest difference over what is allowed; above 1, or NaN, is a breach."""
+    import torch
+
+    bound = output.bound
+    if bound is None or bound.kind == "ranked" or mine.numel() == 0:
+        return 0.0
+    wide = torch.float64 if mine.device.type == "cpu" else torch.float32
+    a, b = mine.to(wide), theirs.to(wide)
+    if bound.kind == "step":
+        whole = torch.ones_like(b)
+        step = (b.abs() * FP8_STEP).clamp(min=FP8_SMALLEST_STEP) if mine.dtype.is_floating_point else whole
+        allowed = step
+    else:
+        row = b.nan_to_num(0, 0, 0).square().mean(-1, keepdim=True).sqrt() if b.dim() else b.abs()
+        unit = UNIT_ROUNDOFF.get(str(mine.dtype), 2.0**-24)
+        allowed = (bound.roundings * unit + ACCUMULATED * terms) * (b.abs() + row) + bound.share * row
+        allowed = allowed + torch.finfo(mine.dtype).tiny
+    same = (a == b) | (a.isnan() & b.isnan())
+    excess = torch.where(same, torch.zeros_like(a), (a - b).abs() / allowed)
+    return float(excess.nan_to_num(float("inf")).max())
+
+
+def input_digests(op: OperationForm, arguments: Sequence[object]) -> list[dict[str, object]]:
+    """Return each operand's name, sizes, element type and digest, so that the call can be found again."""
+    found: list[dict[str, object]] = []
+    for operand, given in zip(op.inputs, arguments, strict=False):
+        tensor: torch.Tensor = given.detach().cpu().contiguous()  # type: ignore[attr-defined]  # tensors, by the schema
+        content = (
+            ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size()) if tensor.numel() else b""
+        )
+        sha256 = hashlib.sha256(content).hexdigest()
+        sizes = list(tensor.shape)
+        found.append({"name": operand.name, "sizes": sizes, "dtype": str(tensor.dtype), "sha256": sha256})
+    return found
+
+
+def write_doubt(document: dict[str, object], folder: str | None) -> Path:
+    """Write the report of a breach to a new file and return its path."""
+    where = Path(folder) if folder is not None else Path(tempfile.gettempdir())
+    where.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix="forge-doubt-", suffix=".json", dir=where)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump({"schema_version": DOUBT_VERSION, "kind": "kernel_doubt", **document}, file, indent=1)
+    return Path(name)
