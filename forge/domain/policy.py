@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from forge.domain.contender import ContenderName
-from forge.domain.digest import Value
+from forge.domain.digest import Value, is_unset
 
 IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
 """Level of a sandbox, from the weakest to the strongest; docs/trust.md describes them."""
@@ -45,6 +45,10 @@ class Policy(Value):
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
     """Processor time that one thread may take for one reply, and time of all calls of one candidate, in a benchmark,
     in seconds."""
+    candidate_limit_s: Annotated[float, Field(gt=0, le=86_400)] | None = Field(default=None, exclude_if=is_unset)
+    """Processor time that all guests of one candidate may take together in one verification or one benchmark, in
+    seconds. A new workspace has 1200. None, as in policies that are older than the field: only each guest is
+    limited."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
     """Memory that one guest may allocate."""
     baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
@@ -86,4 +90,4 @@ class Policy(Value):
 
 def new_policy() -> Policy:
     """Return the policy of a workspace whose `policy.toml` says nothing."""
-    return Policy(regimes=("cold", "resident"))
+    return Policy(regimes=("cold", "resident"), candidate_limit_s=1200.0)

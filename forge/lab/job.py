@@ -19,6 +19,7 @@ from forge.lab.runner import Runner, runner_of
 from forge.languages import Language
 from forge.operations import baselines_of
 from forge.operations.operation import Operation
+from forge.sandbox.allowance import Allowance
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.session import GuestFunction
@@ -32,6 +33,9 @@ timing. The host's own count ends guests earlier."""
 WALL_PER_CPU_S = 16
 """Wall seconds that the host waits for a guest, for each processor second of one thread. A thread that gets less of a
 processor counts as one that stands still."""
+WALL_PER_CANDIDATE_S = 4
+"""Seconds that the host waits for all guests of a candidate, for each processor second that they have together. What
+ends by it has no verdict, so that it may be shorter than a guest's own."""
 STILL_S = 30.0
 """Seconds after which a guest that takes no processor time stands still. Imports from a cold disk pause for less."""
 MOST_COUNTED_THREADS = 8
@@ -54,6 +58,12 @@ class ContenderFile:
 
     described: OwnContender
     source: bytes
+
+
+def allowance_of(policy: Policy) -> Allowance | None:
+    """Return what the guests of one candidate may take together in one job; None if the policy doesn't limit it."""
+    limit_s = policy.candidate_limit_s
+    return None if limit_s is None else Allowance(limit_s, wall_s=WALL_PER_CANDIDATE_S * limit_s)
 
 
 def processors() -> int:
@@ -90,6 +100,8 @@ class Job:
 
     contender_files: tuple[ContenderFile, ...] = ()
     """Files of the user that are measured beside the candidate, besides the contenders of libraries."""
+    allowance: Allowance | None = field(default=None, compare=False)
+    """What all guests of the candidate may take together in this job; None if only each guest is limited."""
     seed: int = field(default_factory=new_seed)
     """Seed from which every question of a verification follows; it is recorded once a verdict stands."""
 

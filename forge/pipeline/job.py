@@ -16,7 +16,7 @@ from forge.errors import EnvironmentUnfit
 from forge.events import CandidateSubmitted
 from forge.executor import Site
 from forge.lab.inputs.seeded import new_seed
-from forge.lab.job import ContenderFile, Job
+from forge.lab.job import ContenderFile, Job, allowance_of
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.pipeline.held_out import drawn_for_one
@@ -81,6 +81,7 @@ def _job(evidence: RecordedCandidate, *, interpreted: bool) -> Job:
         gpu=evidence.gpu if on_gpu(evidence) else None,
         arch=PROCESSORS[task.target.gpu].arch,
         contender_files=evidence.contender_files,
+        allowance=allowance_of(evidence.policy),
         seed=seed,
     )
 

@@ -27,7 +27,7 @@ class Exit:
     @property
     def by_the_clock(self) -> bool:
         """Whether wall time alone ended it, which a busy machine may also cause."""
-        return not self.flooded and (self.excess == "still" or (self.timed_out and self.excess is None))
+        return not self.flooded and (self.excess in ("still", "waited") or (self.timed_out and self.excess is None))
 
 
 def exit_of(

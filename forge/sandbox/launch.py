@@ -128,6 +128,8 @@ class Guest:
 
     def kill(self) -> None:
         """Kill the whole tree; return when it is gone and reaped."""
+        if not self._gone.is_set():
+            self._work.count()
         self._end_tree()
         if not self._gone.wait(_GRACE_S):
             self._process.kill()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from forge.sandbox.allowance import Allowance
+
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -24,6 +26,8 @@ class Limits:
     still_s: float | None = None
     """Seconds after which a tree that takes next to no processor time stands still, while the host waits for it; None
     if only `wall_s` ends it."""
+    shared: Allowance | None = None
+    """What this guest may take together with the other guests of its candidate; None if they share no limit."""
     waits_for_device: bool = False
     """Whether a guest without work for a processor may wait for a GPU that others use."""
     memory_bytes: int = 8 * GIB
@@ -61,5 +65,6 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (isinstance(value, bool) or value is None or value > 0):  # in this form NaN is refused
+            fits = isinstance(value, bool | Allowance) or value is None or value > 0  # in this form NaN is refused
+            if not fits:
                 raise ValueError(f"limit {name} is {value!r}: expected a number above 0")

@@ -28,7 +28,7 @@ def run_one_shot(
 
     Raise ValueError if it says that the result is larger than the arena.
     """
-    arena = Arena(most_bytes)
+    arena, limits = Arena(most_bytes), stage.bounded(limits)
     try:
         body_with_sizes = {**body, "arena_bytes": arena.size_bytes, "threads": threads}
         with closing(Channel(stage, script, arena, limits=limits, threads=threads)) as channel:

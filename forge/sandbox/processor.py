@@ -6,19 +6,21 @@ looks only while it waits for a guest's answer: a stopped guest consumes nothing
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from forge.sandbox.allowance import AllowanceExcess
 from forge.sandbox.freeze import children, descendants
 from forge.sandbox.limits import Limits
 
-WorkExcess = Literal["thread", "reply", "processor", "asleep", "still"]
+WorkExcess = Literal["thread", "reply", "processor", "asleep", "still"] | AllowanceExcess
 """End of a guest's work. `thread`: one thread used up its processor seconds. `reply`: one thread did so within one
 command. `processor`: all processes together used up theirs. `asleep`: no thread wanted a processor. `still`: the
-guest stood still, and the machine may be the reason."""
+guest stood still, and the machine may be the reason. Others: see allowance.py."""
 _LOOK_S = 0.25
 """Seconds between two looks, since each reads a file of every thread."""
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -73,12 +75,20 @@ class Work:
         self._root, self._limits, self._group_s = root, limits, group_s
         self._next_look_s = 0.0
         self._allowance_s = 0.0
+        self._counted_s, self._looked_s = 0.0, time.monotonic()
+        self._counting = threading.Lock()
         self._asked: Consumption | None = None
         self._window: _Window | None = None
 
     def begin(self) -> None:
         """Begin to wait for an answer."""
         self._asked = self._window = None
+        self._looked_s = time.monotonic()
+
+    def count(self) -> None:
+        """Count what was consumed since the last look on the candidate's account."""
+        if self._limits.shared is not None:
+            self._count(read(self._root, self._group_s()), 0.0)
 
     def allow(self, more_s: float) -> None:
         """Raise the limits of each thread and of the tree by this many processor seconds."""
@@ -93,7 +103,18 @@ class Work:
         reading = read(self._root, self._group_s())
         if not reading.ran_s:
             return None  # this system shows no threads: only the wall clock ends the guest
+        if self._limits.shared is not None:
+            self._count(reading, now_s - self._looked_s)
+            self._looked_s = now_s
+            if self._limits.shared.excess is not None:
+                return self._limits.shared.excess
         return self._spent(reading) or self._standing(reading, now_s)
+
+    def _count(self, reading: Consumption, waited_s: float) -> None:
+        assert self._limits.shared is not None, "only a guest with an account counts on it"
+        with self._counting:  # the watching thread looks, and another one ends the guest
+            self._limits.shared.count(reading.total_s - self._counted_s, waited_s)
+            self._counted_s = max(self._counted_s, reading.total_s)
 
     def _spent(self, now: Consumption) -> WorkExcess | None:
         limits, more_s = self._limits, self._allowance_s

@@ -36,6 +36,9 @@ _WORK_EXCESS: Mapping[str | None, str] = {
     "thread": "one thread of the guest used up its {thread_cpu_s:g} s of processor time",
     "processor": "the guest's processes used up their {total_cpu_s:g} s of processor time",
     "asleep": "the guest slept for {still_s:g} s: none of its threads wanted a processor",
+    "together": "the guests of the candidate used up their {shared.cpu_s:g} s of processor time together",
+    "waited": "the host waited for the candidate's guests for {shared.wall_s:g} s in all, and the machine may be the "
+    "reason",
     "still": "the guest did next to nothing for {still_s:g} s, and the machine may be the reason",
 }
 """Message of a refusal by each limit of a guest's work."""
@@ -79,6 +82,7 @@ class Session:
         threads: int,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
+        limits = stage.bounded(limits)
         self._stage = stage
         self._arena = arena
         self._threads = threads

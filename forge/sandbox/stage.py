@@ -15,6 +15,7 @@ from typing import Literal
 from forge.domain.device import Device
 from forge.domain.evidence import Isolation
 from forge.languages import Language
+from forge.sandbox.allowance import Allowance
 from forge.sandbox.folders import HeldFolder
 from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime_binds, start
 from forge.sandbox.limits import Limits
@@ -71,6 +72,8 @@ class Program:
     trusted: bool = False
     """Whether the guest times itself and holds no candidate's host code: launchers of plans, and a GPU's
     baselines."""
+    allowance: Allowance | None = None
+    """What all guests of the candidate may take together; None for programs that aren't a candidate's."""
     binds: tuple[Bind, ...] = ()
     """Further binds, only for guests without a candidate: a folder for compiled baselines, or the place of a tool."""
 
@@ -141,6 +144,10 @@ class Stage:
         """Path at which the guest may write."""
         return "/scratch" if self.walled else str(self._scratch)
 
+    def bounded(self, limits: Limits) -> Limits:
+        """Return the limits with what the guest may take together with others of its candidate."""
+        return replace(limits, shared=self._program.allowance)
+
     def prepare(self, threads: int) -> Zygote | None:
         """Start one process that imports the language's modules for all guests.
 
@@ -177,7 +184,9 @@ class Stage:
             masked=masked_paths(),
             environment=self._environment(threads),
             descriptors=descriptors,
-            limits=replace(limits, runtime_bytes=RUNTIME_BYTES + limits.processes * RUNTIME_BYTES_PER_THREAD),
+            limits=replace(
+                self.bounded(limits), runtime_bytes=RUNTIME_BYTES + limits.processes * RUNTIME_BYTES_PER_THREAD
+            ),
             devices=nodes_of(self._program.gpu) if self._program.device == "cuda" else (),
         )
         return start(confinement, isolation=self.isolation.level, zygote=self._zygote or self.prepare(threads))

@@ -11,9 +11,11 @@ from dataclasses import replace
 import pytest
 
 from forge.sandbox import processor
+from forge.sandbox.allowance import Allowance
 from forge.sandbox.ending import Exit
 from forge.sandbox.limits import Limits
 from forge.sandbox.processor import FEWEST_LOOKS, Consumption, Work
+from forge.sandbox.session import exit_reason
 from tests.sandbox import confined
 from tests.sandbox.confined import SMALL
 
@@ -108,6 +110,25 @@ def test_a_guest_beside_a_load_of_four_times_the_cores_is_left_alone() -> None:
         end = ended(program, replace(WORKING, still_s=1.0))
         took_s = time.monotonic() - began_s
     assert end.returncode == 0, (end, took_s)
+
+
+def test_guests_of_one_candidate_share_their_processor_seconds() -> None:
+    """Each stays below its own limits; the second one finds too little left."""
+    together = replace(WORKING, shared=Allowance(0.8, wall_s=600.0))
+    first = ended("import time\nwhile time.thread_time() < 0.6: pass", together)
+    assert (first.returncode, first.excess) == (0, None)
+    second = ended(SPINS, together)
+    assert second.excess == "together"
+    assert not second.by_the_clock
+    assert exit_reason(second, together).message.startswith("the guests of the candidate used up their 0.8 s")
+
+
+def test_waiting_too_long_for_all_guests_is_no_verdict() -> None:
+    waiting = replace(WORKING, still_s=None, shared=Allowance(600.0, wall_s=0.5))
+    end = ended(SLEEPS, waiting)
+    assert end.excess == "waited"
+    assert end.by_the_clock
+    assert "the machine may be the reason" in exit_reason(end, waiting).message
 
 
 def test_a_resting_guest_is_not_held_to_sleep() -> None:

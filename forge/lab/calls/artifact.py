@@ -41,7 +41,10 @@ def build_artifact(
     )
     # nvcc needs no torch: only a build that imports kernel.py gains from a fork of a process that has loaded it
     warm = not (on_gpu and described)
-    stage = Stage(Program(language=job.language, files=job.files, environment=variables, warm=warm), job.isolation)
+    program = Program(
+        language=job.language, files=job.files, environment=variables, warm=warm, allowance=job.allowance
+    )
+    stage = Stage(program, job.isolation)
     try:
         limits = _limits(job, shadow=environment is not None)
         built = build(stage, recipe, limits=limits, threads=job.threads)

@@ -49,6 +49,7 @@ def staged(
         gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
+        allowance=job.allowance,
     )
     stage = Stage(program, job.isolation)
     try:

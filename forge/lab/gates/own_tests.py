@@ -22,6 +22,7 @@ CLAIM_KEYS = ("speedup", "candidate_latency_us", "baseline_latency_us")
 
 def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
     """Run the author's tests with pytest. A failure refuses the candidate; a pass proves nothing."""
+    limits = stage.bounded(limits)
     ended, log = _run(stage, OWN_TESTS, limits, threads)
     threshold = "test_correctness.py passes"
     if ended.signal is not None or ended.timed_out or ended.flooded:

@@ -178,7 +178,8 @@ def open_guests(
         if incumbent is None:
             yield GuestFactory(job, candidate_stage, baseline_stage, None, beside)
             return
-        incumbent_stage = Stage(dataclasses.replace(own, files=_incumbent_files(job, incumbent)), job.isolation)
+        promoted = dataclasses.replace(own, files=_incumbent_files(job, incumbent), allowance=None)
+        incumbent_stage = Stage(promoted, job.isolation)
         stack.callback(incumbent_stage.remove)
         yield GuestFactory(job, candidate_stage, baseline_stage, (incumbent_stage, incumbent.entry_point), beside)
 
@@ -192,12 +193,19 @@ def _contender_stage(stack: ExitStack, job: Job, contender: PresentContender) ->
 def candidate_program(job: Job, artifact: tuple[ArtifactFile, ...]) -> Program:
     """Return the program of a candidate's guest: its files, the built ones, and its device."""
     files = staged_files(job, artifact)
-    return Program(language=job.language, files=files, environment=job.environment, device=job.device, gpu=job.gpu)
+    return Program(
+        language=job.language,
+        files=files,
+        environment=job.environment,
+        device=job.device,
+        gpu=job.gpu,
+        allowance=job.allowance,
+    )
 
 
 def _incumbent_files(job: Job, incumbent: Incumbent) -> dict[str, bytes]:
     """Return the files that the incumbent's guest loads; raise EnvironmentUnfit if it can't be built here."""
-    promoted = dataclasses.replace(job, files=incumbent.files)
+    promoted = dataclasses.replace(job, files=incumbent.files, allowance=None)
     artifact = _rebuilt(promoted) if job.language.builds and not incumbent.artifact else incumbent.artifact
     return staged_files(promoted, artifact)
 
@@ -227,7 +235,8 @@ def _output_forms(job: Job) -> list[tuple[tuple[int, ...], str]]:
 
 def own_claims(job: Job, artifact: tuple[ArtifactFile, ...]) -> dict[str, float]:
     """Run the candidate's bench.py in a separate sandbox; its numbers are only claims."""
-    stage = Stage(dataclasses.replace(candidate_program(job, artifact), warm=True), job.isolation)
+    unlimited = dataclasses.replace(job, allowance=None)  # bench.py isn't what is judged
+    stage = Stage(dataclasses.replace(candidate_program(unlimited, artifact), warm=True), job.isolation)
     try:
         return own_benchmark_claims(stage, limits=job.limits(job.policy.benchmark_limit_s), threads=job.threads)
     finally:
