@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from forge.claims.number import value_of
+from forge.domain.contender import PREFIX, is_contender
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import shape_slug
 from forge.operations import OPERATIONS
@@ -51,6 +52,7 @@ _OTHER_DTYPE_NAMES = {
 }
 _DTYPE = re.compile(rf"\b(?:{'|'.join(_OTHER_DTYPE_NAMES)}|fp(?:4|8|16|32|64)|[bt]f(?:16|32)|int[48])\b", re.I)
 _BASELINES: tuple[tuple[str, str], ...] = (
+    ("contender", rf"\b{PREFIX}[a-z0-9_]+\.[a-z0-9_]+@[0-9a-z][0-9a-z.+!_-]*[0-9a-z]\b"),
     ("eager", r"\b(?:(?:py)?torch(?:'s)?\s+)?eager\b"),
     ("compile", r"\btorch\.compile\b|\btorch compile\b|\bcompile\b|\binductor\b|\bthe compiler\b"),
     ("library", r"\b(?:cublas\w*|cudnn|cutlass|tensorrt[\w-]*|flash[- ]?attention(?:[- ]?\d)?|flashinfer|xformers"
@@ -80,7 +82,7 @@ class BaselineNamed:
     """A baseline, or something that isn't one, where it is named."""
 
     kind: str
-    """A `BaselineKind`, `library` or `pytorch`."""
+    """A `BaselineKind`, which may be a contender's name, or `library` or `pytorch`."""
     start: int
     said: str
 
@@ -109,18 +111,21 @@ def _without_ids(text: str) -> str:
 def baselines(text: str) -> tuple[BaselineNamed, ...]:
     """Return the baselines that a text names, in order."""
     found = _BASELINE.finditer(_without_ids(text))
-    return tuple(BaselineNamed(match.lastgroup or "", match.start(), match[0]) for match in found)
+    return tuple(
+        BaselineNamed(match[0] if is_contender(match[0]) else match.lastgroup or "", match.start(), match[0])
+        for match in found
+    )
 
 
 def baseline_name(kind: BaselineKind) -> str:
-    """Return a baseline as a sentence names it."""
+    """Return a baseline as a sentence names it; a contender has its own name."""
     names: dict[BaselineKind, str] = {
         "eager": "PyTorch eager",
         "compile": "`torch.compile`",
         "vendor": "the vendor's operator",
         "promoted": "the kernel promoted before",
     }
-    return names[kind]
+    return names.get(kind, f"`{kind}`")
 
 
 @lru_cache

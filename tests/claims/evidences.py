@@ -91,10 +91,16 @@ def problems(page: str, found: ClaimEvidence | None = None, files: dict[str, str
     return {fault.problem for one in report.flagged for fault in one.faults}
 
 
+KINDS = (
+    *("eager", "compile", "vendor", "promoted"),
+    *("contender:torch.max_autotune@2.11.0", "contender:liger.softmax@0.5.2+cu12"),
+)
+
+
 @st.composite
 def measurements(draw: st.DrawFn) -> Measurement:
     """A kernel with some baselines, each with some interval, narrow or wide."""
-    kinds = draw(st.lists(st.sampled_from(["eager", "compile", "vendor", "promoted"]), min_size=1, unique=True))
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, unique=True))
     ratios = {}
     for kind in kinds:
         ratio = draw(st.floats(0.05, 200.0))
