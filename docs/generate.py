@@ -123,6 +123,8 @@ def _prose(text: str | None) -> str:
 def _shipped() -> Iterator[str]:
     yield from shipped.introduction()
     yield from _table(shipped.HEADER, shipped.rows())
+    yield from shipped.resident()
+    yield from _table(shipped.RESIDENT_HEADER, shipped.resident_rows())
     yield from shipped.left_out()
 
 

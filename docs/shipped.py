@@ -6,7 +6,7 @@ from pathlib import Path
 from forge.app.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
-from forge.domain.evidence import WorkloadTiming
+from forge.domain.evidence import Confirmation, ResidentTiming, WorkloadTiming
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
 from forge.events import (
@@ -21,7 +21,7 @@ from forge.events import (
     TaskCreated,
 )
 from forge.ledger.audit.history import audit
-from forge.pipeline.promotion_rule import baseline_used, fastest
+from forge.pipeline.promotion_rule import fastest
 from forge.pipeline.samples import protocol_of
 from forge.projections.standing import Standing, Standings
 
@@ -34,13 +34,13 @@ HEADER = (
     "kernel",
     "best other",
     "ratio on the H200, 95 % interval",
-    "ratio with resident operands",
     "of the floor",
     "came to",
     "evidence",
     "protocol",
     "event",
 )
+RESIDENT_HEADER = (*HEADER[:4], "regime", *HEADER[4:7], "event")
 
 
 def introduction() -> Iterator[str]:
@@ -60,8 +60,7 @@ def introduction() -> Iterator[str]:
     yield "Times are medians per call by graph replay; the best other is the fastest of eager, torch.compile, the"
     yield "vendor's operator, the contenders that were installed and the incumbent. A promoted kernel's numbers are"
     yield "those of its confirmation, on fresh data."
-    yield "Times are of cold operands. A ratio [with resident operands](../measurement.md#two-regimes) names its own"
-    yield "best other. It is there if the operands fit into half of the cache and that regime was measured."
+    yield "Times are of cold operands. Those of the other regime have [their own table](#with-resident-operands)."
     yield "A baseline stands if the kernel doesn't reach the least speedup that its task asks for: near the floor"
     yield "there is nothing to gain."
     yield from coverage()
@@ -202,11 +201,11 @@ def _row(
     shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
     named = (task.op, task.language, task.dtype, shape)
     if isinstance(event, CandidateRejected):
-        return (*named, "", "", "", "", "", f"refused: {event.reason.code}")
+        return (*named, "", "", "", "", f"refused: {event.reason.code}")
     came_to = f"`{promoted[event.run_id]}`" if event.run_id in promoted else _ended(event)
     undecided = isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED
     if undecided or not event.workloads:  # numbers without a verdict say nothing
-        return (*named, "", "", "", "", "", came_to)
+        return (*named, "", "", "", "", came_to)
     return (*named, *_numbers(task, event.workloads[0]), came_to)
 
 
@@ -224,24 +223,44 @@ def _ended(event: BenchmarkRecorded | BenchmarkFailed) -> str:
 
 
 def _numbers(task: Task, timing: WorkloadTiming) -> tuple[str, ...]:
-    kind = baseline_used(task, timing)
     shown = timing.confirmation or timing
+    return (*_over_the_fastest(task, shown), f"{timing.floor_ns / shown.candidate.median_ns:.0%}")
+
+
+def _over_the_fastest(task: Task, shown: WorkloadTiming | ResidentTiming | Confirmation) -> tuple[str, ...]:
+    """The kernel's time, that of the fastest other, and the ratio."""
+    kind = fastest(task, shown.speedups)
     against = next(one for one in shown.speedups if one.baseline == kind)
     found = against.interval
     return (
         f"{shown.candidate.median_ns / 1000:.2f} us",
         f"{baseline_name(kind)} {against.baseline_median_ns / 1000:.2f} us",
         f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})",
-        _resident(task, timing),
-        f"{timing.floor_ns / shown.candidate.median_ns:.0%}",
     )
 
 
-def _resident(task: Task, timing: WorkloadTiming) -> str:
-    """The ratio with resident operands over the fastest other in that regime; empty where it wasn't measured."""
-    resident = timing.residency.timing if timing.residency else None
-    if resident is None:
-        return ""
-    kind = fastest(task, resident.speedups)
-    found = next(one for one in (resident.confirmation or resident).speedups if one.baseline == kind).interval
-    return f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f}) over {baseline_name(kind)}"
+def resident_rows() -> Iterator[tuple[str, ...]]:
+    """One row for each slot whose newest benchmark measured resident operands and has a verdict."""
+    with Workspace.open(HOME, read_only=True) as workspace:
+        history = list(workspace.ledger.read())
+    tasks = {one.event.task_id: one.event.task for one in history if isinstance(one.event, TaskCreated)}
+    for seq, event in _last(history).values():
+        if isinstance(event, CandidateRejected) or not event.workloads:
+            continue
+        residency = event.workloads[0].residency
+        undecided = isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED
+        if undecided or residency is None or residency.timing is None:
+            continue
+        task, shown = tasks[event.task_id], residency.timing.confirmation or residency.timing
+        shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
+        named = (task.op, task.language, task.dtype, shape, "with resident operands")
+        yield (*named, *_over_the_fastest(task, shown), f"event {seq}")
+
+
+def resident() -> Iterator[str]:
+    """What the table of the second regime shows."""
+    yield "## With resident operands"
+    yield ""
+    yield "[In this regime](../measurement.md#two-regimes) a kernel finds its operands in the cache, as a decode step"
+    yield "leaves them. A slot has a row if its operands fit into half of the cache and the regime was measured."
+    yield ""
