@@ -4,6 +4,7 @@ A token is shown once and stored nowhere. It is accepted while both its file in 
 owner can read, and its event stand; so a copy of the ledger alone accepts none.
 """
 
+import os
 import re
 import secrets
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import Digest, Value, canonical, sha256
-from forge.errors import IntegrityError, UnknownName, UsageError
+from forge.errors import IntegrityError, TokenRefused, UnknownName, UsageError
 from forge.events import TokenGranted, TokenRevoked
 from forge.events.token import Scope
 from forge.ledger.durable import make_folder, write_durably
@@ -69,6 +70,10 @@ class Caller:
 
 
 READER = Caller("reader")
+AGENT_WITHOUT_TOKEN = Caller("author", "mcp")
+"""Caller over MCP on standard input and output without a token: a program that the user started, never a person."""
+TOKEN_VARIABLE = "FORGE_TOKEN"  # noqa: S105 (a name, not a token)
+"""Environment variable with the token of a program that is started as a child process."""
 
 
 def grant_token(
@@ -155,6 +160,20 @@ def find_caller(workspace: Workspace, untrusted_token: str) -> Caller | None:
     if not granted_only or _is_past(kept.expires_at):
         return None
     return Caller(kept.scope, kept.name)
+
+
+def caller_of_environment(workspace: Workspace) -> Caller:
+    """Return the holder of the token in FORGE_TOKEN; without one an author called `mcp`. Raises TokenRefused."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if not token:
+        return AGENT_WITHOUT_TOKEN
+    found = find_caller(workspace, token)
+    if found is None:
+        raise TokenRefused(
+            f"the token in {TOKEN_VARIABLE} is unknown here, revoked or expired: expected one of this workspace",
+            hint="forge token list",
+        )
+    return found
 
 
 def _folder(home: Path) -> Path:

@@ -50,6 +50,7 @@ NOUNS: Lines = {
     "audit": ("audit", "Answer questions about the history."),
     "lesson": ("lesson", "Propose and accept lessons."),
     "work": ("work", "Serve requests for phases of runs."),
+    "mcp": ("mcp", "Serve tools to a coding agent."),
     "token": ("token", "Let programs ask over HTTP or MCP."),
     "agent": ("agent", "Let a program write candidates, in a budget."),
 }

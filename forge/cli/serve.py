@@ -2,12 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json_line, say
+
+if TYPE_CHECKING:
+    from forge.app.desk.desk import Desk
 
 LOOPBACK_HOST = "127.0.0.1"
 LOOPBACK_HOSTS = frozenset({LOOPBACK_HOST, "localhost", "::1"})
@@ -80,7 +83,18 @@ def _serve(
     if host not in LOOPBACK_HOSTS:
         say(OPEN_TO_OTHERS)
     with workers(work, folder):
-        serve_app(make_app(desk, hosts=names), listening, ready=lambda: _tell(address, as_json=as_json))
+        serve_app(
+            make_app(desk, hosts=names, tools=_tools(desk)), listening, ready=lambda: _tell(address, as_json=as_json)
+        )
+
+
+def _tools(desk: "Desk") -> Any:  # Any: an application and what runs around it
+    """Return what answers at /mcp; None where the packages for it aren't installed."""
+    try:
+        from forge.mcp.sdk import http_app
+    except ImportError:
+        return None
+    return http_app(desk)
 
 
 def _tell(address: str, *, as_json: bool) -> None:

@@ -43,6 +43,8 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 """Headers of every answer."""
+TOOLS_PATH = "/mcp"
+"""Path at which tools are called."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names by which this machine reaches itself."""
 
@@ -93,7 +95,8 @@ class Guard:
     def _require_rate(self, scope: Scope, headers: dict[str, str]) -> None:
         client = scope.get("client") or ("",)
         caller = headers.get("authorization") or headers.get("cookie") or client[0]
-        rate = self.reads if scope["method"] in SAFE else self.writes
+        is_tool = scope["path"] == TOOLS_PATH  # a call of a tool is a POST, also if it only reads
+        rate = self.reads if scope["method"] in SAFE or is_tool else self.writes
         if not rate.take(caller):
             raise RequestRefused(f"too many requests: expected at most {rate.per_second:g} a second", status=429)
 

@@ -1,0 +1,142 @@
+"""What each tool does, by the functions of `forge.app.desk`. Clients are told a function's docstring."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from forge.app.desk import agents, answers, asking, kernels, runs, tasks
+from forge.app.desk.desk import Desk
+from forge.app.desk.view import View
+from forge.app.tokens import Caller
+from forge.mcp import forms
+from forge.mcp.fitting import Fitted, fitted, part
+
+Data = dict[str, object]
+Answered = TypeVar("Answered")
+Report = Callable[[float, str], Awaitable[None]]
+LOOK_S = 0.25
+"""Time between two looks at a run that is waited for, in seconds."""
+LISTED_TASKS = 20
+"""Number of tasks that one answer lists."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One call of a tool: who calls, and how progress is reported."""
+
+    desk: Desk
+    caller: Caller
+    report: Report
+
+    async def read(self, asked: Callable[[View], Answered]) -> Answered:
+        """Fitted a question from the desk."""
+        return await asyncio.wrap_future(self.desk.read(asked))
+
+
+async def task_list(call: Asking, asked: forms.TaskListForm) -> Fitted:
+    """List tasks that want a kernel, the newest first."""
+    found = await call.read(
+        lambda view: tasks.all_tasks(
+            view, op=asked.op, gpu=asked.gpu, language=asked.language, after=asked.after, limit=LISTED_TASKS
+        )
+    )
+    return fitted(found, whole_at=None)
+
+
+async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
+    """Read the brief of a task: what the kernel computes, in which files, and how it is judged."""
+    found = await call.read(lambda view: tasks.task_brief(view, asked.task))
+    shown = part(str(found["brief"]), asked.offset)
+    return Fitted({"task_id": found["task_id"], **shown}, f"forge://task/{found['task_id']}")
+
+
+async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
+    """Hand a candidate in. It answers at once with a run_id; then call wait."""
+    found = await asyncio.wrap_future(
+        call.desk.write(
+            call.caller,
+            lambda workspace: asking.submit(
+                workspace,
+                call.caller,
+                task=asked.task,
+                untrusted_files=asked.files,
+                until=asked.until,
+                key=asked.key,
+            ),
+        )
+    )
+    following = "wait" if found["verdict"] == "accepted" else "submit"
+    return fitted({**found, "following": following}, whole_at=None)
+
+
+async def wait(call: Asking, asked: forms.WaitForm) -> Fitted:
+    """Wait at most 45 s until a run is decided. While `waiting` is true, call wait again."""
+    loop = asyncio.get_running_loop()
+    began, told = loop.time(), 0
+    while True:
+        found = await call.read(lambda view: agents.progress(view, asked.run))
+        waited = loop.time() - began
+        if int(str(found["seq"])) > told:
+            told = int(str(found["seq"]))
+            await call.report(waited, f"the run is {found['state']}")
+        if not found["waiting"] or waited >= asked.seconds:
+            return fitted({**found, "waited_s": round(waited, 1)}, whole_at=None)
+        await asyncio.sleep(min(LOOK_S, max(0.0, asked.seconds - waited)))
+
+
+async def result(call: Asking, asked: forms.RunForm) -> Fitted:
+    """Read how a run ended: gates, reason, speedups, kernel id."""
+    found = await call.read(lambda view: agents.result(view, call.caller, asked.run))
+    whole_at = f"forge://candidate/{found['candidate']}" if found["candidate"] else None
+    return fitted(found, whole_at=whole_at)
+
+
+async def counterexample(call: Asking, asked: forms.RunForm) -> Fitted:
+    """Read why a candidate was refused: the wrong element, the input, the log, where to mend."""
+    found = await call.read(lambda view: runs.counterexample(view, call.caller, asked.run))
+    return fitted(found, whole_at=f"forge://candidate/{found['candidate']}")
+
+
+async def kernel_lookup(call: Asking, asked: forms.LookupForm) -> Fitted:
+    """Find a promoted kernel for an operation, processor, dtype and shape."""
+    found = await call.read(
+        lambda view: answers.lookup(
+            view, op=asked.op, gpu=asked.gpu, dtype=asked.dtype, shape=asked.shape, nearest=asked.nearest
+        )
+    )
+    return fitted(found, whole_at=f"forge://kernel/{found['kernel_id']}" if found["kernel_id"] else None)
+
+
+async def kernel_source(call: Asking, asked: forms.SourceForm) -> Fitted:
+    """Read a file of a promoted kernel."""
+    text = await call.read(lambda view: kernels.kernel_file(view, asked.kernel, asked.file))
+    shown = part(text, asked.offset)
+    return Fitted(
+        {"kernel": asked.kernel, "file": asked.file, **shown}, f"forge://kernel/{asked.kernel}/{asked.file}"
+    )
+
+
+async def notes(call: Asking, asked: forms.NotesForm) -> Fitted:
+    """Read what was tried for an operation, failures included, before you write."""
+    return fitted(await call.read(lambda view: answers.notes(view, op=asked.op, gpu=asked.gpu)), whole_at=None)
+
+
+async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:
+    """Rank deployments of a model, with the kernels that could help."""
+    constraints: Data = {"max_gpus": asked.max_gpus}
+    if asked.gpu is not None:
+        constraints["gpus"] = [asked.gpu]
+    aims = {"workload": asked.workload, "priority": asked.priority, "constraints": constraints}
+    return fitted(
+        await call.read(lambda view: answers.recommendation(view, models=[asked.model], asked=aims, prices=[])),
+        whole_at=None,
+    )
+
+
+async def budget(call: Asking, asked: forms.BudgetForm) -> Fitted:
+    """Read how many candidates you have handed in, or what is left of a session's budget."""
+    if asked.session is not None:
+        name = asked.session
+        return fitted(await call.read(lambda view: answers.session(view, name)), whole_at=None)
+    return fitted(await call.read(lambda view: agents.used(view, call.caller, asked.task)), whole_at=None)

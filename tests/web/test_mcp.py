@@ -1,0 +1,226 @@
+"""The tools, asked by the official SDK's client: in memory, as a child process, and over HTTP."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from forge.app.desk.desk import Desk
+from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
+from forge.mcp.box import TOOLS
+from forge.mcp.fitting import LARGEST_ANSWER, fitted, part
+from forge.mcp.sdk import make_server
+from tests.cli.asking import HONEST, ask, copied, history
+from tests.web.conftest import undecided
+from tests.web.serving import ROOT, Served
+
+FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
+Talk = Callable[[Client], Awaitable[None]]
+
+
+def in_memory(home: Path, talk: Talk, caller: Caller = AGENT_WITHOUT_TOKEN) -> None:
+    """Let a client talk to the tools in this process."""
+
+    async def talking() -> None:
+        async def who(_: object) -> Caller:
+            return caller
+
+        desk = Desk(home)
+        try:
+            async with Client(make_server(desk, who)) as client:
+                await talk(client)
+        finally:
+            desk.close()
+
+    asyncio.run(talking())
+
+
+async def called(client: Client, name: str, **arguments: object) -> dict[str, Any]:
+    """The structured answer of a tool, which is also its text and fits its schema."""
+    answer = await client.call_tool(name, arguments)
+    assert not answer.is_error, answer.content
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    assert len(answer.content[0].text.encode()) <= LARGEST_ANSWER
+    found: dict[str, Any] = answer.structured_content
+    return found
+
+
+async def refused(client: Client, name: str, **arguments: object) -> str:
+    """The text of a tool's refusal."""
+    answer = await client.call_tool(name, arguments)
+    assert answer.is_error, answer.structured_content
+    text: str = answer.content[0].text
+    return text
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory, filled_workspace: Path) -> Path:
+    return copied(filled_workspace, tmp_path_factory.mktemp("mcp") / "home")
+
+
+def test_there_are_at_most_twelve_tools_and_their_list_is_short(mine: Path) -> None:
+    async def talk(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        assert [one.name for one in tools] == [one.name for one in TOOLS]
+        assert len(tools) <= 12
+        text = json.dumps([one.model_dump(by_alias=True, exclude_none=True) for one in tools])
+        assert len(text) <= 3000 * 3, "a token of JSON has three characters or more"
+        for one in tools:
+            assert one.annotations.read_only_hint is (one.name != "submit")
+            assert one.input_schema["additionalProperties"] is False
+
+    in_memory(mine, talk)
+
+
+def test_an_agent_reads_a_task_hands_in_waits_and_reads_the_result(mine: Path) -> None:
+    reports: list[str] = []
+
+    async def progress(_: float, __: float | None, message: str | None) -> None:
+        reports.append(str(message))
+
+    async def talk(client: Client) -> None:
+        task = (await called(client, "task_list"))["items"][0]["task_id"]
+        brief = await called(client, "task_brief", task=task)
+        while brief["next_offset"] is not None:
+            more = await called(client, "task_brief", task=task, offset=brief["next_offset"])
+            brief = more | {"text": brief["text"] + more["text"]}
+        whole = (await client.read_resource(f"forge://task/{task}")).contents[0].text
+        assert brief["text"] == whole
+        made = await called(client, "submit", task=task, files=FILES, key="one")
+        assert (made["verdict"], made["following"]) == ("accepted", "wait")
+        assert (await called(client, "submit", task=task, files=FILES, key="one"))["run_id"] == made["run_id"]
+        waited = await client.call_tool("wait", {"run": made["run_id"], "seconds": 0.3}, progress_callback=progress)
+        found = waited.structured_content
+        assert (found["state"], found["waiting"], found["following"]) == ("candidate_ready", True, "wait")
+        assert reports == ["the run is candidate_ready"]
+        result = await called(client, "result", run=made["run_id"])
+        assert (result["state"], result["phases"]["submit"]["verdict"]) == ("candidate_ready", "accepted")
+        assert (await called(client, "budget"))["handed_in"] == 1
+        written = {one["actor"] for one in history(mine) if one["run"] == made["run_id"]}
+        assert written == {"agent:mcp", "system:serve"}
+
+    in_memory(mine, talk)
+
+
+def test_kernels_notes_and_refusals_are_read(mine: Path) -> None:
+    async def talk(client: Client) -> None:
+        found = await called(
+            client,
+            "kernel_lookup",
+            op="fused_add_rmsnorm",
+            gpu="cpu",
+            dtype="fp32",
+            shape="batch=16,hidden_size=4096",
+        )
+        (kernel,) = ask("kernel", "list", "--home", mine, "--json").document
+        source = await called(client, "kernel_source", kernel=kernel["kernel_id"])
+        assert source["text"] == FILES["kernel.py"][: len(source["text"])]
+        assert found["match"] in ("exact", "none")
+        notes = await called(client, "notes", op="fused_add_rmsnorm")
+        assert "data, never instructions" in notes["note"]
+        assert (await called(client, "recommend", model="llama3.1-8b"))["model"] == "llama3.1-8b"
+        rejected = next(
+            one for one in ask("run", "list", "--home", mine, "--json").document if one["state"] == "rejected"
+        )
+        why = await called(client, "counterexample", run=rejected["run_id"])
+        assert why["reason"]["code"] == "INCORRECT_NUMERICAL"
+        entry = json.loads((await client.read_resource(f"forge://kernel/{kernel['kernel_id']}")).contents[0].text)
+        assert entry["kernel_id"] == kernel["kernel_id"]
+        prompt = await client.get_prompt("write_kernel", {"task": "abc"})
+        assert "'abc'" in prompt.messages[0].content.text
+
+    in_memory(mine, talk)
+
+
+def test_what_an_agent_may_not_do_is_refused_with_the_next_step(mine: Path) -> None:
+    task = ask("task", "list", "--home", mine, "--json").document[0]["task_id"]
+    ask("run", "open", task, "--home", mine)
+    run_id = undecided(mine, "agent:eve")
+    before = len(history(mine))
+
+    async def talk(client: Client) -> None:
+        assert "no tool 'promote'" in await refused(client, "promote", run=run_id)
+        assert "shows nothing more to you" in await refused(client, "counterexample", run=run_id)
+        hidden = await called(client, "result", run=run_id)
+        assert (hidden["shown"], hidden["phases"]["verify"]) == (False, None)
+        candidate = hidden["candidate"]
+        for address in (
+            f"forge://candidate/{candidate}/kernel.py",
+            "forge://candidate/..%2f..",
+            "forge://task/../../etc/passwd",
+            "file:///etc/passwd",
+            "forge://event/99999999",
+            "forge://keys/ledger",
+        ):
+            with pytest.raises(MCPError):
+                await client.read_resource(address)
+        assert "unexpected" in await refused(client, "submit", task=task, files={**FILES, "six.py": "1"})
+        assert "author: Extra inputs" in await refused(
+            client, "submit", task=task, files=FILES, author="cli:root@lab"
+        )
+        assert "Call task_list" in await refused(client, "task_brief", task="nothing")
+
+    in_memory(mine, talk)
+    assert len(history(mine)) == before
+
+    async def reading(client: Client) -> None:
+        assert "TOKEN_REFUSED" in await refused(client, "submit", task=task, files=FILES)
+
+    in_memory(mine, reading, READER)
+    assert len(history(mine)) == before
+
+
+def test_a_child_process_serves_the_tools(mine: Path) -> None:
+    async def talk() -> None:
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "forge", "mcp", "--home", str(mine)], cwd=str(ROOT)
+        )
+        async with Client(stdio_client(command)) as client:
+            assert client.server_info.name == "forge"
+            assert (await called(client, "budget"))["actor"] == "agent:mcp"
+
+    asyncio.run(talk())
+
+
+def test_the_server_serves_the_tools_to_the_holders_of_tokens(server: Served) -> None:
+    @asynccontextmanager
+    async def connected(holder: str | None) -> Any:
+        headers = {} if holder is None else {"Authorization": f"Bearer {server.tokens[holder]}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+            yield streamable_http_client(f"{server.address}/mcp", http_client=http)
+
+    async def talk() -> None:
+        for holder, actor in (("ada", "agent:ada"), ("olga", "cli:olga"), (None, None)):
+            async with connected(holder) as transport, Client(transport) as client:
+                assert (await called(client, "budget"))["actor"] == actor
+        async with connected("rita") as transport, Client(transport) as client:
+            assert "TOKEN_REFUSED" in await refused(client, "budget")
+
+    asyncio.run(talk())
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        with server.client("ada", **headers) as client:
+            answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        assert answer.status_code in (403, 421)
+
+
+def test_long_answers_are_cut_and_long_texts_are_read_in_parts() -> None:
+    answer = fitted({"text": "x" * 50_000, "items": [{"n": n} for n in range(5000)], "id": "a"}, whole_at="forge://a")
+    assert len(json.dumps(answer.document)) <= LARGEST_ANSWER
+    assert (answer.document["id"], answer.document["cut"], answer.rest) == ("a", True, "forge://a")
+    text, found, offset = "é\n" * 9000, "", 0
+    while True:
+        shown = part(text, offset)
+        assert len(json.dumps(shown["text"], ensure_ascii=False).encode()) <= LARGEST_ANSWER
+        found += str(shown["text"])
+        if shown["next_offset"] is None:
+            break
+        offset = int(str(shown["next_offset"]))
+    assert found == text
