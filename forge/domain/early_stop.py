@@ -12,9 +12,12 @@ from forge.domain.evidence import Positive
 from forge.domain.policy import BaselineKind, TimingAuthority
 from forge.domain.tensors import Shape
 
-LIMIT = 0.8
+LIMIT = 0.7
 """Ratio of baseline to candidate that the most favourable reading must stay below. A pair counts as lost at 1; the
 distance covers what a whole process can differ by: 1.06x at most in 105 pairs on an H200, more on a processor."""
+STANDARD_ERRORS = 4
+"""Number of standard errors by which both medians of a pair are moved in the candidate's favour. Normal noise exceeds
+that in one of 30,000 pairs."""
 
 
 class EarlyStop(Value):
@@ -32,12 +35,14 @@ class EarlyStop(Value):
     candidate_median_ns: Positive
     ratio: Positive
     """Median over the rounds of baseline time divided by candidate time."""
-    best_round: Positive
-    """Largest such ratio of a round."""
-    control_spread: Annotated[float, Field(ge=1)]
-    """Largest ratio of a round, or its inverse, of the control baseline to itself."""
+    error: Annotated[float, Field(ge=0)]
+    """Standard error of the median's logarithm."""
+    control: Positive
+    """Median over the rounds of the control baseline's time divided by its own in another process."""
+    control_error: Annotated[float, Field(ge=0)]
+    """Standard error of the control's logarithm."""
     most_favourable: Positive
-    """`best_round` times `control_spread`: the candidate's best round, with the largest noise in its favour."""
+    """`ratio` with both standard errors four times, and the control's distance from 1, in the candidate's favour."""
     limit: Positive
     """Ratio that `most_favourable` must be below."""
     rounds: Annotated[int, Field(ge=1)]

@@ -1,8 +1,8 @@
 """The early stop of a benchmark: refuses a candidate after the first process pair, if no noise could save it.
 
-The promotion rule asks that no process pair be lost. A first pair is lost beyond doubt if even its best round, with
-the largest deviation of the control in the candidate's favour, stays below `LIMIT`. What isn't beyond doubt is
-measured in full. So a stop refuses only what the rule would refuse, and noise makes it rarer, never more frequent.
+The promotion rule asks that no process pair be lost. A first pair is lost beyond doubt if its ratio stays below
+`LIMIT` even with the noise that its rounds and its control show, all in the candidate's favour. What isn't beyond
+doubt is measured in full. So a stop refuses only what the rule would refuse, and noise makes it rarer.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from forge.domain.contender import ContenderStanding
 from forge.domain.digest import canonical, digest_of, sha256
-from forge.domain.early_stop import LIMIT, EarlyStop
+from forge.domain.early_stop import LIMIT, STANDARD_ERRORS, EarlyStop
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
@@ -19,6 +19,7 @@ from forge.events import BenchmarkFailed
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.slope import SlopeSamples
+from forge.lab.timing.statistics import standard_error
 from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.samples import Samples, render_samples
@@ -39,9 +40,8 @@ class Stopped:
         """Why the candidate is refused, with the values."""
         found = self.figures
         message = (
-            f"{found.ratio:.2f}x over {found.baseline} in the first process pair, {found.best_round:.2f}x in its "
-            f"best round. The control's largest noise, {found.control_spread:.2f}x, could lift that to "
-            f"{found.most_favourable:.2f}x; no pair may be lost, so no further pair could change the verdict"
+            f"{found.ratio:.2f}x over {found.baseline} in the first process pair, and {found.most_favourable:.2f}x "
+            "with all noise seen there in its favour: no pair may be lost, and further pairs couldn't change that"
         )
         return Reason(code="TOO_SLOW", message=message)
 
@@ -60,9 +60,11 @@ def early_stop(task: Task, attempt: SlopeSamples | ReplaySamples) -> EarlyStop |
     if baseline is None:
         return None
     (candidate,), (to_beat,) = samples.per_call_ns(CANDIDATE), samples.per_call_ns(baseline)
-    logs = _logs(to_beat, candidate)
-    best, spread = math.exp(max(logs)), math.exp(max(map(abs, _control_logs(samples))))
-    if not best * spread < LIMIT:
+    logs, control_logs = _logs(to_beat, candidate), _control_logs(samples)
+    errors, control = (standard_error(logs), standard_error(control_logs)), statistics.median(control_logs)
+    ratio = statistics.median(logs)
+    most_favourable = math.exp(ratio + STANDARD_ERRORS * sum(errors) + abs(control))
+    if not most_favourable < LIMIT:
         return None
     return EarlyStop(
         shape=task.shape,
@@ -71,10 +73,11 @@ def early_stop(task: Task, attempt: SlopeSamples | ReplaySamples) -> EarlyStop |
         baseline=baseline,
         baseline_median_ns=statistics.median(to_beat),
         candidate_median_ns=statistics.median(candidate),
-        ratio=math.exp(statistics.median(logs)),
-        best_round=best,
-        control_spread=spread,
-        most_favourable=best * spread,
+        ratio=math.exp(ratio),
+        error=errors[0],
+        control=math.exp(control),
+        control_error=errors[1],
+        most_favourable=most_favourable,
         limit=LIMIT,
         rounds=len(logs),
         gpu_s=attempt.device_ns / 1e9 if isinstance(attempt, ReplaySamples) else None,

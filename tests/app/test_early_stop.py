@@ -106,7 +106,7 @@ def test_the_verdict_is_too_slow_with_its_figures_and_the_run_ends(stopped: Work
     assert (run.state, run.sealed, event.workloads) == ("failed", True, ())
     answer = timed(event)
     assert answer["verdict"] == "rejected"
-    assert event.reason.message.startswith("0.46x over eager in the first process pair, 0.46x in its best round.")
+    assert event.reason.message.startswith("0.46x over eager in the first process pair, and 0.46x with")
     assert event.stopped is not None
     assert event.stopped.rounds == ROUNDS
     assert check_run(stopped.runs_root, run) == []

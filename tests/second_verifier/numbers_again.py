@@ -70,17 +70,19 @@ def stop(home, seq, event, task, faults):
         rivals = [name for name in sides if name in BASELINES or name.startswith("contender:")]
         used = min((statistics.median(sides[name]), name) for name in rivals)[1]
     compare.same("baseline_used", [used, used], [event["baseline_used"], told["baseline"]])
-    ratios = [b / c for b, c in zip(sides[used], sides["candidate"], strict=True)]
-    noise = [max(e / c, c / e) for e, c in zip(sides["eager"], sides["control"], strict=True)]
+    logs = [math.log(b / c) for b, c in zip(sides[used], sides["candidate"], strict=True)]
+    own = [math.log(e / c) for e, c in zip(sides["eager"], sides["control"], strict=True)]
+    error, own_error = (math.sqrt(math.pi / 2 / len(one)) * statistics.stdev(one) for one in (logs, own))
+    most = math.exp(statistics.median(logs) + 4 * (error + own_error) + abs(statistics.median(own)))
     for name, value in (
-        *(("best_round", max(ratios)), ("control_spread", max(noise)), ("rounds", len(ratios))),
-        *(("most_favourable", max(ratios) * max(noise)), ("limit", 0.8)),
-        ("ratio", math.exp(statistics.median(math.log(ratio) for ratio in ratios))),
+        *(("error", error), ("control_error", own_error), ("rounds", len(logs))),
+        *(("most_favourable", most), ("limit", 0.7), ("control", math.exp(statistics.median(own)))),
+        ("ratio", math.exp(statistics.median(logs))),
         ("candidate_median_ns", statistics.median(sides["candidate"])),
         ("baseline_median_ns", statistics.median(sides[used])),
     ):
         compare.number(f"stopped {name}", value, told[name])
-    no_chance = max(ratios) * max(noise) < 0.8 and "confirmation" not in samples
+    no_chance = most < 0.7 and "confirmation" not in samples
     compare.same("reason", "TOO_SLOW" if no_chance else "more pairs", event["reason"]["code"])
 
 

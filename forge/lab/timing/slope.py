@@ -42,6 +42,7 @@ from forge.lab.timing.cpu_processes import (
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
 from forge.lab.timing.residency import Residence
+from forge.lab.timing.statistics import standard_error
 from forge.sandbox.reply import ArtifactFile
 
 HARD_SHARE = 0.25
@@ -56,8 +57,6 @@ noisy."""
 CALM = 0.02
 """Standard error up to which a pair's median log ratio of the baseline to itself counts as calm. The mean of five
 such pairs is known within 2.5 %."""
-MEDIANS_ERROR = math.sqrt(math.pi / 2)
-"""Ratio of a median's standard error to a mean's, for normal noise."""
 OUT_OF_ROOM = frozenset({"TIMEOUT", "OUT_OF_MEMORY"})
 """Reasons that a busy machine may cause; the incumbent isn't left out for them."""
 
@@ -96,7 +95,7 @@ def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
     if min(*baseline, *control) <= 0:
         return False
     ratios = [math.log(one / other) for one, other in zip(baseline, control, strict=True)]
-    return MEDIANS_ERROR * statistics.stdev(ratios) / math.sqrt(len(ratios)) <= CALM
+    return standard_error(ratios) <= CALM
 
 
 @dataclass

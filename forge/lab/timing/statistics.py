@@ -48,6 +48,15 @@ def _probability_within(angle: float, degrees: int) -> float:
     return 2 / math.pi * (angle + total) if odd else total
 
 
+MEDIANS_ERROR = math.sqrt(math.pi / 2)
+"""Ratio of a median's standard error to a mean's, for normal noise."""
+
+
+def standard_error(rounds: Sequence[float]) -> float:
+    """Return the standard error of the median of at least two rounds."""
+    return MEDIANS_ERROR * statistics.stdev(rounds) / math.sqrt(len(rounds))
+
+
 def pair_ratios(baseline_ns: Sequence[Sequence[float]], other_ns: Sequence[Sequence[float]]) -> list[float]:
     """Return R_p as a log ratio for each process pair.
 
