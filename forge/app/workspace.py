@@ -7,7 +7,7 @@ that, they are written from blobs and events when the workspace is recovered, an
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -222,14 +222,16 @@ class Workspace:
         key: str,
         causation_id: str | None = None,
         actor: str | None = None,
+        expected: Mapping[str, int] | None = None,
     ) -> Appended:
-        """Append events that name no new blobs."""
+        """Append events that name no new blobs; raise ConcurrencyConflict for a stream of another version."""
         return self.ledger.append(
             tuple(events),
             actor=actor or self.actor,
             correlation_id=run_id,
             causation_id=causation_id,
             idempotency_key=key,
+            expected=expected,
         )
 
     def record_environment(self, environment: Environment, *, run_id: str) -> None:

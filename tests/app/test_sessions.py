@@ -16,6 +16,7 @@ from forge.app.sessions.opening import (
     withdraw,
     work_off,
 )
+from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Ask, Denied, Draft, Judged, Missed, Replied, Screen, Step, Submit, Wish
 from forge.domain.budget import Amounts, Price
@@ -23,7 +24,7 @@ from forge.domain.session import SessionTerms
 from forge.domain.verdict import Rejected
 from forge.errors import ActorForbidden, PhaseOutOfOrder, SessionNotFound, SessionTaken, TranscriptRefused
 from forge.events import Event, Recorded
-from forge.events.session import ModelLost, WishRefused
+from forge.events.session import ModelLost, StepProposed, WishRefused
 from forge.ledger.store import Ledger
 from forge.projections.sessions import SessionState
 from tests.app.scripted import Scripted, draft
@@ -248,6 +249,27 @@ def test_a_withdrawn_session_is_not_gone_on_with(home: Path) -> None:
             work_off(workspace, session_id, author, Means())
         with pytest.raises(PhaseOutOfOrder, match="expected one that is open"):
             grant(workspace, session_id, ROOM, "more")
+
+
+def test_what_a_person_records_between_a_look_and_a_reservation_counts(home: Path) -> None:
+    """The watch is told what was just read: what it records then comes between the look and the reservation."""
+    author, model = Scripted((ASK, ASK)), Parrot()
+    with Workspace.open(home) as workspace:
+        session_id = opened(workspace, author, budget=Amounts(micro_dollars=1, tokens=1, wall_ms=10**7))
+
+        def meddling(recorded: Recorded[Event], state: SessionState) -> None:
+            if not isinstance(recorded.event, StepProposed):
+                return
+            if len(state.rounds) == 1:
+                grant(workspace, session_id, ROOM, "the first request was too dear")
+            else:
+                withdraw(workspace, session_id, "enough")
+
+        state = work_off(workspace, session_id, author, Means(model=model, watch=meddling))
+        assert state.closed is not None
+        assert (state.closed.event.reason, state.requests) == ("withdrawn", 1)
+        assert len(model.sent) == 1
+        assert list(replay_session(workspace, session_id, author).divergences) == []
 
 
 def test_only_a_person_grants_more(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from forge.domain.authoring import Ask, Draft, Missed, Screen
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest, sha256
 from forge.domain.verdict import Reason
-from forge.errors import IdempotencyConflict
+from forge.errors import ConcurrencyConflict, IdempotencyConflict
 from forge.events import Event, Recorded
 from forge.events.run import RunStarted
 from forge.events.session import BudgetReserved, ModelFailed, ModelResponded
@@ -89,16 +89,23 @@ class LedgerGround:
         """Return stored bytes."""
         return self.workspace.blobs.get(digest)
 
-    def record(self, *events: Event, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()) -> None:
-        """Store the bytes and append the events. If a person closed the session meanwhile, that stands."""
+    def record(
+        self, *events: Event, seen: SessionState, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()
+    ) -> bool:
+        """Store the bytes and append the events, if the session still has only the events that were seen."""
         for blob in blobs:
             self.workspace.blobs.put(blob)
         run_id = next((one.run_id for one in events if isinstance(one, RunStarted)), self.session_id)
+        expected = {f"session:{self.session_id}": seen.events}
         try:
-            self.workspace.append(events, run_id=run_id, key=key, actor=actor)
-        except IdempotencyConflict:
+            self.workspace.append(events, run_id=run_id, key=key, actor=actor, expected=expected)
+        except ConcurrencyConflict:
+            return False
+        except IdempotencyConflict:  # a person closed the session
             if self.state.closed is None:
                 raise
+            return False
+        return True
 
     def new_run(self, request: int) -> RunStarted:
         """Return the beginning of a run of the session's task."""

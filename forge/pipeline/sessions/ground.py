@@ -60,8 +60,13 @@ class Ground(Protocol):
     def content(self, digest: Digest) -> bytes:
         """Return stored bytes."""
 
-    def record(self, *events: Event, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()) -> None:
-        """Store the bytes, and append the events in one transaction, once for each key."""
+    def record(
+        self, *events: Event, seen: SessionState, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()
+    ) -> bool:
+        """Store the bytes, and append the events in one transaction, once for each key.
+
+        Return False, and record nothing, if the session has an event that isn't in `seen`.
+        """
 
     def new_run(self, request: int) -> RunStarted:
         """Return the beginning of a run for a candidate; nothing is recorded."""

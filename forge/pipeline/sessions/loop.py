@@ -40,7 +40,7 @@ from forge.events.session import (
     StepProposed,
     WishRefused,
 )
-from forge.pipeline.sessions.ground import Ground, Interrupted, Judgement
+from forge.pipeline.sessions.ground import SYSTEM, Ground, Interrupted, Judgement
 from forge.pipeline.sessions.stop import EndOfRound, end_of_round, end_of_session
 from forge.pipeline.sessions.worst_case import purpose_of, worst_case
 from forge.projections.sessions import RequestState, RoundState, SessionState
@@ -108,7 +108,7 @@ class Loop:
         opened, number = state.opened.event, len(state.rounds) + 1
         if ended is not None:
             event = SessionClosed(session_id=state.session_id, reason=ended.reason, detail=ended.detail)
-            self.ground.record(event, key=f"session:{state.session_id}:close")
+            self.ground.record(event, seen=state, key=f"session:{state.session_id}:close")
             return
         left = state.tree.left_for(number)
         view = BudgetLeft(
@@ -177,8 +177,8 @@ class Loop:
                     most_tokens=step.most_tokens,
                 )
             )
-        self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs)
-        self._carry_out(reserved, step)
+        if self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs):
+            self._carry_out(reserved, step)
 
     def _refuse(
         self,
@@ -210,9 +210,9 @@ class Loop:
                 self._carry_out(reserved, step)
             case "model":
                 lost = ModelLost(session_id=state.session_id, round=current.number, request=request.number)
-                self._settle(state, reserved, reserved.worst, lost)
+                self._settle(reserved, reserved.worst, lost)
             case "screening":
-                self._settle(state, reserved, reserved.worst)
+                self._settle(reserved, reserved.worst)
 
     def _carry_out(self, reserved: BudgetReserved, step: Step) -> None:
         try:
@@ -226,7 +226,7 @@ class Loop:
                 case Ask():
                     reply = self.ground.ask(reserved, step)
                     blobs = (reply.text,) if isinstance(reply.ended, ModelResponded) else ()
-                    self._settle(self.ground.state, reserved, reply.used, reply.ended, blobs=blobs)
+                    self._settle(reserved, reply.used, reply.ended, blobs=blobs)
                 case Wish() | Finished():
                     raise IntegrityError(f"request {reserved.request} is for a step that has none: {step.kind}")
         except Interrupted:
@@ -251,24 +251,21 @@ class Loop:
             speedup=judged.speedup if judged else None,
             floor_fraction=judged.floor_fraction if judged else None,
         )
-        self._settle(self.ground.state, reserved, used, *beside, answered, blobs=(stored,))
+        self._settle(reserved, used, *beside, answered, blobs=(stored,))
 
-    def _settle(
-        self,
-        state: SessionState,
-        reserved: BudgetReserved,
-        used: Amounts,
-        *beside: Event,
-        blobs: tuple[bytes, ...] = (),
-    ) -> None:
-        settled = BudgetSettled(
-            session_id=state.session_id,
-            round=reserved.round,
-            request=reserved.request,
-            used=used,
-            uncovered=state.tree.uncovered(reserved.request, used),
-        )
-        self._record(state, *beside, settled, what=f"{reserved.request}:settle", blobs=blobs)
+    def _settle(self, reserved: BudgetReserved, used: Amounts, *beside: Event, blobs: tuple[bytes, ...] = ()) -> None:
+        """Record what a request used, and what came of it, whatever a person recorded meanwhile."""
+        recorded = False
+        while not recorded:
+            state = self.ground.state
+            settled = BudgetSettled(
+                session_id=state.session_id,
+                round=reserved.round,
+                request=reserved.request,
+                used=used,
+                uncovered=state.tree.uncovered(reserved.request, used),
+            )
+            recorded = self._record(state, *beside, settled, what=f"{reserved.request}:settle", blobs=blobs)
 
     def _close(self, state: SessionState, current: RoundState, ended: EndOfRound) -> None:
         event = RoundClosed(
@@ -283,9 +280,7 @@ class Loop:
         what: str,
         actor: str | None = None,
         blobs: tuple[bytes, ...] = (),
-    ) -> None:
+    ) -> bool:
+        """Record what was decided from a state; return False if the session has gone on since: then decide again."""
         key = f"session:{state.session_id}:{what}"
-        if actor is None:
-            self.ground.record(*events, key=key, blobs=blobs)
-        else:
-            self.ground.record(*events, key=key, actor=actor, blobs=blobs)
+        return self.ground.record(*events, seen=state, key=key, actor=actor or SYSTEM, blobs=blobs)

@@ -89,9 +89,11 @@ class Transcript:
         """Return recorded bytes."""
         return self.stored(digest)
 
-    def record(self, *events: Event, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()) -> None:
+    def record(
+        self, *events: Event, seen: SessionState, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()
+    ) -> bool:
         """Compare the events of the session with the recorded ones."""
-        del key, actor
+        del seen, key, actor
         self._made |= {sha256(blob): blob for blob in blobs}
         for event in events:
             if isinstance(event, RunStarted):
@@ -104,7 +106,8 @@ class Transcript:
                     raise ReplayDiverged(f"the replay differs at {found}", hint="forge agent replay --lenient --help")
             self._advance()
             if found is not None and found.field == "type":
-                return
+                break
+        return True
 
     def new_run(self, request: int) -> RunStarted:
         """Return the recorded run's beginning."""
