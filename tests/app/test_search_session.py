@@ -18,7 +18,7 @@ from forge.events import CandidateSubmitted, TrialsScreened
 
 TEMPLATE = examples_folder() / "templates" / "cpp_fused_add_rmsnorm"
 ROOM = Amounts(wall_ms=10**8, device_ms=10**8, candidates=2)
-SPACE = {"parameters": [{"name": "LANES", "values": [1, 8, 99]}]}
+SPACE = {"parameters": [{"name": "LANES", "values": [4, 8, 99]}]}
 
 
 def source(*changes: tuple[str, str]) -> AuthorSource:
