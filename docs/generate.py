@@ -559,6 +559,7 @@ def _feedback_schema() -> str:
 
 def _metadata_schema() -> str:
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **candidate.Metadata.model_json_schema()}
+    schema["properties"]["language"] = {"enum": list(LANGUAGES), "title": "Language", "type": "string"}
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 

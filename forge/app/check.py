@@ -31,7 +31,7 @@ from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
 from forge.lab.sources.mending import LineToMend, place_to_mend
-from forge.languages import Language, find_language
+from forge.languages import LANGUAGES, Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
 from forge.operations.own import make_known
@@ -253,7 +253,8 @@ def guessed_language(tree: ast.Module) -> LanguageName:
                 return "cpp"
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    return "triton" if any(name.split(".")[0] == "triton" for name in imported) else "torch"
+    packages = {name.partition(".")[0] for name in imported}
+    return next((name for name, one in LANGUAGES.items() if one.own_modules & packages), "torch")
 
 
 def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:

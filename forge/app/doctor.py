@@ -4,14 +4,13 @@ import shutil
 import sqlite3
 import sys
 from dataclasses import asdict
-from typing import Literal
 
 from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.domain.device import Device
 from forge.executor.local import isolation
 from forge.lab.device.toolkit import has_toolkit
-from forge.languages import LANGUAGES, Language
+from forge.languages import LANGUAGES, Language, Need
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import devices
@@ -64,28 +63,18 @@ def _state(device: Device) -> dict[str, object] | None:
     return state.model_dump(mode="json") if state else None
 
 
-Needs = Literal["torch", "triton", "g++", "the CUDA toolkit"]
-NEEDED: dict[str, tuple[Needs, ...]] = {
-    "cpp": ("torch", "g++"),
-    "cuda": ("torch", "the CUDA toolkit"),
-    "triton": ("torch", "triton"),
-    "torch": ("torch",),
-}
-"""Language -> what must be installed to build its kernels, or to load them if nothing is built."""
-
-
-def language_here(language: Language, *, present: frozenset[Needs], gpu: bool) -> dict[str, object]:
+def language_here(language: Language, *, present: frozenset[Need], gpu: bool) -> dict[str, object]:
     """Return what can be done here with a language's kernels: build, verify and time, each by itself.
 
     `ready` says that kernels can be verified here, if only by an interpreter.
     """
-    lacks: list[str] = [name for name in NEEDED[language.name] if name not in present]
+    lacks: list[str] = [name for name in language.needs if name not in present]
     here = {"cpu": True, "cuda": gpu}
     targets = [] if lacks else [name for name in language.times_on if here[name]]
     stands_in = [] if lacks or targets else list(language.stands_in_on)
     if not gpu and "cuda" in language.times_on:
         lacks.append("an NVIDIA GPU")
-    builds = None if not language.builds else not set(lacks) & set(NEEDED[language.name])
+    builds = None if not language.builds else not set(lacks) & set(language.needs)
     return {
         "times_on": list(language.times_on),
         "ready": bool(targets or stands_in),
@@ -97,8 +86,8 @@ def language_here(language: Language, *, present: frozenset[Needs], gpu: bool) -
     }
 
 
-def _present(torch: str | None, triton: str | None) -> frozenset[Needs]:
-    found: dict[Needs, bool] = {
+def _present(torch: str | None, triton: str | None) -> frozenset[Need]:
+    found: dict[Need, bool] = {
         "torch": torch is not None,
         "triton": triton is not None,
         "g++": shutil.which("g++") is not None,

@@ -11,7 +11,9 @@ from forge.domain.policy import MeasuredBaseline
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, shape_slug
 
-LanguageName = Literal["cpp", "cuda", "triton", "torch"]
+LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,31}$")]
+"""Name of a language. `forge.languages` knows all of them; a task is created for one of these only, and a candidate
+must be in its task's language."""
 Objective = Literal["latency", "throughput", "memory", "balanced"]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 BaselineChoice = Literal["best", MeasuredBaseline]

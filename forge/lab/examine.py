@@ -132,7 +132,7 @@ def _screen(job: Job, record: _Record, progress: Progress) -> Failed | None:
     screening = examine_sources(
         kernel,
         metadata=job.metadata,
-        language=job.language.name,
+        language=job.language,
         entry_point=job.entry_point,
         forbids=job.language.forbids if job.forbidding else frozenset(),
     )

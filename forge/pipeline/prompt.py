@@ -7,7 +7,7 @@ from forge.domain.digest import canonical, sha256
 from forge.domain.experiment import AXES, LAYER_NAMES
 from forge.domain.own_operation import is_own
 from forge.domain.policy import Policy
-from forge.domain.task import LanguageName, Objective, Task
+from forge.domain.task import Objective, Task
 from forge.domain.tensors import TORCH_NAMES, TensorSpec
 from forge.events import PromptRendered
 from forge.events.plan import Triage
@@ -26,7 +26,6 @@ from forge.pipeline.triage import LAUNCH_US, Bottleneck, bottleneck, least_traff
 from forge.platforms import PROCESSORS
 
 TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 4
-TITLES: dict[LanguageName, str] = {"cpp": "C++", "cuda": "CUDA C++", "triton": "Triton", "torch": "PyTorch"}
 OBJECTIVES: dict[Objective, str] = {
     "latency": "Latency: the time of one call.",
     "throughput": "Throughput: rows for each second where calls follow each other.",
@@ -120,7 +119,7 @@ def _variables(
         "pairs": policy.process_pairs,
         "language": {
             "name": language.name,
-            "title": TITLES[language.name],
+            "title": language.title,
             "summary": language.summary,
             "guide": f"{language.name}/guide.md.j2",
         },

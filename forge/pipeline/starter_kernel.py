@@ -26,7 +26,7 @@ def starter_names(operation: Operation, language: Language) -> dict[str, object]
         "form": form,
         "language": {
             "name": language.name,
-            "title": {"cpp": "C++", "cuda": "CUDA", "triton": "Triton", "torch": "PyTorch"}[language.name],
+            "title": language.text or language.title,
             "starter": f"{language.name}/starter.py.j2",
         },
         "reference": reference_source(operation).strip() + ("" if own is None else "\n\nimport torch"),

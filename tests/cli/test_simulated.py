@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.doctor import NEEDED, language_here
+from forge.app.doctor import language_here
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES
 from tests.cli.asking import EXAMPLES, ask, history
@@ -108,7 +108,7 @@ def _task(home: Path) -> str:
 
 
 def test_doctor_says_what_can_be_built_verified_and_timed_each_by_itself() -> None:
-    everything = frozenset(need for needs in NEEDED.values() for need in needs)
+    everything = frozenset(need for language in LANGUAGES.values() for need in language.needs)
     here = {name: language_here(LANGUAGES[name], present=everything, gpu=False) for name in ("cuda", "triton", "cpp")}
     told = {
         name: [fact[key] for key in ("builds_here", "verifies_here_on", "times_here_on")]

@@ -16,6 +16,7 @@ from forge.lab.finding import Failed, Passed
 from forge.lab.sources import long_tokens
 from forge.lab.sources.screen import ScreenedSources, examine_sources
 from forge.lab.triage import library
+from forge.languages import find_language
 
 SIZE = 400
 MOST = 2.4
@@ -50,7 +51,9 @@ STEPS: dict[str, Source] = {
 
 def screened(source: str, language: str) -> ScreenedSources:
     metadata = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": language})
-    return examine_sources(source + ENTRY, metadata=metadata, language=metadata.language, entry_point="f")
+    return examine_sources(
+        source + ENTRY, metadata=metadata, language=find_language(metadata.language), entry_point="f"
+    )
 
 
 def calls(work: Callable[[], object]) -> int:

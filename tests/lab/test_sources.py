@@ -10,6 +10,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.task import LanguageName
 from forge.lab.finding import Failed, Passed
 from forge.lab.sources.screen import examine_sources, parse_kernel, source_text
+from forge.languages import find_language
 
 LANGUAGES: tuple[LanguageName, ...] = ("cpp", "triton", "torch")
 DEF = "\ndef f():\n    pass\n"
@@ -18,7 +19,7 @@ DEF = "\ndef f():\n    pass\n"
 def screen(kernel: str, language: LanguageName, *, cpp: bool = False) -> Passed | Failed:
     described: dict[str, object] = {"name": "a", "op": "rmsnorm", "language": language}
     metadata = Metadata.model_validate({**described, **({"cpp": {}} if cpp else {})})
-    return examine_sources(kernel, metadata=metadata, language=language, entry_point="f").finding
+    return examine_sources(kernel, metadata=metadata, language=find_language(language), entry_point="f").finding
 
 
 def code(finding: Passed | Failed) -> str | None:
@@ -111,7 +112,9 @@ def test_cuda_is_used_by_a_kernel_in_the_named_constant() -> None:
     described = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "cuda", "cuda": {}})
 
     def screened(kernel: str, metadata: Metadata = described) -> Passed | Failed:
-        return examine_sources(kernel + DEF, metadata=metadata, language="cuda", entry_point="f").finding
+        return examine_sources(
+            kernel + DEF, metadata=metadata, language=find_language("cuda"), entry_point="f"
+        ).finding
 
     assert isinstance(screened(CUDA.format(text="__global__ void k() {}")), Passed)
     assert code(screened(CUDA.format(text="// __global__ void k() {}"))) == "STATIC_POLICY"
@@ -126,5 +129,6 @@ def test_text_for_the_host_alone_is_no_cuda_candidate() -> None:
     metadata = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "cuda", "cpp": {}})
     kernel = "CPP_SOURCE = 'int x;'" + DEF
     assert (
-        code(examine_sources(kernel, metadata=metadata, language="cuda", entry_point="f").finding) == "STATIC_POLICY"
+        code(examine_sources(kernel, metadata=metadata, language=find_language("cuda"), entry_point="f").finding)
+        == "STATIC_POLICY"
     )

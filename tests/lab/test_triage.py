@@ -18,6 +18,7 @@ from forge.lab.triage import triage
 from forge.lab.triage.collector import MOST_PLACES
 from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.kinds import WHY
+from forge.languages import find_language
 
 ROOT = Path(__file__).parents[2]
 ENTRY = "\ndef f(x):\n    return x\n"
@@ -33,7 +34,7 @@ def metadata(language: str, *, cpp: bool = False) -> Metadata:
 def seen(kernel: str, language: LanguageName = "torch", *, cpp: bool = False) -> tuple[SourceFinding, ...]:
     tree = ast.parse(kernel)
     described = metadata(language, cpp=cpp)
-    return triage(tree, kernel, metadata=described, language=language, entry_point="f").findings
+    return triage(tree, kernel, metadata=described, language=find_language(language), entry_point="f").findings
 
 
 def kinds(kernel: str, language: LanguageName = "torch", *, cpp: bool = False) -> set[str]:
@@ -243,7 +244,9 @@ def test_triage_never_raises_on_any_text(kernel: str) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for language in ("cpp", "triton", "torch"):
-        found = triage(tree, kernel, metadata=metadata(language, cpp=True), language=language, entry_point="f")
+        found = triage(
+            tree, kernel, metadata=metadata(language, cpp=True), language=find_language(language), entry_point="f"
+        )
         for one in found.findings:
             assert one.untrusted_excerpt.isprintable()
 
@@ -295,7 +298,7 @@ def test_the_largest_file_that_is_taken_is_read_in_bounded_time(name: str) -> No
     for language in languages:
         described = metadata(language, cpp=True)
         began_s = time.process_time()
-        found = triage(tree, kernel, metadata=described, language=language, entry_point="f")
+        found = triage(tree, kernel, metadata=described, language=find_language(language), entry_point="f")
         assert time.process_time() - began_s < limit_s()
         assert all(sum(one.kind == kind for one in found.findings) <= MOST_PLACES for kind in FINDING_KINDS)
 

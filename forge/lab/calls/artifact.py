@@ -32,7 +32,7 @@ def build_artifact(
 
     Raise EnvironmentUnfit if this machine has no compiler for them, or if the build doesn't end in time.
     """
-    described, on_gpu = job.metadata.build, job.language.name == "cuda"
+    described, on_gpu = job.metadata.build, job.language.device_code
     variables = {**(build_environment(job.arch) if on_gpu else {}), **(environment or {})}
     recipe = Recipe(
         source=source_text(job.files["kernel.py"].decode(), described.source) if described else None,

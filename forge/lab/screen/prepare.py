@@ -84,7 +84,7 @@ def _prepared(job: Job) -> Fit | FailedTrial:
     screening = examine_sources(
         job.files["kernel.py"].decode(),
         metadata=job.metadata,
-        language=job.language.name,
+        language=job.language,
         entry_point=job.entry_point,
         forbids=job.language.forbids,
     )

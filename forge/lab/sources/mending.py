@@ -7,8 +7,8 @@ import ast
 import warnings
 from dataclasses import dataclass
 
-COMPUTES = {"cpp": 'extern "C"', "cuda": "__global__", "triton": "tl.store("}
-"""Language -> text in the first line of the function that computes, or in the line that writes its result."""
+from forge.languages import find_language
+
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ENDLESS = frozenset({"TIMEOUT"})
@@ -49,7 +49,7 @@ def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> Lin
     returns = [node.lineno for node in nodes if isinstance(node, ast.Return) and node.value is not None]
     if not returns:
         return _place(text, function.lineno, "is a function without a return value")
-    marked = COMPUTES.get(language)
+    marked = find_language(language).computes
     if marked is not None and code not in ABOUT_FORM:
         found = next((place for place, line in enumerate(text.splitlines(), 1) if marked in line), None)
         if found is not None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from forge.domain.candidate import Metadata
 from forge.domain.source_finding import FindingKind, SourceFinding
-from forge.domain.task import LanguageName
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.sources.long_tokens import too_long
@@ -23,8 +22,8 @@ from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.names import Names
 from forge.lab.triage.reach import is_jit
 from forge.lab.triage.walk import Function, children, walk
+from forge.languages import Language
 
-_TEXT = {"cpp": "C++", "cuda": "CUDA"}
 _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
 
 
@@ -41,7 +40,7 @@ def examine_sources(
     kernel: str,
     *,
     metadata: Metadata,
-    language: LanguageName,
+    language: Language,
     entry_point: str,
     forbids: AbstractSet[FindingKind] = frozenset(),
 ) -> ScreenedSources:
@@ -62,11 +61,11 @@ def examine_sources(
     seen = triage(tree, kernel, metadata=metadata, language=language, entry_point=entry_point)
     forbidden = next((one for one in seen.findings if one.kind in forbids), None)
     if forbidden is not None:
-        return ScreenedSources(_forbidden(forbidden, language), seen.findings)
-    if language == "triton" and seen.launches_no_kernel:
+        return ScreenedSources(_forbidden(forbidden, language.name), seen.findings)
+    if language.decorated and seen.launches_no_kernel:
         message = f"{entry_point} launches no kernel: none of kernel.py's triton.jit functions can be reached from it"
         return ScreenedSources(_failed("FALLBACK", message), seen.findings)
-    observed = f"{language}, entry point {entry_point}, {_count(seen.findings)} worth a look"
+    observed = f"{language.name}, entry point {entry_point}, {_count(seen.findings)} worth a look"
     return ScreenedSources(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
 
 
@@ -149,15 +148,15 @@ def _top_level_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def _language_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
-    if language == "triton" and not _has_triton_kernel(tree):
-        return "a triton candidate needs a function decorated with triton.jit; kernel.py has none"
-    if language in ("cpp", "cuda"):
+def _language_missing(tree: ast.Module, metadata: Metadata, language: Language) -> str | None:
+    if language.decorated and not _has_triton_kernel(tree):
+        return f"a {language.name} candidate needs a function decorated with triton.jit; kernel.py has none"
+    if language.text is not None:
         return _text_missing(tree, metadata, language)
     return None
 
 
-def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) -> str | None:
+def _text_missing(tree: ast.Module, metadata: Metadata, language: Language) -> str | None:
     """Return what a language that is compiled from text lacks: the text, or the call that compiles it."""
     if metadata.build is None:
         called = {
@@ -168,8 +167,8 @@ def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) 
         if called & {"load_inline", "load"}:
             return None
         return (
-            f"a {language} candidate calls torch.utils.cpp_extension.load_inline, or names its {_TEXT[language]} "
-            f"text in metadata.json under {language}.source; kernel.py does neither"
+            f"a {language.name} candidate calls torch.utils.cpp_extension.load_inline, or names its {language.text} "
+            f"text in metadata.json under {language.name}.source; kernel.py does neither"
         )
     text = _string_constant(tree, metadata.build.source)
     if text is None:
@@ -177,8 +176,8 @@ def _text_missing(tree: ast.Module, metadata: Metadata, language: LanguageName) 
             f"kernel.py has no module-level string constant {metadata.build.source!r}, named in metadata.json; "
             f"write it as one literal, without +, f-string or method, for it is read without running the file"
         )
-    if language == "cuda" and all(token.text != "__global__" for token in tokens(text)):
-        return f"a cuda candidate needs a __global__ function; {metadata.build.source} has none"
+    if language.device_code and all(token.text != "__global__" for token in tokens(text)):
+        return f"a {language.name} candidate needs a __global__ function; {metadata.build.source} has none"
     return None
 
 

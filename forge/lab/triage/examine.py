@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from forge.domain.candidate import Metadata
 from forge.domain.source_finding import FindingKind, SourceFinding
-from forge.domain.task import LanguageName
 from forge.lab.triage.collector import Collector
 from forge.lab.triage.library import assignments, cpp_texts, loads_built_library, scan_constant
 from forge.lab.triage.names import Names
@@ -14,11 +13,11 @@ from forge.lab.triage.reach import is_jit, reach
 from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, is_harmless, kind_of
 from forge.lab.triage.state import lasting_writes
 from forge.lab.triage.walk import Function, executed, walk
+from forge.languages import Language
 
 PAYLOAD_CHARACTERS = 1024
 """Number of characters without white space from which on a constant is no text that a person wrote."""
 _OPAQUE: frozenset[FindingKind] = frozenset({"dynamic_import", "eval_exec", "introspection"})
-_COMPILED: frozenset[LanguageName] = frozenset({"cpp", "cuda"})
 _INTERCEPTS = frozenset({"__torch_function__", "__torch_dispatch__"})
 Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
@@ -33,7 +32,7 @@ class TriageResult:
 
 
 def triage(
-    tree: ast.Module, kernel: str, *, metadata: Metadata, language: LanguageName, entry_point: str
+    tree: ast.Module, kernel: str, *, metadata: Metadata, language: Language, entry_point: str
 ) -> TriageResult:
     """Read a parsed kernel.py; never raises, for any text."""
     nodes = executed(tree)
@@ -44,8 +43,8 @@ def triage(
         reader.found.add("state", place)
     named = reader.assigned.get(metadata.build.source) if metadata.build else None
     for constant in cpp_texts(nodes, named):
-        for kind, start, end in scan_constant(constant, cuda=language == "cuda"):
-            if not (kind == "foreign_kernel" and language == "torch"):
+        for kind, start, end in scan_constant(constant, cuda=language.device_code):
+            if not (kind == "foreign_kernel" and language.library_calls):
                 reader.found.add_span(kind, start, end)
     reached = reach(tree, reader.names, entry_point)
     for name, statement in reached.kernels.items():
@@ -58,7 +57,7 @@ def triage(
 class _Reader:
     """Applies the rules that look at one node."""
 
-    def __init__(self, kernel: str, tree: ast.Module, nodes: list[ast.AST], language: LanguageName) -> None:
+    def __init__(self, kernel: str, tree: ast.Module, nodes: list[ast.AST], language: Language) -> None:
         self.names = Names(nodes)
         self.assigned = assignments(tree)
         self.found = Collector("kernel.py", kernel)
@@ -118,9 +117,9 @@ class _Reader:
 
     def _kind(self, node: Expression, dotted: str) -> FindingKind | None:
         kind = kind_of(dotted)
-        if kind == "vendor_fallback" and (self._language == "torch" or id(node) in self._device):
+        if kind == "vendor_fallback" and (self._language.library_calls or id(node) in self._device):
             return None
-        if kind == "foreign_code" and self._language in _COMPILED and dotted.startswith("torch.utils.cpp_extension"):
+        if kind == "foreign_code" and self._language.builds and dotted.startswith("torch.utils.cpp_extension"):
             return None
         return kind
 
@@ -132,7 +131,7 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> None:
         dotted = self.names.resolve(node.func)
-        if self._language in _COMPILED and loads_built_library(node, self.names, self.assigned):
+        if self._language.builds and loads_built_library(node, self.names, self.assigned):
             self._mark_reported(node.func)
         elif dotted == "builtins.getattr" and self.names.resolve(node) is None:
             self.unnamed |= len(node.args) < 2 or self.names.text(node.args[1]) is None
@@ -143,7 +142,7 @@ class _Reader:
         kind = METHODS.get(method)
         if kind is not None:
             self.found.add(kind, node)
-        elif method in METHODS_OF_TENSORS and self._language != "torch" and id(node) not in self._device:
+        elif method in METHODS_OF_TENSORS and not self._language.library_calls and id(node) not in self._device:
             self.found.add("vendor_fallback", node)
 
     def _mark_reported(self, node: ast.expr) -> None:
@@ -158,7 +157,7 @@ class _Reader:
 
     def _operator(self, node: ast.AST) -> None:
         assert isinstance(node, ast.BinOp)
-        if isinstance(node.op, ast.MatMult) and self._language != "torch" and id(node) not in self._device:
+        if isinstance(node.op, ast.MatMult) and not self._language.library_calls and id(node) not in self._device:
             self.found.add("vendor_fallback", node)
 
     def _constant(self, node: ast.AST) -> None:
