@@ -1,5 +1,9 @@
 """Sessions, in which a program writes candidates: run, resume, replay, grant, withdraw, cost and list."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,12 +12,15 @@ from forge.cli import agent_options as options
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json, say
+from forge.cli.output import emit_json, emit_json_line, say
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
+    from forge.app.sessions.authors import AuthorSource
+    from forge.app.sessions.choice import AuthorChoice
     from forge.app.sessions.ledger_ground import Model
+    from forge.app.sessions.opening import SessionRequest
     from forge.app.workspace import Workspace
     from forge.domain.authoring import Author
     from forge.domain.budget import Amounts, Price
@@ -48,6 +55,9 @@ def run(
     model: options.ModelName = None,
     base_url: options.BaseUrl = None,
     key_file: options.KeyFile = None,
+    agent_cmd: options.AgentCommand = None,
+    allow: options.Allow = None,
+    allow_env: options.AllowEnv = None,
     seed: options.Seed = None,
     candidates: Candidates = 20,
     minutes: Minutes = 120,
@@ -70,27 +80,53 @@ def run(
     Example: forge agent run cpp_rmsnorm_cpu --author folders --template ./drafts
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.authors import make_author
-    from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
-    from forge.app.sessions.opening import SessionRequest, open_session
+    from forge.app.sessions.choice import AuthorChoice
+    from forge.app.sessions.opening import SessionRequest
     from forge.domain.session import SessionTerms
 
     chosen_device(device)
-    settings = dict(_option(one) for one in option or [])
-    choice = AuthorChoice(kind=author, template=template, model=model, base_url=base_url, options=settings)
-    named = tuple(_price(one) for one in price or [])
+    choice = AuthorChoice(
+        kind=author,
+        template=template,
+        model=model,
+        base_url=base_url,
+        agent_cmd=agent_cmd,
+        allow=tuple(allow or ()),
+        allow_env=tuple(allow_env or ()),
+        options=dict(_option(one) for one in option or []),
+    )
+    request = SessionRequest(
+        task=task,
+        seed=seed if seed is not None else _drawn_seed(),
+        budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
+        terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
+        prices=tuple(_price(one) for one in price or []),
+    )
     with open_workspace(home) as workspace:
-        source = source_of(workspace, task, choice)
-        made, asked = make_author(source), answering(source, key_file)
-        request = SessionRequest(
-            task=task,
-            seed=seed if seed is not None else _drawn_seed(),
-            budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
-            terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
-            prices=prices_for(source, named),
-        )
-        session_id = open_session(workspace, made, request, source=source)
-        _work(workspace, session_id, made, asked, as_json=as_json)
+        _begin(workspace, choice, request, key_file, as_json=as_json)
+
+
+def _begin(
+    workspace: "Workspace",
+    choice: "AuthorChoice",
+    request: "SessionRequest",
+    key_file: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Open a session for the chosen author and work it off. A person's session waits for the first submission."""
+    from forge.app.sessions.authors import make_author
+    from forge.app.sessions.choice import answering, prices_for, source_of
+    from forge.app.sessions.opening import open_session
+
+    source = source_of(workspace, request.task, choice)
+    made, asked = make_author(source), answering(workspace, source, key_file)
+    request = replace(request, prices=prices_for(source, request.prices))
+    session_id = open_session(workspace, made, request, source=source)
+    if choice.kind == "person":
+        _show_room(workspace, session_id, source, as_json=as_json)
+        return
+    _work(workspace, session_id, made, asked, as_json=as_json)
 
 
 @app.command()
@@ -113,17 +149,80 @@ def resume(
     with open_workspace(home) as workspace:
         state = find_session(workspace, session)
         author = author_to_resume(workspace, state)
-        asked = answering(source_stored(workspace, state), key_file)
+        asked = answering(workspace, source_stored(workspace, state), key_file)
         _work(workspace, state.session_id, author, asked, as_json=as_json)
+
+
+@app.command()
+def submit(
+    session: Session,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with a candidate's five files.")],
+    hypothesis: options.Hypothesis = "",
+    device: DeviceName = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Hand in a person's candidate; the session goes on until it waits for the next one.
+
+    Exit status: 0 if a kernel was promoted, 1 if none was.
+
+    Example: forge agent submit last ./my-kernel --hypothesis "one pass over the row"
+    """
+    from forge.app.chosen_device import chosen_device
+    from forge.app.sessions.opening import author_to_resume, find_session
+    from forge.app.sessions.person import OneSubmission, SessionWaits, WaitingAuthor, feedback_file, read_submission
+    from forge.app.sessions.view import summary
+
+    chosen_device(device)
+    submission = OneSubmission(read_submission(folder, hypothesis))
+    with open_workspace(home) as workspace:
+        state = find_session(workspace, session)
+        told = feedback_file(workspace, state)
+        author = WaitingAuthor(author_to_resume(workspace, state), submission, told)
+        try:
+            found = work_session(workspace, state.session_id, author, asked=submission, as_json=as_json)
+        except SessionWaits:
+            found = summary(find_session(workspace, state.session_id))
+            show_state(found, as_json=as_json, one_line=True)
+            say(f"the feedback is in {told}")
+    if not found["kernels"]:
+        following = f"submit {state.session_id} FOLDER" if found["state"] == "open" else f"cost {state.session_id}"
+        suggest("try", f"forge agent {following}")
+        raise typer.Exit(1)
+
+
+def _show_room(workspace: "Workspace", session_id: str, source: "AuthorSource", *, as_json: bool) -> None:
+    """Say where a person finds the brief, and how to go on."""
+    from forge.app.sessions.person import write_room
+
+    folder = write_room(workspace, session_id, source)
+    if as_json:
+        emit_json_line({"session_id": session_id, "folder": str(folder)})
+    say(f"session {session_id} waits: read {folder / 'brief.md'}")
+    suggest("next", f"forge agent submit {session_id} FOLDER")
 
 
 def _work(workspace: "Workspace", session_id: str, author: "Author", asked: "Model | None", *, as_json: bool) -> None:
     """Work a session off, show it as it goes, and exit with 1 if no kernel was promoted."""
-    if work_session(workspace, session_id, author, asked=asked, as_json=as_json)["kernels"]:
+    with closing_agent(asked):
+        found = work_session(workspace, session_id, author, asked=asked, as_json=as_json)
+    if found["kernels"]:
         suggest("next", f"forge agent cost {session_id}")
         return
     suggest("try", f"forge agent cost {session_id}")
     raise typer.Exit(1)
+
+
+@contextmanager
+def closing_agent(asked: object) -> Iterator[None]:
+    """End a coding agent with the block; other answerers have nothing to end."""
+    from forge.app.sessions.coding_agent import CodingAgent
+
+    try:
+        yield
+    finally:
+        if isinstance(asked, CodingAgent):
+            asked.close()
 
 
 def work_session(

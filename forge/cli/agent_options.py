@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")]
-AuthorKind = Annotated[str, typer.Option("--author", help="Kind of author: search, folders or model.")]
+AuthorKind = Annotated[
+    str, typer.Option("--author", help="Kind of author: search, folders, model, command or person.")
+]
 Template = Annotated[
     Path | None,
     typer.Option("--template", metavar="FOLDER", help="Folder that a search or a list of folders is made from."),
@@ -24,6 +26,18 @@ KeyFile = Annotated[
         "--key-file", help="File with the model's key. Default: the provider's variable in the environment."
     ),
 ]
+AgentCommand = Annotated[
+    str | None, typer.Option("--agent-cmd", metavar="COMMAND", help="Command of a coding agent, in one text.")
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="PATH[:rw]", help="Path that the command may see besides; repeat it."),
+]
+AllowEnv = Annotated[
+    list[str] | None,
+    typer.Option("--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; repeat it."),
+]
+Hypothesis = Annotated[str, typer.Option("--hypothesis", help="Why it is right, or faster, and what changed.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")]
 Prices = Annotated[
     list[str] | None,

@@ -143,8 +143,13 @@ MOST_ANSWER_TOKENS = 10**9
 """Number of tokens that an answer may have, at most. No model writes a thousandth of it."""
 
 
+OUTSIDE = frozenset({"command", "person"})
+"""Names under which an author asks what is no language model: a program of the user, or a person. Neither has a price
+in tokens that Forge knows."""
+
+
 class Ask(Value):
-    """A step: ask a language model. A model without a known price isn't asked."""
+    """A step: ask a language model, a program or a person. A model without a known price isn't asked."""
 
     kind: Literal["ask"] = "ask"
     model: Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -153,6 +158,8 @@ class Ask(Value):
     """Number of tokens that the answer may have, at most."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(default=None, exclude_if=is_unset)
     """Temperature of the answer. None: the provider's own."""
+    wait_ms: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude_if=is_unset)
+    """Time in milliseconds in which the answer is there, at most. None: the usual time of a language model."""
     variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
     """Name of the wording that the prompt was made with."""
 

@@ -49,7 +49,7 @@ def opened(workspace: Workspace, server: Server, tmp_path: Path, **options: str)
         task,
         AuthorChoice(kind="model", model=NAME, base_url=f"{server.url}/v1", options=options),
     )
-    author, model = make_author(source), answering(source, tmp_path / "key")
+    author, model = make_author(source), answering(workspace, source, tmp_path / "key")
     assert isinstance(model, LanguageModel)
     model.pause = lambda _: None
     request = SessionRequest(task=task, seed=1, budget=ROOM, prices=prices_for(source, (PRICE,)))

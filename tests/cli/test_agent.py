@@ -107,7 +107,7 @@ def test_an_open_session_is_granted_more_and_withdrawn(home: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"--author": "oracle"}, "unknown author 'oracle': expected one of folders, model, search"),
+        ({"--author": "oracle"}, "unknown author 'oracle': expected one of command, folders, model, person, search"),
         ({"--template": "nowhere"}, "'nowhere' is not a folder"),
         ({"--author": "search"}, "bad template"),
         ({"--price": "m=1"}, "bad price 'm=1': expected MODEL=IN,OUT"),
@@ -141,3 +141,24 @@ def test_an_unknown_session_and_an_empty_folder_are_named(home: Path, tmp_path: 
     empty.mkdir()
     answer = ask("agent", "run", task_of(home), "--author", "folders", "--template", empty, "--home", home)
     assert "has 0 folders: expected 1 to 1000" in answer.error
+
+
+def test_a_person_gets_the_brief_submits_and_reads_the_feedback(home: Path, drafts: Path) -> None:
+    begun = ask("agent", "run", task_of(home), "--author", "person", "--home", home)
+    assert begun.status == 0, begun
+    (room,) = (home / "forge_runs").glob("session-*_person_*/")
+    assert (room / "brief.md").read_text().startswith("# Write a kernel")
+    assert len(list((room / "starting").iterdir())) == 5
+    given = ask("agent", "submit", "last", drafts / "one", "--hypothesis", "it is right", "--home", home)
+    assert given.status == 1, given
+    told = json.loads((room / "feedback.json").read_text())
+    assert (told["verdict"], told["reason"]["code"]) == ("rejected", "BAD_SUBMISSION")
+    assert told["tried"][0]["hypothesis"] == "it is right"
+    again = ask("agent", "submit", "last", drafts / "one", "--home", home)
+    assert again.status == 1
+    told = json.loads((room / "feedback.json").read_text())
+    assert "same as submission 1" in told["note"]
+    assert len(told["tried"]) == 1, "equal bytes are judged once"
+    assert ask("agent", "submit", "last", home / "nowhere", "--home", home).status == 2
+    assert ask("agent", "replay", "last", "--home", home).status == 0
+    assert ledger_stands(home)

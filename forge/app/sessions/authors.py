@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from forge.app.templates import template_files
 from forge.authors.folders import FolderAuthor
 from forge.authors.model.author import ModelAuthor, ModelOptions
+from forge.authors.outside import OutsideAuthor, OutsideOptions
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import parse_template
@@ -97,9 +99,17 @@ def _model(source: AuthorSource) -> Author:
     return ModelAuthor(brief, files, ModelOptions.model_validate_json(source.settings["options"]))
 
 
+def _outside(source: AuthorSource) -> Author:
+    options = OutsideOptions.model_validate_json(source.settings["options"])
+    kind: Literal["command", "person"] = "command" if source.kind == "command" else "person"
+    return OutsideAuthor(kind, source.files[BRIEF], options, source.settings.get("command", ""))
+
+
 KINDS: dict[str, tuple[Callable[[Path], dict[str, str]] | None, Callable[[AuthorSource], Author]]] = {
     "search": (_template_files, _search),
     "folders": (_folders, _of_folders),
     "model": (None, _model),
+    "command": (None, _outside),
+    "person": (None, _outside),
 }
 """Kind of author -> how its folder is read, and how it is made from what was read. None: it is made from a brief."""

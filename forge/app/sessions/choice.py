@@ -1,18 +1,30 @@
 """Turns what a person chose at the command line into an author, its prices, and what answers its requests."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge.app.sessions.authors import AuthorSource, read_source
+from pydantic import ValidationError
+
+from forge.app.sessions.authors import BRIEF, AuthorSource, read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
+from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.ledger_ground import Model
 from forge.app.workspace import Workspace
+from forge.authors.outside import OutsideOptions
 from forge.domain.budget import Price
+from forge.domain.misfit import misfit
 from forge.errors import UsageError
 
 HINT = "forge agent run --help"
 """Command that lists the options of an author."""
+TAKES = {
+    "model": {"--model": True, "--base-url": None},
+    "command": {"--agent-cmd": True, "--allow": None, "--allow-env": None},
+    "person": {},
+}
+"""Author that works from a brief -> its options, and whether each must be given. None: it may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,28 +35,53 @@ class AuthorChoice:
     template: Path | None = None
     model: str | None = None
     base_url: str | None = None
+    agent_cmd: str | None = None
+    allow: tuple[str, ...] = ()
+    allow_env: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def given(self) -> dict[str, bool]:
+        """Return each option of an author, and whether it was given."""
+        return {
+            "--template": self.template is not None,
+            "--model": self.model is not None,
+            "--base-url": self.base_url is not None,
+            "--agent-cmd": self.agent_cmd is not None,
+            "--allow": bool(self.allow),
+            "--allow-env": bool(self.allow_env),
+        }
 
 
 def source_of(workspace: Workspace, task: str, choice: AuthorChoice) -> AuthorSource:
     """Return what the chosen author is made from; raise UsageError for options that don't fit it."""
-    _require(choice, "--model", choice.model is not None, wanted=choice.kind == "model")
-    _require(choice, "--base-url", choice.base_url is not None, wanted=None if choice.kind == "model" else False)
+    wanted = TAKES.get(choice.kind, {"--template": True})
+    for option, given in choice.given().items():
+        if wanted.get(option, False) is not given and wanted.get(option, False) is not None:
+            expected = f"no {option}" if given else option
+            raise UsageError(f"author {choice.kind!r}: expected {expected}", hint=HINT)
     if choice.kind == "model":
         assert choice.model is not None
-        _require(choice, "--template", choice.template is not None, wanted=False)
         settings = model_settings(choice.model, choice.base_url, choice.options)
         return briefed_source(workspace, task, kind="model", settings=settings)
-    _require(choice, "--template", choice.template is not None, wanted=True)
+    if choice.kind in TAKES:
+        return briefed_source(workspace, task, kind=choice.kind, settings=_outside_settings(workspace, choice))
     assert choice.template is not None
     return read_source(
         choice.kind, choice.template, {name: _whole(name, one) for name, one in choice.options.items()}
     )
 
 
-def answering(source: AuthorSource, key_file: Path | None) -> Model | None:
-    """Return what answers the author's requests; None if it makes none."""
-    return model_of(source, key_file) if source.kind == "model" else None
+def answering(workspace: Workspace, source: AuthorSource, key_file: Path | None) -> "Model | CodingAgent | None":
+    """Return what answers the author's requests; None if it makes none, or if a person answers them later."""
+    if source.kind == "model":
+        return model_of(source, key_file)
+    if source.kind != "command":
+        return None
+    allow, variables = (json.loads(source.settings[name]) for name in ("allow", "allow_env"))
+    command = parse_command(source.settings["command"], allow, variables, workspace.home)
+    files = {name: text for name, text in source.files.items() if name != BRIEF}
+    hidden = (workspace.home, *([key_file] if key_file is not None else []))
+    return CodingAgent(command=command, brief=source.files[BRIEF], files=files, hidden=hidden)
 
 
 def prices_for(source: AuthorSource, prices: tuple[Price, ...]) -> tuple[Price, ...]:
@@ -52,11 +89,22 @@ def prices_for(source: AuthorSource, prices: tuple[Price, ...]) -> tuple[Price, 
     return known_prices(source, prices) if source.kind == "model" else prices
 
 
-def _require(choice: AuthorChoice, option: str, given: bool, *, wanted: bool | None) -> None:
-    """Raise UsageError if an option is missing or too many. `wanted` None: it may be given."""
-    if wanted is not None and given != wanted:
-        expected = option if wanted else f"no {option}"
-        raise UsageError(f"author {choice.kind!r}: expected {expected}", hint=HINT)
+def _outside_settings(workspace: Workspace, choice: AuthorChoice) -> dict[str, str]:
+    """Return the stored settings of a command or a person; raise UsageError for those that can't work here."""
+    unknown = sorted(set(choice.options) - set(OutsideOptions.model_fields))
+    if unknown:
+        raise UsageError(f"unknown option {unknown[0]!r} of author {choice.kind!r}: expected minutes", hint=HINT)
+    try:
+        options = OutsideOptions.model_validate(dict(choice.options))
+    except ValidationError as error:
+        raise UsageError(f"bad option: {misfit(error, OutsideOptions)}", hint=HINT) from error
+    settings = {"options": options.model_dump_json()}
+    if choice.kind == "person":
+        return settings
+    assert choice.agent_cmd is not None
+    parse_command(choice.agent_cmd, choice.allow, choice.allow_env, workspace.home)
+    lists = {"allow": json.dumps(choice.allow), "allow_env": json.dumps(choice.allow_env)}
+    return {**settings, "command": choice.agent_cmd, **lists}
 
 
 def _whole(name: str, text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Protocol
 from forge.app.sessions import judging
 from forge.app.tasks import start_of
 from forge.app.workspace import Workspace
-from forge.domain.authoring import Ask, Draft, Missed, Screen
+from forge.domain.authoring import OUTSIDE, Ask, Draft, Missed, Screen
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest, sha256
 from forge.domain.verdict import Reason
@@ -159,5 +159,7 @@ class LedgerGround:
         wall = Amounts(wall_ms=(time.monotonic_ns() - began) // NS_PER_MS)
         if tokens is None:
             return Reply(ended=ended, used=reserved.worst.at_least(wall), text=text)
+        if step.model in OUTSIDE:
+            return Reply(ended=ended, used=wall, text=text)
         price = next(one for one in self.state.opened.event.prices if one.model == step.model)
         return Reply(ended=ended, used=price.of(*tokens) + wall, text=text)

@@ -1,6 +1,6 @@
 """The worst case of each request of a step, which is reserved before the request is made."""
 
-from forge.domain.authoring import Ask, Screen, Submit
+from forge.domain.authoring import OUTSIDE, Ask, Screen, Submit
 from forge.domain.budget import Amounts
 from forge.events.session import Purpose, SessionOpened
 
@@ -31,8 +31,10 @@ def worst_case(step: Screen | Submit | Ask, opened: SessionOpened) -> Amounts | 
         case Submit():
             spent = opened.terms.candidate_ms
             return Amounts(wall_ms=spent, device_ms=spent, candidates=1)
+        case Ask() if step.model in OUTSIDE:
+            return Amounts(wall_ms=step.wait_ms or ANSWER_MS)
         case Ask():
             price = next((one for one in opened.prices if one.model == step.model), None)
             if price is None:
                 return None
-            return price.of(len(step.prompt.encode()), step.most_tokens) + Amounts(wall_ms=ANSWER_MS)
+            return price.of(len(step.prompt.encode()), step.most_tokens) + Amounts(wall_ms=step.wait_ms or ANSWER_MS)

@@ -32,17 +32,18 @@ def host_is_root() -> bool:
     return os.geteuid() == 0
 
 
-def leave_host() -> None:
+def leave_host(*, keep_network: bool = False) -> None:
     """Enter new PID, network, IPC and UTS namespaces (PID: from the next fork on).
 
-    A user enters its own user namespace first.
+    A user enters its own user namespace first. With `keep_network` the host's network stays.
     """
     uid, gid = os.geteuid(), os.getegid()
+    wanted = NEW_PID | NEW_IPC | NEW_UTS | _cgroup() | (0 if keep_network else NEW_NET)
     with kernel.step("namespaces"):
         if host_is_root():
-            kernel.unshare(NEW_PID | NEW_NET | NEW_IPC | NEW_UTS | _cgroup())
+            kernel.unshare(wanted)
             return
-        kernel.unshare(NEW_USER | NEW_PID | NEW_NET | NEW_IPC | NEW_UTS | _cgroup())
+        kernel.unshare(NEW_USER | wanted)
         directory = os.open("/proc", os.O_PATH | os.O_DIRECTORY)
         _map_one(directory, uid, gid)
         os.close(directory)
