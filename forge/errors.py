@@ -171,6 +171,12 @@ class EnvironmentUnfit(ForgeError):
     exit_status = 3
 
 
+class RemoteFailed(EnvironmentUnfit):
+    """Another machine can't be reached, or answered with what is no message of Forge."""
+
+    code = "REMOTE_FAILED"
+
+
 class ReplayDiverged(ForgeError):
     """A replayed session gave other events than those recorded."""
 

@@ -1,10 +1,11 @@
-"""Chooses the executor of a command: this machine, with the chosen GPU if there is one."""
+"""Chooses the executor of a command: the machine that is named, or this one with the chosen GPU if there is one."""
 
 import os
 import tempfile
 from pathlib import Path
 
 from forge.app.chosen_device import chosen_device
+from forge.app.chosen_place import chosen_place
 from forge.app.workspace import Workspace
 from forge.executor import Executor
 from forge.executor.local import LocalExecutor
@@ -15,7 +16,7 @@ COMMIT_VARIABLE = "FORGE_COMMIT"
 
 def executor_of(workspace: Workspace) -> Executor:
     """Return the executor that runs this command's jobs."""
-    return executor_here(workspace.runs_root / "measuring.lock")
+    return chosen_place() or executor_here(workspace.runs_root / "measuring.lock")
 
 
 def executor_here(lock: Path | None = None) -> Executor:

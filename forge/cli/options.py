@@ -7,6 +7,16 @@ import typer
 
 from forge.cli.progress import be_quiet, be_verbose
 
+
+def on_another_machine(address: str | None) -> str | None:
+    """Let the command's jobs run on the machine with this address."""
+    if address is not None:
+        from forge.app.chosen_place import choose_place
+
+        choose_place(address)
+    return address
+
+
 Home = Annotated[
     Path | None,
     typer.Option(
@@ -40,6 +50,16 @@ DeviceName = Annotated[
         "--device",
         metavar="N",
         help="The GPU, by nvidia-smi's index or UUID. Default: the first that CUDA_VISIBLE_DEVICES names.",
+        show_default=False,
+    ),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ADDRESS",
+        help="Another machine that runs the jobs, with the same Forge: ssh://[user@]host[:port][/path/of/forge].",
+        callback=on_another_machine,
         show_default=False,
     ),
 ]

@@ -9,7 +9,7 @@ from forge.cli.candidate_log import show_log, show_place
 from forge.cli.estimate import show_estimate
 from forge.cli.evidence import show_evidence
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, Quiet, Run, Verbose
+from forge.cli.options import DeviceName, Home, Json, On, Quiet, Run, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
 from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
@@ -124,6 +124,7 @@ def verify(
     run: Run,
     again: Again = False,
     device: DeviceName = None,
+    _on: On = None,
     home: Home = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -148,6 +149,7 @@ def bench(
     attempts: Attempts = 1,
     quick: Quick = False,
     device: DeviceName = None,
+    _on: On = None,
     home: Home = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, Quiet, Verbose
+from forge.cli.options import DeviceName, Home, Json, On, Quiet, Verbose
 from forge.cli.output import emit_json, say
 from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.phases import Again, Author, leave, show
@@ -51,6 +51,7 @@ def pipeline(
     again: Again = False,
     resume: Resume = False,
     device: DeviceName = None,
+    _on: On = None,
     home: Home = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,

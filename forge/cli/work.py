@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json, Run
+from forge.cli.options import Home, Json, On, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
 from forge.cli.suggest import suggest
 
@@ -33,6 +33,7 @@ def work(
         bool, typer.Option("--once", help="End when no request is left that can be served here.")
     ] = False,
     device: Devices = None,
+    _on: On = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -101,6 +102,17 @@ def _serve_each(named: list[str], *, once: bool, home: Path | None, as_json: boo
             worker.terminate()
         for worker in workers:
             worker.wait()
+
+
+@app.command(hidden=True)
+def answer() -> None:
+    """Run the jobs that another machine's Forge sends by standard input, until it ends. `--on` starts it.
+
+    Example: ssh gpu-box forge work answer
+    """
+    from forge.app.answering import answer_calls
+
+    answer_calls()
 
 
 @app.command()

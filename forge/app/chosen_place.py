@@ -1,0 +1,30 @@
+"""The place where a command's jobs run: this machine, or another one that is named by `--on` or FORGE_ON."""
+
+import atexit
+import os
+from functools import cache
+
+from forge.executor.remote.executor import RemoteExecutor
+from forge.executor.remote.ssh import SshConnection, ssh_command
+
+VARIABLE = "FORGE_ON"
+"""Environment variable with the address of the machine that jobs run on; empty: this machine."""
+
+
+def choose_place(address: str) -> None:
+    """Let jobs run on the machine with this address; raise UsageError if it is no address."""
+    ssh_command(address)
+    os.environ[VARIABLE] = address
+
+
+def chosen_place() -> RemoteExecutor | None:
+    """Return the executor of the chosen machine; None if jobs run on this one. Raise UsageError for a bad address."""
+    address = os.environ.get(VARIABLE, "")
+    return _executor_at(address) if address else None
+
+
+@cache
+def _executor_at(address: str) -> RemoteExecutor:
+    connection = SshConnection(address, ssh_command(address))
+    atexit.register(connection.close)
+    return RemoteExecutor(connection)

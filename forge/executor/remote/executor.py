@@ -1,0 +1,219 @@
+"""The executor of another machine: it sends each call there, and checks what comes back."""
+
+import random
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from forge import __version__
+from forge.domain.authoring import Screen
+from forge.domain.device import Ceilings
+from forge.domain.policy import Policy
+from forge.domain.profile import CodeFacts, OperatorTime
+from forge.errors import EnvironmentUnfit, RemoteFailed
+from forge.executor import ProfilerTool, Site
+from forge.executor.remote.calls import (
+    CALLS,
+    VERSION,
+    AskBuilt,
+    AskCalibrate,
+    AskCode,
+    AskDrafts,
+    AskFloor,
+    AskJob,
+    AskMeasure,
+    AskSite,
+    AskTool,
+    Call,
+    Hello,
+    Refusal,
+    finding_of,
+    parsed_answer,
+)
+from forge.executor.remote.frames import Frame
+from forge.executor.remote.sent_job import sent
+from forge.lab.contenders.present import PresentContender
+from forge.lab.examine import Examination
+from forge.lab.finding import Failed
+from forge.lab.job import Incumbent, Job, Progress
+from forge.lab.judge_version import gates_sha256
+from forge.lab.profile.capture import Counters
+from forge.lab.screen.screening import DraftScreening
+from forge.lab.timing.contender_failure import ContenderFailedError
+from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.screening import ContenderScreening
+from forge.lab.timing.slope import SlopeSamples
+from forge.sandbox.reply import ArtifactFile
+
+
+class Connection(Protocol):
+    """A connection to the Forge of one other machine. After an error it is opened anew by the next call."""
+
+    name: str
+    """Address, as messages show it."""
+
+    def hello(self) -> bytes:
+        """Open the connection unless it is open, and return the other side's greeting."""
+
+    def ask(self, call: bytes, *, progress: Progress) -> Frame:
+        """Send a call and return the answer or the refusal; raise RemoteFailed if the connection breaks."""
+
+    def close(self) -> None:
+        """Close the connection; what is at work there ends."""
+
+
+def _quiet(_: str) -> None:
+    """Show nothing."""
+
+
+class RemoteExecutor:
+    """Runs lab jobs on the machine behind a connection. It is described by itself, and judges with its own wall."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def site(self, policy: Policy) -> Site:
+        """Describe the other machine; raise EnvironmentUnfit unless its judge is this machine's."""
+        site: Site = self._ask(AskSite(policy=policy))
+        ours = gates_sha256(policy)
+        if site.gates_sha256 != ours:
+            self._connection.close()
+            raise EnvironmentUnfit(
+                f"{self._connection.name} judges with gates {site.gates_sha256}, this machine with {ours}: expected "
+                "the same Forge on both",
+                hint="install the same version on both machines",
+            )
+        return site
+
+    def calibrate(self) -> Ceilings:
+        """Measure the highest rates of the other machine's device."""
+        measured: Ceilings = self._ask(AskCalibrate())
+        return measured
+
+    def examine(self, job: Job, *, progress: Progress) -> Examination:
+        """Judge a candidate there."""
+        examined: Examination = self._ask(AskJob(call="examine", job=sent(job)), progress)
+        return examined
+
+    def examine_build(self, job: Job, *, progress: Progress) -> Examination:
+        """Screen and build a candidate there."""
+        examined: Examination = self._ask(AskJob(call="examine_build", job=sent(job)), progress)
+        return examined
+
+    def measure(
+        self,
+        job: Job,
+        artifact: tuple[ArtifactFile, ...],
+        incumbent: Incumbent | None,
+        contenders: Sequence[PresentContender] = (),
+        *,
+        ceilings: Ceilings | None,
+        rng: random.Random,  # noqa: ARG002 (the other machine draws its own numbers)
+        progress: Progress,
+    ) -> SlopeSamples | ReplaySamples | Failed:
+        """Time a candidate there, while no other job of Forge runs on its device."""
+        call = AskMeasure(
+            job=sent(job),
+            artifact=artifact,
+            incumbent=incumbent,
+            contenders=tuple(contenders),
+            ceilings=ceilings,
+        )
+        measured: SlopeSamples | ReplaySamples | Failed = self._ask(call, progress)
+        return measured
+
+    def artifact_at(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
+    ) -> tuple[ArtifactFile, ...] | Failed:
+        """Return the built files with the launch plan of the job's shape."""
+        files: tuple[ArtifactFile, ...] | Failed = self._ask(
+            AskBuilt(call="artifact_at", job=sent(job), artifact=artifact), progress
+        )
+        return files
+
+    def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
+        """Screen the job's contenders there."""
+        screened: ContenderScreening = self._ask(AskJob(call="screen", job=sent(job)), progress)
+        return screened
+
+    def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:  # noqa: ARG002
+        """Screen an author's drafts there."""
+        screened: DraftScreening = self._ask(AskDrafts(job=sent(job), step=step), progress)
+        return screened
+
+    def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
+        """Return the shortest possible time there, in nanoseconds."""
+        floor: float = self._ask(AskFloor(job=sent(job), ceilings=ceilings, resident=resident))
+        return floor
+
+    def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
+        """Return the numbers that the candidate's bench.py prints there."""
+        said: dict[str, float] = self._ask(AskBuilt(call="own_claims", job=sent(job), artifact=artifact), progress)
+        return said
+
+    def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
+        """Return a profiler's counters of the candidate's launches there."""
+        counted: Counters = self._ask(AskBuilt(call="counters", job=sent(job), artifact=artifact), progress)
+        return counted
+
+    def operators(
+        self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
+    ) -> tuple[OperatorTime, ...]:
+        """Return torch's profile of the candidate's calls there."""
+        counted: tuple[OperatorTime, ...] = self._ask(
+            AskBuilt(call="operators", job=sent(job), artifact=artifact), progress
+        )
+        return counted
+
+    def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
+        """Return facts about the candidate's device code."""
+        facts: tuple[CodeFacts, ...] = self._ask(AskCode(artifact=artifact))
+        return facts
+
+    def profiler(self, job: Job) -> ProfilerTool:
+        """Return the profiler to use for a job there."""
+        tool: ProfilerTool = self._ask(AskJob(call="profiler", job=sent(job)))
+        return tool
+
+    def tool_version(self, tool: ProfilerTool) -> str:
+        """Return a profiler's version there."""
+        version: str = self._ask(AskTool(tool=tool))
+        return version
+
+    def _ask(self, call: Call, progress: Progress = _quiet) -> Any:
+        """Send a call and return its answer, checked against its form."""
+        _require_same_forge(self._connection)
+        frame = self._connection.ask(CALLS.dump_json(call), progress=progress)
+        if frame.kind == "refusal":
+            raise _error_of(self._connection.name, frame.payload)
+        try:
+            return parsed_answer(call.call, frame.payload)
+        except RemoteFailed:
+            self._connection.close()
+            raise
+
+
+def _require_same_forge(connection: Connection) -> None:
+    try:
+        there = Hello.model_validate_json(connection.hello())
+    except ValidationError as error:
+        raise RemoteFailed(f"{connection.name} sent no greeting of Forge: {error.errors()[0]['msg']}") from error
+    if (there.version, there.forge_version) != (VERSION, __version__):
+        connection.close()
+        raise EnvironmentUnfit(
+            f"{connection.name} has Forge {there.forge_version} (protocol {there.version}), this machine has "
+            f"{__version__} (protocol {VERSION}): expected the same",
+            hint="install the same version on both machines",
+        )
+
+
+def _error_of(name: str, untrusted: bytes) -> Exception:
+    """Return the error that a refusal stands for: a contender's failure, or that the machine can't do it."""
+    try:
+        refusal = Refusal.model_validate_json(untrusted)
+    except ValidationError as error:
+        return RemoteFailed(f"{name} sent a refusal that isn't in its form: {error.errors()[0]['msg']}")
+    if refusal.contender is not None and refusal.failed is not None:
+        return ContenderFailedError(refusal.contender, finding_of(refusal.failed))
+    return EnvironmentUnfit(f"{name}: {refusal.message}", hint=refusal.hint)

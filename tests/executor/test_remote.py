@@ -1,0 +1,198 @@
+"""Jobs on another machine: the call, the answer, and everything that can go wrong between the two."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge import __version__
+from forge.domain.device import Device
+from forge.domain.policy import Policy
+from forge.domain.verdict import Rejected
+from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
+from forge.executor import Executor
+from forge.executor.local import LocalExecutor
+from forge.executor.remote import ssh
+from forge.executor.remote.answering import Answering, require_strong_enough
+from forge.executor.remote.calls import ANSWERS, CALLS, VERSION, AskJob, AskSite, Hello, Refusal
+from forge.executor.remote.executor import RemoteExecutor
+from forge.executor.remote.frames import KINDS, LONGEST, Frame, packed, read_frame
+from forge.executor.remote.sent_job import SentJob, received, sent
+from forge.executor.remote.ssh import SshConnection, ssh_command
+from forge.lab.job import Job
+from forge.lab.judge_version import gates_sha256
+from forge.operations import find_operation
+from forge.operations.own import own_operation
+from tests.candidates import EXAMPLES, isolation, job_for
+from tests.lab.reference.references import square_contract
+
+ANSWERING = (sys.executable, "-m", "forge", "work", "answer")
+KERNEL = (EXAMPLES / "honest_cpp" / "reference.py").read_text()
+ASKED = "sys.stdin.buffer.read(10)"
+"""Python line with which a scripted machine waits for the call."""
+HELLO = packed(Frame("hello", Hello(version=VERSION, forge_version=__version__).model_dump_json().encode()))
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[RemoteExecutor]:
+    """Another process that answers, as another machine would."""
+    connection = SshConnection("ssh://gpu-box", ANSWERING)
+    yield RemoteExecutor(connection)
+    connection.close()
+
+
+@contextmanager
+def scripted(answers: bytes, *, then: str = "") -> Iterator[RemoteExecutor]:
+    """A machine that sends these bytes, whatever it is asked."""
+    code = f"import sys, time\nsys.stdout.buffer.write({answers!r})\nsys.stdout.flush()\n{then}"
+    connection = SshConnection("ssh://other", (sys.executable, "-c", code))
+    yield RemoteExecutor(connection)
+    connection.close()
+
+
+def test_every_call_of_an_executor_can_be_sent() -> None:
+    methods = {name for name, _ in inspect.getmembers(Executor, inspect.isfunction) if not name.startswith("_")}
+    assert set(ANSWERS) == methods
+
+
+def job(kernel: str = KERNEL) -> Job:
+    return job_for(kernel, language="torch", forbidding=True)
+
+
+def test_a_job_arrives_as_it_was_sent() -> None:
+    one = job()
+    assert received(SentJob.model_validate_json(sent(one).model_dump_json())) == one
+
+
+def test_a_user_s_own_operation_is_known_there() -> None:
+    own = replace(job(), operation=own_operation(square_contract(3), b"def kernel(x):\n    return x * x\n"))
+    arrived = received(SentJob.model_validate_json(sent(own).model_dump_json()))
+    assert arrived.operation.own == own.operation.own
+    assert find_operation(own.operation.name).own == own.operation.own
+
+
+def test_the_other_machine_judges_and_says_what_it_is(there: RemoteExecutor) -> None:
+    site = there.site(Policy())
+    assert site.gates_sha256 == gates_sha256(Policy())
+    assert site.isolation == isolation()
+    asked = job("def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n")
+    steps: list[str] = []
+    examined = there.examine(asked, progress=steps.append)
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.counterexample is not None
+    assert steps[0] == "sources"
+    assert there.floor_ns(asked, ceilings=None) > 0
+
+
+def test_a_job_for_another_machine_is_refused(there: RemoteExecutor) -> None:
+    gpu = Device(index=0, uuid="GPU-0", node="/dev/nvidia0")
+    with pytest.raises(EnvironmentUnfit, match="for another machine"):
+        there.examine(replace(job(), gpu=gpu), progress=print)
+
+
+def test_a_weaker_sandbox_than_the_policy_allows_is_refused() -> None:
+    require_strong_enough("namespaces", "bubblewrap")
+    with pytest.raises(EnvironmentUnfit, match="sandbox is none: the policy allows none weaker than bubblewrap"):
+        require_strong_enough("none", "bubblewrap")
+
+
+def test_what_the_system_refuses_there_is_no_verdict() -> None:
+    answering = Answering(LocalExecutor(Path("/dev/null/lock")))
+    described = answering.answer(CALLS.dump_json(AskSite(policy=Policy())), print)
+    assert described.kind == "answer"
+    refused = answering.answer(CALLS.dump_json(AskJob(call="examine_build", job=sent(job()))), print)
+    assert refused.kind == "refusal"
+    assert Refusal.model_validate_json(refused.payload).code == "ENVIRONMENT_UNFIT"
+
+
+@pytest.mark.parametrize(
+    ("answers", "then", "said"),
+    [
+        (b"bash: forge: command not found\n", "", "sent no message of Forge"),
+        (b"", "", "ended the connection"),
+        (HELLO[:-3], "", "in the middle of a message"),
+        (HELLO, "", "broke|ended the connection"),
+        (HELLO + b"\x04" + (2**30).to_bytes(8), "", "1073741824 bytes"),
+        (HELLO + packed(Frame("answer", b'[{"environment": 3}]')), ASKED, "isn't in its form"),
+        (HELLO + packed(Frame("refusal", b"[]")), ASKED, "isn't in its form"),
+        (HELLO + HELLO, ASKED, "hello in place of an answer"),
+        (packed(Frame("hello", b'{"version": 7, "forge_version": "9.9"}')), ASKED, "Forge 9.9"),
+    ],
+    ids=[
+        *("no Forge there", "ends at once", "cut short", "ends after its greeting", "a gigabyte"),
+        *("no answer's form", "no refusal's form", "a second greeting", "another version"),
+    ],
+)
+def test_what_is_no_answer_is_one_clear_error(answers: bytes, then: str, said: str) -> None:
+    with scripted(answers, then=then) as other, pytest.raises(EnvironmentUnfit, match=said):
+        other.site(Policy())
+
+
+def test_a_machine_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssh, "SILENT_S", 0.2)
+    monkeypatch.setattr(ssh, "END_S", 0.2)
+    with scripted(HELLO, then="time.sleep(60)") as other, pytest.raises(RemoteFailed, match="sent nothing for"):
+        other.site(Policy())
+
+
+def test_another_judge_there_is_refused_with_both_digests(tmp_path: Path) -> None:
+    other = Policy(rounds=40)
+    described = Answering(LocalExecutor(tmp_path / "lock")).answer(CALLS.dump_json(AskSite(policy=other)), print)
+    both = f"{gates_sha256(other)}, this machine with {gates_sha256(Policy())}"
+    with scripted(HELLO + packed(described), then=ASKED) as there, pytest.raises(EnvironmentUnfit, match=both):
+        there.site(Policy())
+
+
+def test_what_is_at_work_ends_with_the_connection() -> None:
+    process = subprocess.Popen(ANSWERING, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    endless = job("def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n")
+    for call in (AskSite(policy=endless.policy), AskJob(call="examine", job=sent(endless))):
+        process.stdin.write(packed(Frame("call", CALLS.dump_json(call))))
+    process.stdin.flush()
+    steps = list[bytes]()
+    while len(steps) < 2:  # the sources, then the first gate, which calls it
+        frame = read_frame(process.stdout.read)
+        assert frame is not None
+        steps += [frame.payload] if frame.kind == "progress" else []
+    process.stdin.close()
+    process.wait(60)  # far below the limit of the candidate's own work
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "gpu-box",
+        "http://gpu-box",
+        "ssh://",
+        "ssh://-oProxyCommand=x",
+        "ssh://box:99999",
+        "ssh://a:b@box",
+        "ssh://box?x",
+    ],
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="expected ssh://"):
+        ssh_command(address)
+
+
+def test_an_address_becomes_a_command_without_a_shell_here() -> None:
+    assert ssh_command("ssh://ada@gpu-box:2222/opt/forge it/bin/forge")[-7:] == [
+        *("-l", "ada", "-p", "2222", "--", "gpu-box"),
+        "'/opt/forge it/bin/forge' work answer",
+    ]
+
+
+def test_a_message_longer_than_its_kind_allows_is_not_sent() -> None:
+    for kind in KINDS:
+        if LONGEST[kind] < 10**6:
+            with pytest.raises(RemoteFailed, match="expected at most"):
+                packed(Frame(kind, bytes(LONGEST[kind] + 1)))
