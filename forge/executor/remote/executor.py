@@ -12,7 +12,7 @@ from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.errors import EnvironmentUnfit, RemoteFailed
-from forge.executor import ProfilerTool, Site
+from forge.executor import MayStop, ProfilerTool, Site
 from forge.executor.remote.calls import (
     CALLS,
     VERSION,
@@ -111,6 +111,7 @@ class RemoteExecutor:
         ceilings: Ceilings | None,
         rng: random.Random,  # noqa: ARG002 (the other machine draws its own numbers)
         progress: Progress,
+        may_stop: MayStop | None = None,  # noqa: ARG002 (a function doesn't cross: every pair is measured)
     ) -> SlopeSamples | ReplaySamples | Failed:
         """Time a candidate there, while no other job of Forge runs on its device."""
         call = AskMeasure(
