@@ -11,8 +11,28 @@ scalars; the promoted source, inside the domain that it was verified in; the fal
 its reason. Importing this package imports neither torch nor a promoted kernel.
 """
 
-from forge.adopt.adopting import Adopted, adopt
-from forge.adopt.refusal import REASONS, Reason
-from forge.adopt.tally import Report
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forge.adopt.adopting import Adopted, adopt
+    from forge.adopt.refusal import REASONS, Reason
+    from forge.adopt.tally import Report
 
 __all__ = ["REASONS", "Adopted", "Reason", "Report", "adopt"]
+_HOMES = {
+    "adopt": "forge.adopt.adopting",
+    "Adopted": "forge.adopt.adopting",
+    "REASONS": "forge.adopt.refusal",
+    "Reason": "forge.adopt.refusal",
+    "Report": "forge.adopt.tally",
+}
+"""Public name -> its module, which is imported when the name is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
