@@ -8,9 +8,10 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.domain.evidence import GateResult
 from forge.domain.tensors import ClaimableLayout
-from forge.domain.verdict import Rejected
 from forge.lab.examine import Examination, examine
+from forge.lab.job import Job
 from tests.candidates import job_for
+from tests.evil.alone import refusal_by
 
 CLAIMABLE: tuple[ClaimableLayout, ...] = get_args(ClaimableLayout)
 RIGHT = """
@@ -39,10 +40,14 @@ def fused_add_rmsnorm(x, residual, weight, eps):
 pytestmark = pytest.mark.usefixtures("walls")
 
 
-def examined(kernel: str, *claims: ClaimableLayout) -> Examination:
+def job_with(kernel: str, *claims: ClaimableLayout) -> Job:
     job = job_for(kernel, language="torch", shape={"batch": 4, "hidden_size": 48})
     claimed = job.metadata.model_copy(update={"layouts": claims})
-    return examine(dataclasses.replace(job, metadata=Metadata.model_validate(claimed)), progress=lambda _: None)
+    return dataclasses.replace(job, metadata=Metadata.model_validate(claimed))
+
+
+def examined(kernel: str, *claims: ClaimableLayout) -> Examination:
+    return examine(job_with(kernel, *claims), progress=lambda _: None)
 
 
 def asked(found: Examination) -> GateResult:
@@ -63,8 +68,7 @@ def test_a_kernel_that_claims_nothing_is_asked_for_its_contract_alone() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMABLE)
 def test_a_claim_that_doesnt_hold_is_refused(claim: ClaimableLayout) -> None:
-    found = examined(TAKES_ROWS_FOR_DENSE, claim)
-    assert isinstance(found.verdict, Rejected), found
-    assert found.gates[-1].name == "layouts"
-    assert found.verdict.reason.code in ("INCORRECT_NUMERICAL", "NON_FINITE", "RUNTIME_ERROR")
-    assert claim in found.verdict.reason.message
+    """All other gates accept this kernel, which the test above shows, so this gate is asked alone."""
+    reason = refusal_by("layouts", job_with(TAKES_ROWS_FOR_DENSE, claim))
+    assert reason.code in ("INCORRECT_NUMERICAL", "NON_FINITE", "RUNTIME_ERROR")
+    assert claim in reason.message

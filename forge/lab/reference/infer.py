@@ -15,6 +15,7 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.calls.load import arena_bytes_for
+from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.job import Progress, processors
 from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
@@ -24,7 +25,7 @@ from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
-from forge.lab.reference.shapes import Shapes
+from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.trial import tried
 from forge.operations.operation import Operation
 from forge.operations.own import own_operation
@@ -69,9 +70,11 @@ def infer(
 ) -> Inferred:
     """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit."""
     threads = processors()
+    keep_freed_memory()
     progress("described in a sandbox")
     description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=threads)
     contract = contract_of(question, description, seed=SEED)
+    require_places(question, contract)
     if contract.set_bytes > most_set_bytes(policy):
         needs = f"it needs {contract.set_bytes} bytes of operands, weights and results"
         raise refusal(question.name, f"{needs}: {expected_room(policy)}")

@@ -29,6 +29,28 @@ MOST_MATCHING = 4
 """Number of a result's sizes that equal a varying size, at most; each may vary with it or not."""
 
 
+def require_places(question: SubmittedReference, contract: Contract) -> None:
+    """Raise ReferenceRefused unless the declared sizes exist, an axis has one size, and each declared axis varies."""
+    sizes = {(one.name, dim): size for one in contract.tensors for dim, size in enumerate(one.sizes)}
+    ranged = [one.place for one in question.ranges]
+    for place in (*(place for axis in question.axes for place in axis.places), *ranged):
+        if place not in sizes:
+            known = ", ".join(f"{name}.{dim}" for name, dim in sizes)
+            raise refusal(question.name, f"it has no size {place[0]}.{place[1]}: expected one of {known}")
+    for axis in question.axes:
+        where = ".".join(map(str, axis.places[0]))
+        if len({sizes[place] for place in axis.places}) > 1:
+            said = ", ".join(f"{name}.{dim} is {sizes[name, dim]}" for name, dim in axis.places)
+            raise refusal(question.name, f"its axis {axis.name!r} has several sizes: {said}; expected one")
+        if axis.name != BATCH and not set(ranged) & set(axis.places):
+            why = f"its axis {axis.name!r} doesn't vary: expected --vary {where}=LOW..HIGH as well"
+            raise refusal(question.name, why)
+    for one in question.ranges:
+        size, where = sizes[one.place], f"{one.place[0]}.{one.place[1]}"
+        if not one.low <= size <= one.high:
+            raise refusal(question.name, f"{where} is {size}: expected a range around it, not {one.low}..{one.high}")
+
+
 class Shapes:
     """The search for other shapes of one reference; the contract of the open guest grows with what is found."""
 
@@ -49,7 +71,6 @@ class Shapes:
         """Let the declared sizes vary, and the batch if the reference runs at others; raise ReferenceRefused."""
         named = {place: axis.name for axis in self._question.axes for place in axis.places}
         places = {axis.name: axis.places for axis in self._question.axes}
-        self._require_places(named)
         if BATCH in places:
             self._declare_batch(places[BATCH])
         else:
@@ -57,30 +78,9 @@ class Shapes:
         for one in self._question.ranges:
             name = named.get(one.place) or self._axis_at(one.place) or f"{one.place[0]}_{one.place[1]}".lower()[:32]
             self._declare_range(name, places.get(name, (one.place,)), one)
-        still = next((name for name in places if name not in self._contract.shape), None)
-        if still is not None:
-            where = ".".join(map(str, places[still][0]))
-            raise self._refused(f"its axis {still!r} doesn't vary: expected --vary {where}=LOW..HIGH as well")
 
     def _refused(self, why: str) -> ReferenceRefused:
         return refusal(self._question.name, why)
-
-    def _require_places(self, named: Mapping[Place, str]) -> None:
-        """Raise ReferenceRefused unless all declared places exist and all places of one axis have one size."""
-        sizes = {(one.name, dim): size for one in self._contract.tensors for dim, size in enumerate(one.sizes)}
-        for place in (*named, *(one.place for one in self._question.ranges)):
-            if place not in sizes:
-                known = ", ".join(f"{name}.{dim}" for name, dim in sizes)
-                raise self._refused(f"it has no size {place[0]}.{place[1]}: expected one of {known}")
-        for axis in self._question.axes:
-            if len({sizes[place] for place in axis.places}) > 1:
-                said = ", ".join(f"{name}.{dim} is {sizes[name, dim]}" for name, dim in axis.places)
-                raise self._refused(f"its axis {axis.name!r} has several sizes: {said}; expected one")
-        for one in self._question.ranges:
-            size = sizes[one.place]
-            if not one.low <= size <= one.high:
-                where = f"{one.place[0]}.{one.place[1]}"
-                raise self._refused(f"{where} is {size}: expected a range around it, not {one.low}..{one.high}")
 
     def _axis_at(self, place: Place) -> str | None:
         """Return the axis that a size already has."""
