@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _answered_quickly(arguments: list[str]) -> bool:
-    """Answer what needs no parser: help, the version, and a plain lookup; return False for all else."""
+    """Answer what needs no parser: help, the version, a plain lookup or list; return False for all else."""
     if arguments in (["-h"], ["--help"], ["--version"]):
         from forge import __version__
         from forge.cli.index import help_text
@@ -47,6 +47,10 @@ def _answered_quickly(arguments: list[str]) -> bool:
         from forge.cli.quick_lookup import quick_lookup
 
         return quick_lookup(arguments[1:])
+    if arguments[1:2] in (["list"], ["show"]):
+        from forge.cli.quick_lists import quick_list
+
+        return quick_list(arguments)
     return False
 
 

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from forge.app.home import LEDGER_FILE, RUNS_FOLDER
-from forge.app.key_folder import KEYS_FOLDER
-from forge.app.policy_file import POLICY_FILE
+from forge.app.keys_place import KEYS_FOLDER
+from forge.app.policy_stamp import POLICY_FILE
 from forge.app.user_paths import make_parent
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, Value, canonical

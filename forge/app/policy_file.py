@@ -6,14 +6,11 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
+from forge.app.policy_stamp import POLICY_FILE, POLICY_LIMIT_BYTES
 from forge.app.user_paths import read_regular
 from forge.domain.misfit import misfit
 from forge.domain.policy import CONTROL_KIND, Policy, new_policy
 from forge.errors import UsageError
-
-POLICY_FILE = "policy.toml"
-POLICY_LIMIT_BYTES = 1 << 20
-"""Largest policy file that is read, in bytes."""
 
 
 def load_policy(home: Path) -> Policy:

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.key_folder import KEYS_FOLDER, keys_folder
-from forge.app.policy_file import POLICY_FILE, load_policy
+from forge.app.keys_place import KEYS_FOLDER, keys_folder
+from forge.app.policy_file import load_policy
+from forge.app.policy_stamp import POLICY_FILE
 from forge.app.recovery import RECOVERY
 from forge.app.user import command_line_actor
 from forge.app.user_paths import read_regular

@@ -1,9 +1,10 @@
 """Says in which state a run is and what comes next, and ends runs."""
 
 from forge.app.experiment import close_experiment
+from forge.app.next_command import next_command
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
-from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED
+from forge.domain.verdict import UNDECIDED
 from forge.errors import PhaseOutOfOrder, UsageError
 from forge.events import BenchmarkFailed, RunAborted
 from forge.pipeline import claims
@@ -12,14 +13,6 @@ from forge.projections.runs import RunState
 GATE = "system:gate"
 """Actor of evidence and decisions: Forge's own phases."""
 
-NEXT_COMMAND = {
-    "planned": "forge prompt {run}",
-    "prompt_ready": "forge submit {run} DIR",
-    "candidate_ready": "forge verify {run}",
-    "verified": "forge bench {run}",
-    "benchmarked": "forge promote {run}",
-}
-"""State of a run -> the command that comes next; a run in any other state has ended."""
 ENDS = frozenset({"promoted", "denied", "rejected", "failed"})
 """Outcomes with which a run is sealed."""
 REASON_LIMIT = 500
@@ -43,10 +36,7 @@ def what_comes_next(run: RunState) -> str:
 def next_of(run: RunState) -> str | None:
     """Return the command that continues a run; None at its end. A run that can't be decided needs another run."""
     failed = run.failure.event.reason.message if run.failure else ""
-    if run.state == "verified" and failed.endswith(IN_ANOTHER_RUN):
-        return f"forge run open {run.task_id}"
-    following = NEXT_COMMAND.get(run.state)
-    return following.format(run=run.run_id) if following else None
+    return next_command(run.run_id, run.task_id, state=run.state, failed=failed)
 
 
 def task_of(run: RunState) -> Task:

@@ -5,7 +5,7 @@ The ledger is the queue: open work is a fold of it, and a worker takes a run by 
 
 from forge.app.runs import REASON_LIMIT, require_state, take_up, task_of, what_comes_next
 from forge.app.workspace import Workspace
-from forge.domain.verdict import IN_ANOTHER_RUN
+from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.errors import ActorForbidden, PhaseOutOfOrder, UsageError
 from forge.events import Recorded, WorkRequested, WorkWithdrawn
 from forge.events.work import LastPhase

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forge.app import policy_stamp
 from forge.app.conflicts import add_recorded_events, naming_the_first
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.key_folder import keys_folder
+from forge.app.keys_place import keys_folder
 from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
@@ -111,6 +112,7 @@ class Workspace:
                 f"{str(home)!r} is not a workspace: it has no {LEDGER_FILE}", hint=f"forge init {home}"
             )
         policy = load_policy(home)
+        policy_stamp.remember(home)
         read_only = read_only or not os.access(home, os.W_OK)
         ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
         try:

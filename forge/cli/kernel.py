@@ -8,26 +8,17 @@ import typer
 from forge.cli.confirming import Yes, require_yes
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
-from forge.cli.listing import Key, Limit, OnlyGpu, OnlyOp, Sort, listed
+from forge.cli.listing import Limit, OnlyGpu, OnlyOp, Sort
+from forge.cli.lists import Asked, show_kernels
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, shape_text, short
+from forge.cli.output import emit_json, emit_table, short
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Kernels: promoted candidates.", no_args_is_help=True, rich_markup_mode=None)
 KernelId = Annotated[str, typer.Argument(help="A kernel's full id.")]
 Reason = Annotated[str, typer.Option(help="Reason. It is recorded with your name.")]
-
-
-COLUMNS: dict[str, Key] = {
-    "kernel": lambda one: one["kernel_id"],
-    "status": lambda one: one["status"],
-    "shape": lambda one: shape_text(one["shape"]),
-    "speedup": lambda one: one["benchmark"]["speedup"],
-    "over": lambda one: one["baseline"],
-}
-"""Column of the list -> what it is ordered by."""
 
 
 @app.command("list")
@@ -48,25 +39,7 @@ def list_kernels(
 
     with open_workspace(home) as workspace:
         found: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
-    entries = listed(
-        found,
-        only={
-            "operation": (op, lambda one: one["op"]),
-            "gpu": (gpu, lambda one: one["target_gpu"]),
-            "status": (status, lambda one: one["status"]),
-        },
-        columns=COLUMNS,
-        sort=sort,
-        limit=limit,
-    )
-    if as_json:
-        emit_json(entries)
-    else:
-        rows = [
-            (e["kernel_id"], e["status"], shape_text(e["shape"]), f"{e['benchmark']['speedup']:.3f}x", e["baseline"])
-            for e in entries
-        ]
-        emit_table("Kernels", ("kernel", "status", "shape", "speedup", "over"), rows)
+    show_kernels(found, Asked(sort=sort, limit=limit, as_json=as_json), op=op, gpu=gpu, status=status)
 
 
 @app.command()

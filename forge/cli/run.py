@@ -6,10 +6,11 @@ import typer
 
 from forge.cli.candidate_log import show_log
 from forge.cli.document import emit_document
-from forge.cli.listing import Limit, Sort, listed
+from forge.cli.listing import Limit, Sort
+from forge.cli.lists import Asked, show_runs, state_text
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
-from forge.cli.output import SIMULATED, emit_json, emit_table, say
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
@@ -55,29 +56,8 @@ def list_runs(
     from forge.app.runs import run_summary
 
     with open_workspace(home) as workspace:
-        runs = workspace.run_states().runs.values()
-        numbered = [{"number": place} | run_summary(run) for place, run in enumerate(runs, 1)]
-    summaries = listed(
-        (one for one in numbered if task is None or str(one["task_id"]).startswith(task)),
-        only={"state": (state, lambda one: one["state"])},
-        columns={
-            "number": lambda one: one["number"],
-            "run": lambda one: one["number"],
-            "state": _state,
-            "task": lambda one: one["task_id"],
-        },
-        sort=sort,
-        limit=limit,
-    )
-    if as_json:
-        emit_json(summaries)
-    else:
-        rows = [(f"r{one['number']}", one["run_id"], _state(one), _folder(one), one["task_id"]) for one in summaries]
-        emit_table("Runs", ("number", "run", "state", "folder", "task"), rows)
-
-
-def _folder(summary: dict[str, Any]) -> str:  # Any: a JSON document
-    return "sealed" if summary["sealed"] else "open"
+        summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
+    show_runs(summaries, Asked(sort=sort, limit=limit, as_json=as_json), state=state, task=task)
 
 
 @app.command()
@@ -103,7 +83,7 @@ def show(
     if as_json:
         emit_json({**summary, "report": said["report"]} | ({"log": said["log"]} if with_log else {}))
         return
-    emit_document("Run", {**summary, "state": _state(summary), "report": said["report"]})
+    emit_document("Run", {**summary, "state": state_text(summary), "report": said["report"]})
     if with_log:
         show_log(said["log"], None)
         if said["log"] is None:
@@ -130,10 +110,6 @@ def diff(
         emit_json(found)
     else:
         show_comparison(found)
-
-
-def _state(summary: dict[str, object]) -> str:
-    return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
 
 
 @app.command()

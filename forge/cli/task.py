@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forge.cli.document import emit_document
-from forge.cli.listing import Key, Limit, OnlyGpu, OnlyOp, Sort, listed
+from forge.cli.listing import Limit, OnlyGpu, OnlyOp, Sort
+from forge.cli.lists import Asked, show_tasks
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say, shape_text
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.reference import create_from_reference, import_collection, say_same
 from forge.cli.suggest import suggest
 
@@ -262,32 +263,7 @@ def list_tasks(
 
     with open_workspace(home) as workspace:
         tasks: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
-    operation: Key = lambda one: one["op"]  # noqa: E731 (named once, used twice)
-    processor: Key = lambda one: one["target"]["gpu"]  # noqa: E731
-    found = listed(
-        tasks,
-        only={"operation": (op, operation), "gpu": (gpu, processor)},
-        columns={
-            "task": lambda one: one["task_id"],
-            "operation": operation,
-            "gpu": processor,
-            "dtype": lambda one: one["dtype"],
-            "shape": _shapes,
-        },
-        sort=sort,
-        limit=limit,
-    )
-    if as_json:
-        emit_json(found)
-    else:
-        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
-        emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
-
-
-def _shapes(task: dict[str, Any]) -> str:  # Any: a JSON document
-    """Return a task's main shape in words, with the number of further ones."""
-    further = len(task.get("further_shapes", ()))
-    return shape_text(task["shape"]) + (f" and {further} more" if further else "")
+    show_tasks(tasks, Asked(sort=sort, limit=limit, as_json=as_json), op=op, gpu=gpu)
 
 
 @app.command()

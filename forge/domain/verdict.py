@@ -71,6 +71,3 @@ class Inconclusive(Value):
 
 
 Verdict = Accepted | Rejected | Inconclusive
-
-IN_ANOTHER_RUN = "an attempt's samples count in the run's next ones, so measure in another run"
-"""Last part of the reason text when another attempt in the same run can't decide."""

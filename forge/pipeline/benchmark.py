@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.domain.device import Ceilings
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.policy import BaselineKind
-from forge.domain.verdict import IN_ANOTHER_RUN, UNDECIDED, Reason
+from forge.domain.verdict import UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
 from forge.executor import Executor

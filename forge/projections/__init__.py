@@ -23,9 +23,6 @@ from forge.projections import (
 from forge.projections.fold import Source
 from forge.projections.state import State
 
-PROJECTOR_VERSION = 5
-"""Version of what the folds compute. If a file has another version, it is rebuilt."""
-
 Take = Callable[[State, Line, Source], None]
 
 FOLDS: tuple[tuple[frozenset[str], Take], ...] = (

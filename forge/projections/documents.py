@@ -4,7 +4,8 @@ import sqlite3
 
 import orjson
 
-from forge.projections import PROJECTOR_VERSION, leaderboard, snapshot, versions
+from forge.domain.history_version import PROJECTOR_VERSION
+from forge.projections import leaderboard, snapshot, versions
 from forge.projections.catch_up import Cursor
 from forge.projections.fold import Position
 

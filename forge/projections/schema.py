@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-SCHEMA_VERSION = 8
-"""Version of the tables and views. It rises if one changes; the file is then built anew."""
 FILE = Path(__file__).with_name("schema.sql")
 
 

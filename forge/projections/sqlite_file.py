@@ -14,7 +14,8 @@ from pathlib import Path
 
 import orjson
 
-from forge.projections.schema import SCHEMA_VERSION, Table, creations, tables
+from forge.domain.history_version import SCHEMA_VERSION
+from forge.projections.schema import Table, creations, tables
 
 PAGE_BYTES = 4096
 CACHE_KIB = 2048

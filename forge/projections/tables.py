@@ -1,7 +1,7 @@
 """Declares the tables of `history.db` in SQLModel: what audits read, and what the folds remember.
 
 The tables that run are in `schema.sql`, which `python -m tests.projections.schema` writes from these declarations. No
-running code imports this module. A changed table needs a new SCHEMA_VERSION in `schema.py`.
+running code imports this module. A changed table needs a new SCHEMA_VERSION in `forge/domain/history_version.py`.
 """
 
 from sqlmodel import Field

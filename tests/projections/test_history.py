@@ -10,13 +10,13 @@ import pytest
 from sqlmodel import SQLModel
 
 from forge.domain.evidence import GateResult
+from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
-from forge.projections import PROJECTOR_VERSION, recent_times, tables
+from forge.projections import recent_times, tables
 from forge.projections.catch_up import FILE, catch_up
 from forge.projections.schema import FILE as FILE_OF_TABLES
-from forge.projections.schema import SCHEMA_VERSION
 from forge.projections.schema import tables as described
 from tests.projections.histories import (
     LEDGER_ID,

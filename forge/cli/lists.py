@@ -1,0 +1,112 @@
+"""Prints the lists of runs, tasks and kernels, with what was asked of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from forge.cli.output import SIMULATED, emit_json, emit_table, shape_text
+from forge.cli.rows import Document, Key, listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the user wants of a list: its order, its length and its form."""
+
+    sort: str | None = None
+    limit: int | None = None
+    as_json: bool = False
+
+
+def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None, task: str | None) -> None:
+    """Print runs, oldest first; each has a number, which is a short name for it."""
+    numbered = [{"number": place} | summary for place, summary in enumerate(summaries, 1)]
+    found = listed(
+        (one for one in numbered if task is None or str(one["task_id"]).startswith(task)),
+        only={"state": (state, lambda one: one["state"])},
+        columns={
+            "number": lambda one: one["number"],
+            "run": lambda one: one["number"],
+            "state": state_text,
+            "task": lambda one: one["task_id"],
+        },
+        sort=asked.sort,
+        limit=asked.limit,
+    )
+    if asked.as_json:
+        emit_json(found)
+    else:
+        rows = [(f"r{one['number']}", one["run_id"], state_text(one), _folder(one), one["task_id"]) for one in found]
+        emit_table("Runs", ("number", "run", "state", "folder", "task"), rows)
+
+
+def state_text(summary: Document) -> str:
+    """Return a run's state, marked if its judgement was simulated."""
+    return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
+
+
+def _folder(summary: Document) -> str:
+    return "sealed" if summary["sealed"] else "open"
+
+
+def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: str | None) -> None:
+    """Print tasks."""
+    operation: Key = lambda one: one["op"]  # noqa: E731 (named once, used twice)
+    processor: Key = lambda one: one["target"]["gpu"]  # noqa: E731
+    found = listed(
+        tasks,
+        only={"operation": (op, operation), "gpu": (gpu, processor)},
+        columns={
+            "task": lambda one: one["task_id"],
+            "operation": operation,
+            "gpu": processor,
+            "dtype": lambda one: one["dtype"],
+            "shape": _shapes,
+        },
+        sort=asked.sort,
+        limit=asked.limit,
+    )
+    if asked.as_json:
+        emit_json(found)
+    else:
+        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
+        emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
+
+
+def _shapes(task: Document) -> str:
+    """Return a task's main shape in words, with the number of further ones."""
+    further = len(task.get("further_shapes", ()))
+    return shape_text(task["shape"]) + (f" and {further} more" if further else "")
+
+
+KERNEL_COLUMNS: dict[str, Key] = {
+    "kernel": lambda one: one["kernel_id"],
+    "status": lambda one: one["status"],
+    "shape": lambda one: shape_text(one["shape"]),
+    "speedup": lambda one: one["benchmark"]["speedup"],
+    "over": lambda one: one["baseline"],
+}
+"""Column of the list of kernels -> what it is ordered by."""
+
+
+def show_kernels(
+    entries: Iterable[Document], asked: Asked, *, op: str | None, gpu: str | None, status: str | None
+) -> None:
+    """Print entries of the registry."""
+    found = listed(
+        entries,
+        only={
+            "operation": (op, lambda one: one["op"]),
+            "gpu": (gpu, lambda one: one["target_gpu"]),
+            "status": (status, lambda one: one["status"]),
+        },
+        columns=KERNEL_COLUMNS,
+        sort=asked.sort,
+        limit=asked.limit,
+    )
+    if asked.as_json:
+        emit_json(found)
+        return
+    rows = [
+        (e["kernel_id"], e["status"], shape_text(e["shape"]), f"{e['benchmark']['speedup']:.3f}x", e["baseline"])
+        for e in found
+    ]
+    emit_table("Kernels", ("kernel", "status", "shape", "speedup", "over"), rows)

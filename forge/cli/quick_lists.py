@@ -1,0 +1,137 @@
+"""Answers plain lists without the parser and the models of events, which take most of a command's time.
+
+A list whose options are all plain is answered here, if `history.db` stands at the ledger's head. Everything else, and
+every mistake, is left to the whole command, which says what is wrong.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge.app.at_head import AtHead
+    from forge.cli.lists import Asked
+
+HOME, JSON, LIMIT, SORT = "--home", "--json", "--limit", "--sort"
+LISTING = (HOME, LIMIT, SORT)
+"""Options with a value that every list has."""
+MOST_DIGITS = 6
+"""Number of digits of a limit, at most; larger ones are left to the whole command."""
+Given = Mapping[str, str]
+"""Option -> its value; `JSON` has itself."""
+
+
+@dataclass(frozen=True)
+class QuickCommand:
+    """A command that may be answered here."""
+
+    valued: tuple[str, ...]
+    """Options with a value."""
+    answer: "Callable[[AtHead, Given, str | None], bool]"
+    """Function that prints the answer to options and argument; it returns False if the whole command must answer."""
+    has_argument: bool = False
+
+
+def quick_list(arguments: Sequence[str]) -> bool:
+    """Print the answer to the arguments of a plain list; return False if the whole command must answer."""
+    command = COMMANDS.get(tuple(arguments[:2]))
+    parsed = None if command is None else _parsed(arguments[2:], command)
+    if command is None or parsed is None:
+        return False
+    from forge.app.at_head import at_head
+    from forge.app.home import find_home
+    from forge.errors import ForgeError
+
+    given, argument = parsed
+    try:
+        home = find_home(Path(given[HOME]) if HOME in given else None)
+        with at_head(home) as found:
+            return found is not None and command.answer(found, given, argument)
+    except (ForgeError, OSError):
+        return False
+
+
+def _parsed(arguments: Sequence[str], command: QuickCommand) -> tuple[dict[str, str], str | None] | None:
+    """Return the options and the argument, if all are plain, known, and given once."""
+    given: dict[str, str] = {}
+    argument: str | None = None
+    rest = list(arguments)
+    while rest:
+        option, equals, value = rest.pop(0).partition("=")
+        if command.has_argument and argument is None and not option.startswith("-") and not equals:
+            argument = option
+            continue
+        if option == JSON and not equals:
+            value = option
+        elif option not in command.valued:
+            return None
+        elif not equals:
+            if not rest:
+                return None
+            value = rest.pop(0)
+        is_plain = value and (option in (JSON, SORT) or not value.startswith("-")) and value.isprintable()
+        if option in given or not is_plain:
+            return None
+        given[option] = value
+    limit = given.get(LIMIT, "1")
+    if not (limit.isascii() and limit.isdigit() and len(limit) <= MOST_DIGITS and int(limit) > 0):
+        return None
+    return (given, argument) if command.has_argument == (argument is not None) else None
+
+
+def _runs(found: "AtHead", given: Given, _: str | None) -> bool:
+    from forge.cli.lists import show_runs
+
+    show_runs(found.runs(), _asked(given), state=given.get("--state"), task=given.get("--task"))
+    return True
+
+
+def _tasks(found: "AtHead", given: Given, _: str | None) -> bool:
+    if JSON in given:  # a document has every field in the model's order
+        return False
+    from forge.cli.lists import show_tasks
+
+    show_tasks(found.tasks(), _asked(given), op=given.get("--op"), gpu=given.get("--gpu"))
+    return True
+
+
+def _kernels(found: "AtHead", given: Given, _: str | None) -> bool:
+    from forge.cli.lists import show_kernels
+
+    wanted = (given.get(option) for option in ("--op", "--gpu", "--status"))
+    op, gpu, status = wanted
+    show_kernels(found.kernels(), _asked(given), op=op, gpu=gpu, status=status)
+    return True
+
+
+def _kernel(found: "AtHead", given: Given, kernel_id: str | None) -> bool:
+    entry = None if kernel_id is None else found.kernel(kernel_id)
+    if entry is None:
+        return False
+    if JSON in given:
+        from forge.cli.output import emit_json
+
+        emit_json(entry)
+    else:
+        from forge.cli.kernel_summary import show_summary
+
+        show_summary(entry)
+    return True
+
+
+def _asked(given: Given) -> "Asked":
+    """Return order, length and form of a list."""
+    from forge.cli.lists import Asked
+
+    limit = int(given[LIMIT]) if LIMIT in given else None
+    return Asked(sort=given.get(SORT), limit=limit, as_json=JSON in given)
+
+
+COMMANDS: dict[tuple[str, ...], QuickCommand] = {
+    ("run", "list"): QuickCommand((*LISTING, "--state", "--task"), _runs),
+    ("task", "list"): QuickCommand((*LISTING, "--op", "--gpu"), _tasks),
+    ("kernel", "list"): QuickCommand((*LISTING, "--op", "--gpu", "--status"), _kernels),
+    ("kernel", "show"): QuickCommand((HOME,), _kernel, has_argument=True),
+}
+"""Words of a command -> how it is answered here."""

@@ -1,0 +1,230 @@
+"""A list that is answered without the parser says the same, byte for byte; where anything is unusual it isn't."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from forge.app.at_head import at_head
+from forge.app.runs import run_summary
+from forge.app.workspace import Workspace
+from forge.cli.quick_lists import quick_list
+from forge.domain.verdict import Reason
+from forge.events import CandidateRejected
+from tests.app.prepared import benchmarked_run, concluded, rejected_run, samples, submitted, verified_run
+from tests.cli.asking import ask, copied
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the registry that ships, published up to its head."""
+    home = tmp_path_factory.mktemp("shipped")
+    shutil.copy(ROOT / "kernel_registry.db", home)
+    (home / "forge_runs").mkdir()
+    (home / "forge_runs" / "cas").symlink_to(ROOT / "forge_runs" / "cas")
+    with Workspace.open(home) as workspace:
+        workspace.publish()
+    return home
+
+
+def quick(home: Path, *arguments: str) -> str | None:
+    """What is printed without the parser; None if the whole command must answer."""
+    import contextlib
+    import io
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        answered = quick_list([*arguments, "--home", str(home)])
+    assert answered or not printed.getvalue(), "nothing is printed before the whole command prints"
+    return printed.getvalue() if answered else None
+
+
+def whole(home: Path, *arguments: str) -> str:
+    """What the whole command prints."""
+    import contextlib
+    import io
+
+    from forge.cli.tree import tree_of
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        tree_of(arguments[0])([*arguments, "--home", str(home)], standalone_mode=False)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("run", "list"), ("run", "list", "--json"), ("run", "list", "--state=promoted", "--sort", "-run")),
+        *(("task", "list"), ("task", "list", "--op", "softmax"), ("kernel", "list", "--sort", "-speedup")),
+        *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
+        ("run", "list", "--task", "triton_softmax", "--limit=2"),
+    ],
+)
+def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence[str]) -> None:
+    found = quick(shipped, *arguments)
+    assert found is not None
+    assert found == whole(shipped, *arguments)
+
+
+def test_a_kernel_is_shown_alike(shipped: Path) -> None:
+    with at_head(shipped) as found:
+        assert found is not None
+        kernel_id = str(found.kernels()[0]["kernel_id"])
+    for more in ((), ("--json",)):
+        shown = quick(shipped, "kernel", "show", kernel_id, *more)
+        assert shown is not None
+        assert shown == whole(shipped, "kernel", "show", kernel_id, *more)
+    assert quick(shipped, "kernel", "show", "no_such_kernel") is None
+
+
+def at_the_door(home: Path) -> str:
+    with Workspace.open(home) as workspace:
+        run = workspace.find_run("last")
+        reason = Reason(code="BAD_SUBMISSION", message="no kernel.py")
+        event = CandidateRejected(
+            run_id=run.run_id, task_id=run.task_id, candidate="0" * 64, stage="submit", reason=reason
+        )
+        workspace.append((event,), run_id=run.run_id, key="door")
+    return run.run_id
+
+
+def undecided(home: Path) -> str:
+    run_id = verified_run(home)
+    with Workspace.open(home) as workspace:
+        concluded(workspace, run_id, samples(wobble=0.3))
+    return run_id
+
+
+def spoilt(home: Path) -> str:
+    run_id = verified_run(home)
+    with Workspace.open(home) as workspace:
+        concluded(workspace, run_id, samples(harness_ns=60_000, candidate_ns=-50_000))
+    return run_id
+
+
+def submitted_run(home: Path) -> str:
+    run_id = at_the_door(home)
+    with Workspace.open(home) as workspace:
+        submitted(workspace, run_id)
+    return run_id
+
+
+@pytest.mark.parametrize(
+    "bring",
+    [at_the_door, submitted_run, verified_run, benchmarked_run, undecided, spoilt, rejected_run],
+    ids=lambda bring: bring.__name__,
+)
+def test_a_run_in_each_state_is_listed_as_the_ledger_folds_it(home: Path, bring: object) -> None:
+    bring(home)  # type: ignore[operator]  # one of the functions above
+    with Workspace.open(home) as workspace:
+        folded = [run_summary(run) for run in workspace.run_states().runs.values()]
+    with at_head(home) as found:
+        assert found is not None
+        assert found.runs() == folded
+
+
+def test_nothing_unusual_is_answered_quickly(empty: Path) -> None:
+    ask("run", "list", "--home", empty)
+    assert quick(empty, "run", "list") is not None
+    for arguments in (
+        *(("run", "list", "--stat", "x"), ("run", "list", "--state"), ("run", "list", "--limit", "0")),
+        *(("run", "list", "--limit", "-1"), ("run", "list", "--limit", "9" * 5000), ("run", "list", "--help")),
+        *(("run", "list", "--json", "--json"), ("run", "list", "x"), ("run", "show", "last"), ("kernel", "show")),
+        *(("run", "list", "--state", "nonsense\x1b"), ("run",), ("run", "list", "--sort", "")),
+    ):
+        assert quick(empty, *arguments) is None, arguments
+    assert quick(empty / "nowhere", "run", "list") is None
+
+
+def broken_policy(home: Path) -> None:
+    (home / "policy.toml").write_text("process_pairs = 1\n")
+
+
+def dangling_policy(home: Path) -> None:
+    (home / "policy.toml").unlink(missing_ok=True)
+    (home / "policy.toml").symlink_to("/nonexistent")
+
+
+def killed_process(home: Path) -> None:
+    (home / "kernel_registry.db.present").write_bytes(b"++-")
+
+
+def another_version(home: Path) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(home / "kernel_registry" / "history.db")) as history, history:
+        history.execute("UPDATE cursor SET projector_version = 1")
+
+
+def behind(home: Path) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(home / "kernel_registry" / "history.db")) as history, history:
+        history.execute("UPDATE cursor SET seq = seq - 1")
+
+
+def another_ledger(home: Path) -> None:
+    pointer = home / "kernel_registry" / "current.json"
+    pointer.write_text(pointer.read_text().replace('"event_hash":"', '"event_hash":"0'))
+
+
+def no_history(home: Path) -> None:
+    (home / "kernel_registry" / "history.db").unlink()
+
+
+def damaged_ledger(home: Path) -> None:
+    ledger = home / "kernel_registry.db"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"origin":"', b'"origin":"X', 1))
+
+
+def signed_further(home: Path) -> None:
+    (kept,) = (home / "keys").glob("*.checkpoint")
+    lines = kept.read_text().split("\n")
+    kept.write_text("\n".join([lines[0], "999999", *lines[2:]]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(broken_policy, dangling_policy, killed_process, another_version, behind, another_ledger, no_history),
+        *(damaged_ledger, signed_further),
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_whatever_is_unusual_is_left_to_the_whole_command(
+    empty_workspace: Path, tmp_path: Path, change: object
+) -> None:
+    home = copied(empty_workspace, tmp_path / "home")
+    ask("ledger", "checkpoint", "--home", home)
+    ask("run", "list", "--home", home)
+    assert quick(home, "run", "list") is not None
+    change(home)  # type: ignore[operator]  # one of the functions above
+    assert quick(home, "run", "list") is None
+
+
+def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
+    policy = empty / "policy.toml"
+    policy.write_text("process_pairs = 6\n")
+    assert quick(empty, "run", "list") is None
+    assert ask("run", "list", "--home", empty).status == 0
+    assert quick(empty, "run", "list") is not None
+    policy.write_text("process_pairs = 7\n")
+    assert quick(empty, "run", "list") is None
+
+
+def test_a_quick_answer_loads_neither_the_models_nor_the_parser(shipped: Path) -> None:
+    import subprocess
+
+    script = (
+        "import sys; from forge.cli.quick_lists import quick_list; "
+        f"assert quick_list(['run', 'list', '--home', {str(shipped)!r}]); "
+        "print(sorted({'pydantic', 'typer', 'torch', 'numpy', 'forge.events'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
