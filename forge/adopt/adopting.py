@@ -11,7 +11,7 @@ from forge.adopt.described import OperationForm, parse_described
 from forge.adopt.operation import NAMESPACE, AdoptedOperation
 from forge.adopt.ranks import require_same_generation
 from forge.adopt.reference import load_reference, require_signature
-from forge.adopt.refusal import Refusal
+from forge.adopt.refusal import WhyNot
 from forge.adopt.settings import Settings, checked_settings, require_fit
 from forge.adopt.shadow import write_doubt
 from forge.adopt.tally import REPORT_VERSION, Report, Tally
@@ -64,7 +64,7 @@ class Adopted:
         for operation in self.operations.values():
             operation.register(self._library)
         if os.environ.get(SWITCH, "").lower() == "off":
-            self._stop(Refusal("off", f"{SWITCH}=off"))
+            self._stop(WhyNot("off", f"{SWITCH}=off"))
         if self.settings.refresh_s:
             threading.Thread(target=self._follow, name="forge-adopt-refresh", daemon=True).start()
 
@@ -192,20 +192,20 @@ class Adopted:
         for operation in self.operations.values():
             operation.forget()
 
-    def _stop(self, refusal: Refusal) -> None:
+    def _stop(self, refusal: WhyNot) -> None:
         for operation in self.operations.values():
             operation.stop(refusal)
 
     def _breached(self, kernel_id: str, document: dict[str, object]) -> None:
         """Withdraw a kernel that gave a wrong answer, and write the report for `forge kernel doubt`."""
         told = {"kernel_id": kernel_id, "generation": self.generation, **document}
-        self._decider.withdrawn[kernel_id] = Refusal("withdrawn", f"{kernel_id}: a shadow call differed")
+        self._decider.withdrawn[kernel_id] = WhyNot("withdrawn", f"{kernel_id}: a shadow call differed")
         self._forget()
         try:
             path = str(write_doubt(told, self.settings.doubts))
         except OSError as error:
             path = f"couldn't be written: {error}"
-        self._decider.withdrawn[kernel_id] = Refusal("withdrawn", f"{kernel_id}: a shadow call differed: {path}")
+        self._decider.withdrawn[kernel_id] = WhyNot("withdrawn", f"{kernel_id}: a shadow call differed: {path}")
         self._doubts.append({**told, "report": path})
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from forge.adopt.refusal import Refusal
+from forge.adopt.refusal import WhyNot
 from forge.adopt.tally import TallyLine
 
 Function = Callable[..., object]
@@ -25,7 +25,7 @@ class FallbackChoice:
 
     __slots__ = ("_count", "_function", "line", "refusal")
 
-    def __init__(self, line: TallyLine, function: Function, refusal: Refusal) -> None:
+    def __init__(self, line: TallyLine, function: Function, refusal: WhyNot) -> None:
         self.line, self.refusal = line, refusal
         self._count, self._function = line.hits.add, function
 

@@ -9,7 +9,7 @@ from forge.adopt.described import OperationForm
 from forge.adopt.guards import ExaminedCall, examine, fits_source
 from forge.adopt.plan import LoadablePlan, read_plan
 from forge.adopt.plan_function import DevicePlan
-from forge.adopt.refusal import Refusal
+from forge.adopt.refusal import WhyNot
 from forge.adopt.tally import CallKind, Tally
 from forge.errors import ForgeError, LoadRefused
 from forge.lookup.answer import Kernel
@@ -31,12 +31,12 @@ class CallDecision(NamedTuple):
     call: ExaminedCall | None
     kernel: Kernel | None
     backend: Backend | None
-    refusals: tuple[tuple[str, Refusal], ...]
+    refusals: tuple[tuple[str, WhyNot], ...]
     """What was passed over, in order: `plan`, `source` or `registry`, each with the reason."""
     result: "Result | None" = None
 
     @property
-    def refusal(self) -> Refusal:
+    def refusal(self) -> WhyNot:
         """The reason of a fallback: the last that was found."""
         return self.refusals[-1][1]
 
@@ -46,7 +46,7 @@ class Decider:
 
     def __init__(self, registry: "Registry", backends: tuple[Backend, ...], policy: Policy, tally: Tally) -> None:
         self._registry, self._backends, self._policy, self._tally = registry, backends, policy, tally
-        self.withdrawn: dict[str, Refusal] = {}
+        self.withdrawn: dict[str, WhyNot] = {}
         """Kernels that no longer run in this process: they gave a wrong answer, or raised an exception."""
         self._abi: list[str] = []
         self._lock = Lock()
@@ -60,26 +60,26 @@ class Decider:
     def judge(self, op: OperationForm, arguments: Sequence[object], index: int | None) -> CallDecision:
         """Return what a call would take; nothing is loaded but the plan's text."""
         if op.unfit is not None:
-            return _refused(Refusal("unfit_operation", op.unfit))
+            return _refused(WhyNot("unfit_operation", op.unfit))
         call = examine(op, arguments, index)
-        if isinstance(call, Refusal):
+        if isinstance(call, WhyNot):
             return _refused(call)
         try:
             found = self._registry.lookup(
                 op=op.op, gpu=call.gpu, dtype=call.dtype, shape=call.shape, policy=self._policy
             )
         except ForgeError as error:
-            return CallDecision(call, None, None, (("registry", Refusal("not_loadable", error.message)),))
+            return CallDecision(call, None, None, (("registry", WhyNot("not_loadable", error.message)),))
         kernel = found.kernel
         if kernel is None:
             detail = "; ".join(f"{name}: {why}" for name, why in found.rejected[:3]) or "none is promoted"
-            return CallDecision(call, None, None, (("registry", Refusal("no_kernel", detail)),), found)
+            return CallDecision(call, None, None, (("registry", WhyNot("no_kernel", detail)),), found)
         if kernel.kernel_id in self.withdrawn:
             return CallDecision(call, kernel, None, (("process", self.withdrawn[kernel.kernel_id]),), found)
         return self._by_backend(op, call, kernel, found)
 
     def _by_backend(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, found: "Result") -> CallDecision:
-        passed: list[tuple[str, Refusal]] = []
+        passed: list[tuple[str, WhyNot]] = []
         if call.gpu != "cpu":
             refusal = self._no_plan(op, call, kernel)
             if refusal is None:
@@ -87,29 +87,29 @@ class Decider:
             passed.append(("plan", refusal))
         refusal = fits_source(op, call, kernel)
         if refusal is None and "source" not in self._backends:
-            refusal = Refusal("backend", f"the source isn't allowed, and no plan fits: {passed[-1:]}")
+            refusal = WhyNot("backend", f"the source isn't allowed, and no plan fits: {passed[-1:]}")
         if refusal is None:
             return CallDecision(call, kernel, "source", tuple(passed), found)
         return CallDecision(call, kernel, None, (*passed, ("source", refusal)), found)
 
-    def _no_plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel) -> Refusal | None:
+    def _no_plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel) -> WhyNot | None:
         """Return why the kernel's launch plan doesn't fit the call; None if it does."""
         if "plan" not in self._backends:
-            return Refusal("backend", "plans aren't allowed")
+            return WhyNot("backend", "plans aren't allowed")
         if kernel.shape is None or dict(kernel.shape) != call.shape:
-            return Refusal("no_kernel", f"its plan is for {dict(kernel.shape or {})}")
+            return WhyNot("no_kernel", f"its plan is for {dict(kernel.shape or {})}")
         if call.layout != "contiguous":
-            return Refusal("layout", "a plan is for contiguous operands")
+            return WhyNot("layout", "a plan is for contiguous operands")
         try:
             plan = self._plan(op, call, kernel)
         except ForgeError as error:
-            return Refusal("not_loadable", error.message)
+            return WhyNot("not_loadable", error.message)
         if plan is None:
-            return Refusal("no_kernel", f"{kernel.kernel_id} has no launch plan")
+            return WhyNot("no_kernel", f"{kernel.kernel_id} has no launch plan")
         if plan.scalars != call.scalars:
-            return Refusal("scalars", f"its plan is for {plan.scalars}")
+            return WhyNot("scalars", f"its plan is for {plan.scalars}")
         if call.alignment_bytes % plan.alignment_bytes:
-            return Refusal("alignment", f"{call.alignment_bytes} bytes; its plan asks for {plan.alignment_bytes}")
+            return WhyNot("alignment", f"{call.alignment_bytes} bytes; its plan asks for {plan.alignment_bytes}")
         return None
 
     def _plan(self, op: OperationForm, call: ExaminedCall, kernel: Kernel) -> LoadablePlan | None:
@@ -120,7 +120,7 @@ class Decider:
 
     def load(
         self, op: OperationForm, judged: CallDecision, index: int | None, failed: Failed
-    ) -> HostChoice | DeviceChoice | Refusal:
+    ) -> HostChoice | DeviceChoice | WhyNot:
         """Return the kernel that was judged to fit, loaded; a refusal if it can't be loaded here."""
         assert judged.call is not None
         assert judged.kernel is not None
@@ -132,9 +132,9 @@ class Decider:
             else:
                 function = checked_outputs(self._source(judged.kernel, judged.result), len(op.returned))
         except ForgeError as error:
-            return Refusal("not_loadable", error.message)
+            return WhyNot("not_loadable", error.message)
         except Exception as error:  # noqa: BLE001 - promoted code may raise anything when it is imported
-            return Refusal("not_loadable", f"{judged.kernel.kernel_id} can't be imported: {error!r}")
+            return WhyNot("not_loadable", f"{judged.kernel.kernel_id} can't be imported: {error!r}")
         line = self._tally.line(self._taken(op, judged.call, judged.kernel, judged.backend))
         if index is None:
             return HostChoice(line, function, judged.kernel.kernel_id, failed)
@@ -169,5 +169,5 @@ class Decider:
             return self._abi[0]
 
 
-def _refused(refusal: Refusal) -> CallDecision:
+def _refused(refusal: WhyNot) -> CallDecision:
     return CallDecision(None, None, None, (("guards", refusal),))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forge.adopt.described import TORCH_NAMES, OperationForm
 from forge.adopt.devices import gpu_name
-from forge.adopt.refusal import Refusal
+from forge.adopt.refusal import WhyNot
 from forge.adopt.schema import LOW_BITS, call_dtype, element_type
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ExaminedCall(NamedTuple):
     scalars: tuple[float, ...]
 
 
-def examine(op: OperationForm, arguments: Sequence[object], device_index: int | None) -> ExaminedCall | Refusal:
+def examine(op: OperationForm, arguments: Sequence[object], device_index: int | None) -> ExaminedCall | WhyNot:
     """Return what a call is; a refusal if no promoted kernel can be for it, whatever is published."""
     import torch
 
@@ -38,16 +38,16 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
     scalars = tuple(map(float, arguments[count:]))  # type: ignore[arg-type]  # torch checked the schema
     for one in operands:
         if type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout is not torch.strided:
-            return Refusal("tensor_type", f"an operand is a {type(one).__name__} of layout {one.layout}")
+            return WhyNot("tensor_type", f"an operand is a {type(one).__name__} of layout {one.layout}")
     if len({one.device for one in operands}) > 1:
-        return Refusal("devices", ", ".join(sorted({str(one.device) for one in operands})))
+        return WhyNot("devices", ", ".join(sorted({str(one.device) for one in operands})))
     dtype = _dtype(op, operands)
-    if isinstance(dtype, Refusal):
+    if isinstance(dtype, WhyNot):
         return dtype
     shape = op.shape_of([tuple(one.shape) for one in operands])
     if shape is None:
         sizes = ", ".join(f"{o.name} {list(t.shape)}" for o, t in zip(op.inputs, operands, strict=True))
-        return Refusal("operands", f"these sizes don't fit together: {sizes}")
+        return WhyNot("operands", f"these sizes don't fit together: {sizes}")
     outside = _outside(op, scalars)
     if outside is not None:
         return outside
@@ -64,17 +64,17 @@ def alignment(address: int) -> int:
     return low & -low if low else LOW_BITS + 1
 
 
-def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> Refusal | None:
+def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyNot | None:
     """Return why the promoted source wasn't verified for how the call's memory lies; None if it was."""
     declared = kernel.domain
     layouts = op.layouts if declared is None or declared.layouts is None else frozenset(declared.layouts)
     if call.layout not in layouts:
-        return Refusal("layout", f"{call.layout}; {kernel.kernel_id} was verified with {', '.join(sorted(layouts))}")
+        return WhyNot("layout", f"{call.layout}; {kernel.kernel_id} was verified with {', '.join(sorted(layouts))}")
     asked = 1 if declared is None else declared.alignment_bytes
     if asked == 1 and "offset" not in layouts:
         asked = LOW_BITS + 1
     if call.alignment_bytes % asked:
-        return Refusal("alignment", f"{call.alignment_bytes} bytes; {kernel.kernel_id} asks for {asked}")
+        return WhyNot("alignment", f"{call.alignment_bytes} bytes; {kernel.kernel_id} asks for {asked}")
     return None
 
 
@@ -93,24 +93,24 @@ def overlapping(op: OperationForm, arguments: Sequence[object]) -> str | None:
     return None
 
 
-def _dtype(op: OperationForm, operands: "list[torch.Tensor]") -> str | Refusal:
+def _dtype(op: OperationForm, operands: "list[torch.Tensor]") -> str | WhyNot:
     names = {f"torch.{theirs}": ours for ours, theirs in TORCH_NAMES.items()}
     common = call_dtype(op, operands)
     dtype = op.dtypes[0] if common is None and len(op.dtypes) == 1 else names.get(str(common))
     if dtype not in op.dtypes:
-        return Refusal("dtype", f"{common}, expected one of {', '.join(op.dtypes)}")
+        return WhyNot("dtype", f"{common}, expected one of {', '.join(op.dtypes)}")
     for operand, given in zip(op.inputs, operands, strict=True):
         if given.dtype != element_type(operand, common or given.dtype):
-            return Refusal("dtype", f"{operand.name} has {given.dtype}")
+            return WhyNot("dtype", f"{operand.name} has {given.dtype}")
     return dtype
 
 
-def _outside(op: OperationForm, scalars: Sequence[float]) -> Refusal | None:
+def _outside(op: OperationForm, scalars: Sequence[float]) -> WhyNot | None:
     """Return a refusal for a scalar beyond the verified values: zero, a part of the default, and one more than it."""
     for (name, default), value in zip(op.scalars.items(), scalars, strict=True):
         least, most = min(0.0, default), max(0.0, default + 1)
         if not (math.isfinite(value) and least <= value <= most):
-            return Refusal("scalars", f"{name} is {value!r}, verified from {least!r} to {most!r}")
+            return WhyNot("scalars", f"{name} is {value!r}, verified from {least!r} to {most!r}")
     return None
 
 

@@ -8,7 +8,7 @@ from forge.adopt.choice import CallChoice, FallbackChoice, Function
 from forge.adopt.deciding import CallDecision, Decider
 from forge.adopt.described import OperationForm
 from forge.adopt.guards import overlapping
-from forge.adopt.refusal import Reason, Refusal
+from forge.adopt.refusal import Reason, WhyNot
 from forge.adopt.schema import Key, fake, key_function, torch_schema
 from forge.adopt.shadow import ShadowChoice
 from forge.adopt.tally import CallKind, Tally
@@ -51,7 +51,7 @@ class AdoptedOperation:
         self._strict, self._shadow, self._breached = strict, shadow, breached
         self._choices = Choices()
         self._lock = RLock()
-        self._stopped: Refusal | None = None
+        self._stopped: WhyNot | None = None
         """Why every call takes the fallback; None while kernels may run."""
         count = (len(described.inputs), len(described.scalars))
         self._arity = sum(count)
@@ -65,9 +65,9 @@ class AdoptedOperation:
     def after_fork(self) -> None:
         """Let every call of a forked child take the fallback. Another thread may have held the lock."""
         self._lock = RLock()
-        self.stop(Refusal("forked", "the process was forked after adopt: adopt in the child"))
+        self.stop(WhyNot("forked", "the process was forked after adopt: adopt in the child"))
 
-    def stop(self, refusal: Refusal | None) -> None:
+    def stop(self, refusal: WhyNot | None) -> None:
         """Let every call take the fallback, or end that."""
         self._stopped = refusal
         self.forget()
@@ -115,7 +115,7 @@ class AdoptedOperation:
 
     def refuse(self, arguments: Sequence[object], reason: Reason, detail: str) -> object:
         """Answer one call with the fallback and count it; in strict mode raise AdoptionRefused."""
-        choice = self._fallback(Refusal(reason, detail), None)
+        choice = self._fallback(WhyNot(reason, detail), None)
         return choice(*self.filled(arguments))
 
     def filled(self, arguments: Sequence[object]) -> tuple[object, ...]:
@@ -129,7 +129,7 @@ class AdoptedOperation:
 
         if isinstance(error, torch.OutOfMemoryError):
             raise error
-        refusal = Refusal("failed", f"{kernel_id} raised {error!r}"[:400])
+        refusal = WhyNot("failed", f"{kernel_id} raised {error!r}"[:400])
         self._decider.withdrawn[kernel_id] = refusal
         self.forget()
         if self.described.updates:
@@ -158,7 +158,7 @@ class AdoptedOperation:
         if judged.backend is None:
             return self._fallback(judged.refusal, judged)
         loaded = self._decider.load(self.described, judged, index, self._failed)
-        if isinstance(loaded, Refusal):
+        if isinstance(loaded, WhyNot):
             return self._fallback(loaded, judged)
         if not self._shadow:
             return loaded
@@ -174,7 +174,7 @@ class AdoptedOperation:
             breached=lambda document: self._breached(kernel_id, document),
         )
 
-    def _fallback(self, refusal: Refusal, judged: CallDecision | None) -> CallChoice:
+    def _fallback(self, refusal: WhyNot, judged: CallDecision | None) -> CallChoice:
         call = judged.call if judged else None
         gpu, dtype = (call.gpu, call.dtype) if call else ("", "")
         shape = tuple(call.shape.items()) if call else ()

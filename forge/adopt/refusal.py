@@ -46,7 +46,7 @@ Reason = Literal[
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
-class Refusal(NamedTuple):
+class WhyNot(NamedTuple):
     """A reason with what was found."""
 
     reason: Reason

@@ -29,6 +29,19 @@ audit_sql.register(app)
 
 
 @app.command()
+def doubts(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+    """List the doubts about kernels that neither a new verification nor a person has answered.
+
+    Example: forge audit doubts
+    """
+    from forge.app.doubts import doubts as asked
+
+    with open_workspace(home) as workspace:
+        answer = asked(workspace)
+    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+
+
+@app.command()
 def why(
     kernel_id: Annotated[str, typer.Argument(metavar="KERNEL", help="A kernel's full id.")],
     home: Home = None,

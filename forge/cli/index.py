@@ -42,6 +42,7 @@ NOUNS: Lines = {
     "task": ("task", "Create, import and list tasks."),
     "run": ("run", "Open, show, compare and close runs."),
     "kernel": ("kernel", "Show, export and revoke kernels."),
+    "adopt": ("adopt", "Show what adopted programs ran."),
     "benchmark": ("benchmark", "Withdraw a benchmark."),
     "claims": ("claims", "Check sentences about speed."),
     "ledger": ("ledger", "Verify, sign, copy and repair the ledger."),

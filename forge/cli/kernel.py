@@ -190,6 +190,37 @@ def deprecate(
     suggest("next", f"forge kernel history {kernel_id}")
 
 
+@app.command()
+def doubt(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A report that an adopted program wrote.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Record that a program found a wrong answer of a kernel. It decides nothing; forge audit doubts lists it.
+
+    Example: forge kernel doubt doubts/forge-doubt-1.json
+    """
+    from forge.app.doubts import record_doubt
+
+    with open_workspace(home) as workspace:
+        recorded = record_doubt(workspace, file)
+    _show("Doubted", recorded, as_json=as_json)
+    suggest("next", "forge audit doubts")
+
+
+@app.command()
+def keep(kernel_id: KernelId, reason: Reason, home: Home = None, as_json: Json = False) -> None:
+    """Answer the open doubts about a kernel: it stays, for a reason.
+
+    Example: forge kernel keep KERNEL_ID --reason "the program's memory was faulty"
+    """
+    from forge.app.doubts import keep as kept
+
+    with open_workspace(home) as workspace:
+        recorded = kept(workspace, kernel_id, reason=reason)
+    _show("Kept", recorded, as_json=as_json)
+
+
 def _show(title: str, document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
     if as_json:
         emit_json(document)

@@ -26,6 +26,7 @@ from forge.events.candidate import (
     ClaimRecorded,
 )
 from forge.events.create import TaskCreated
+from forge.events.doubt import KernelDoubted
 from forge.events.envelope import Recorded
 from forge.events.environment import DeviceCalibrated, EnvironmentCaptured
 from forge.events.experiment import ExperimentClosed, LessonAccepted, LessonProposed
@@ -106,6 +107,7 @@ Event = (
     | OperationDescribed
     | KernelPromoted
     | KernelDeprecated
+    | KernelDoubted
     | KernelRevoked
     | ReplicationRecorded
     | SessionOpened
@@ -181,6 +183,7 @@ __all__ = [
     "Fact",
     "HumanDecided",
     "KernelDeprecated",
+    "KernelDoubted",
     "KernelPromoted",
     "KernelRevoked",
     "LedgerImported",

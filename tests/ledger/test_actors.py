@@ -23,6 +23,7 @@ AN_AUTHOR_MAY_WRITE = {
     "WorkWithdrawn",
     "StepProposed",
     "WishRefused",
+    "KernelDoubted",
 }
 
 

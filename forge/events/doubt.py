@@ -1,0 +1,32 @@
+"""Doubts about a kernel, from programs that run it."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from forge.domain.digest import Digest
+from forge.domain.task import Name
+from forge.domain.tensors import Shape
+from forge.events.fact import Fact, Group
+
+
+class KernelDoubted(Fact):
+    """A program that adopted a kernel reported a wrong answer. It was handed in, so it decides nothing."""
+
+    TYPE: ClassVar[str] = "KernelDoubted"
+    GROUP: ClassVar[Group] = "handed_in"
+    kernel_id: str
+    family: str
+    shape: Shape
+    output: Name
+    """Output whose value differed from the fallback's."""
+    excess: Annotated[float, Field(ge=0)] | None
+    """Largest difference over the allowed one; None if it is no number, or the sizes differed."""
+    generation: Digest
+    """Digest of the snapshot that the program decided by."""
+    report_sha256: Digest
+    """Digest of the stored report: scalars, and digests of the operands."""
+
+    def stream(self) -> str:
+        """Return the stream of the kernel's doubts."""
+        return f"doubt:{self.kernel_id}"
