@@ -22,8 +22,10 @@ PREFIX = "own_"
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 StateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,256}$")]
 ResultKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{0,256}$")]
+Container = Annotated[str, StringConstraints(pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,63})?$")]
 Literally = Annotated[str, StringConstraints(max_length=4096)]
-"""Python literal as source text: numbers, strings, tuples, lists, dictionaries."""
+"""Python literal as source text: numbers, strings, tuples, lists, dictionaries. In an argument `...` stands for a
+tensor, which is the next operand that lies in this argument."""
 Size = Annotated[int, Field(ge=0, le=2**31)]
 Sizes = Annotated[tuple[Size, ...], Field(max_length=8)]
 
@@ -99,6 +101,8 @@ class Operand(Value):
     """Distribution that the values are drawn from."""
     keyword: bool = Field(default=False, exclude_if=is_false)
     """True if it is passed by its name."""
+    within: Container = Field(default="", exclude_if="".__eq__)
+    """Name of the argument that it lies in: a list, a tuple or a dictionary. Empty: it is an argument itself."""
     source: Source = Field(default="family", exclude_if="family".__eq__)
     coupled: bool = Field(default=False, exclude_if=is_false)
     """True if the values fit only to those of the other coupled operands, so that all change together."""
@@ -116,7 +120,7 @@ class Operand(Value):
 
 
 class Constant(Value):
-    """An argument that isn't a tensor. Every call passes this value."""
+    """An argument that isn't a tensor. Every call passes this value, with tensors in the places of `...`."""
 
     name: Word
     literal: Literally
@@ -189,7 +193,9 @@ class Contract(Value):
     form: Literal["model", "function"]
     entry: Word
     init: Literally
-    """Arguments that the model is constructed with."""
+    """Arguments that the model is constructed with, as a list."""
+    init_named: Literally = Field(default="", exclude_if="".__eq__)
+    """Arguments of the model that are passed by name, as a dictionary. Empty: none."""
     seed: Annotated[int, Field(ge=0, lt=2**31)]
     """Seed of the generator when the model is constructed, in the reference and in a candidate. It fixes random
     values that aren't in the state dict."""
@@ -211,7 +217,7 @@ class Contract(Value):
 
     @property
     def tensors(self) -> tuple[Operand, ...]:
-        """The arguments that are tensors."""
+        """The tensors among the arguments, and those that lie in an argument, in order."""
         return tuple(one for one in self.arguments if isinstance(one, Operand))
 
     @property

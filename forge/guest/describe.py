@@ -5,7 +5,6 @@ device first, so that a file with too large tensors is refused before they are m
 every connection and every program that it starts is noted.
 """
 
-import ast
 import inspect
 import json
 import mmap
@@ -13,14 +12,15 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 import torch
 
-from . import channel, load, memory, module, wire
+from . import channel, load, memory, module, wire, written
+from .written import TEXT_LIMIT, ProblemError
 
 Made = TypeVar("Made")
 Function = Callable[..., Any]
@@ -30,18 +30,7 @@ Passed = list[tuple[str, Any, bool]]
 Draw = Callable[[], Passed]
 NOT_THE_REFERENCE = ("get_inputs", "get_init_inputs")
 """Names of functions that can't be the reference."""
-TEXT_LIMIT = 400
-"""Number of characters in a problem's text, at most."""
 _LIBRARIES = ("/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/ld.so", sys.prefix, sys.base_prefix)
-
-
-class ProblemError(Exception):
-    """The reason why the file can't be a reference."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text[:TEXT_LIMIT]
 
 
 class Watch:
@@ -97,27 +86,34 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     loaded = _step("import", "the file", lambda: load.load_module(str(body["path"]), "reference"))
     form, entry = _entry(loaded, str(body["function"]))
     called: Function = getattr(loaded, entry)
-    init = _step("init", "get_init_inputs()", lambda: _initial(loaded))
+    init = _step("init", "get_init_inputs()", lambda: _initial(loaded, called if form == "model" else None))
     draw = _drawing(loaded, body["operands"], called, form)
-    literal = _step("literal", "get_init_inputs()", lambda: _literal(init, "get_init_inputs()"))
+    positional, named = _step(
+        "literal",
+        "get_init_inputs()",
+        lambda: [written.literal(one, "get_init_inputs()") for one in (list(init[0]), init[1])],
+    )
     dtype: torch.dtype = getattr(torch, str(body["dtype"]))
     limit_bytes = int(str(body["limit_bytes"]))
     _require_room(called if form == "model" else None, init, draw, limit_bytes, itemsize=dtype.itemsize)
     seed = int(str(body["seed"]))
     built: torch.nn.Module | None = None
     if form == "model":
-        built = _step("init", "Model(...)", lambda: module.made(called, tuple(init), seed, dtype))
+        built = _step("init", "Model(...)", lambda: module.made(called, init, seed, dtype))
     torch.manual_seed(seed)
     drawn = _step("inputs", "get_inputs()", draw)
     returned = _step("forward", "the call", lambda: _called(built or called, drawn, dtype))
-    arguments_said = _step("literal", "an argument", lambda: [_argument(*one) for one in drawn])
+    arguments_said = _step(
+        "literal", "an argument", lambda: [said for one in drawn for said in written.argument(*one)]
+    )
     return {
         "form": form,
         "entry": entry,
-        "init": literal,
+        "init": positional,
+        "init_named": named if init[1] else "",
         "arguments": arguments_said,
         "states": _step("init", "the state dict", lambda: _states(built)),
-        "results": _step("no_tensor", "a result", lambda: [_result(*one) for one in returned]),
+        "results": _step("no_tensor", "a result", lambda: [written.result(*one) for one in returned]),
         "generator": "get_inputs" in vars(loaded),
     }
 
@@ -127,7 +123,7 @@ def _states(built: torch.nn.Module | None) -> list[dict[str, object]]:
         return []
     parameters = dict(built.named_parameters(remove_duplicate=False))
     return [
-        {"names": list(names), **_tensor(one), "parameter": names[0] in parameters}
+        {"names": list(names), **written.tensor(one), "parameter": names[0] in parameters}
         for names, one in module.shared(built)
     ]
 
@@ -165,8 +161,27 @@ def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
     return "function", candidates[0]
 
 
-def _initial(loaded: ModuleType) -> list[object]:
-    return list(loaded.get_init_inputs()) if hasattr(loaded, "get_init_inputs") else []
+def _initial(loaded: ModuleType, model: Function | None) -> module.Initial:
+    """Return the model's arguments by position and by name.
+
+    A dictionary gives them by name. So does the second of a list and a dictionary, if the model takes them so.
+    """
+    given = loaded.get_init_inputs() if hasattr(loaded, "get_init_inputs") else []
+    if isinstance(given, Mapping):
+        return (), dict(given)
+    found = tuple(given)
+    pair = len(found) == 2 and type(found[0]) in (list, tuple) and type(found[1]) is dict
+    if model is not None and pair and (found[1] or not _binds(model, found, {})) and _binds(model, *found):
+        return tuple(found[0]), found[1]
+    return found, {}
+
+
+def _binds(model: Function, positional: Sequence[object], named: dict[str, object]) -> bool:
+    try:
+        inspect.signature(model).bind(*positional, **named)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _drawing(loaded: ModuleType, declared: Any, called: Function, form: str) -> Draw:  # Any: the host's list
@@ -185,7 +200,7 @@ def _overridden(given: object, declared: list[dict[str, Any]], function: Functio
     If every tensor is declared, nothing of get_inputs() is used.
     """
     drawn = module.passed_values(given, function, skip=skip)
-    if declared and len(declared) >= sum(isinstance(one, torch.Tensor) for _, one, _ in drawn):
+    if declared and len(declared) >= sum(len(list(module.leaves(one, torch.Tensor))) for _, one, _ in drawn):
         return module.passed_values([_declared(one) for one in declared], function, skip=skip)
     names = [name for name, _, _ in drawn]
     for one in declared:
@@ -215,25 +230,14 @@ def _declared(one: dict[str, Any]) -> torch.Tensor:  # Any: the host's JSON
     return torch.randint(one["low"], one["high"] + 1, one["sizes"]).to(dtype)
 
 
-def _literal(value: object, what: str) -> str:
-    text = repr(value)
-    try:
-        same = ast.literal_eval(text) == value
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        same = False
-    if not same:
-        raise ProblemError("literal", f"{what} gives what can't be written down as plain values: {text[:100]}")
-    return text
-
-
 def _require_room(
-    called: Function | None, init: list[object], draw: Draw, limit_bytes: int, *, itemsize: int
+    called: Function | None, init: module.Initial, draw: Draw, limit_bytes: int, *, itemsize: int
 ) -> None:
     try:
         with torch.device("meta"):
-            tensors = [one for _, one, _ in draw() if isinstance(one, torch.Tensor)]
+            tensors = [one for _, value, _ in draw() for one in module.leaves(value, torch.Tensor)]
             if called is not None:
-                tensors += called(*init).state_dict().values()
+                tensors += called(*init[0], **init[1]).state_dict().values()
     except BaseException:  # noqa: BLE001 (not all code runs on meta; its size then shows when it is made)
         return
     needed = sum(one.numel() * (itemsize if one.is_floating_point() else one.element_size()) for one in tensors)
@@ -242,38 +246,19 @@ def _require_room(
 
 
 def _called(function: Function, drawn: Passed, dtype: torch.dtype) -> list[tuple[str, object]]:
-    given = [(name, one.to(dtype) if _is_float(one) else one, by_name) for name, one, by_name in drawn]
+    given = [(name, _cast(one, dtype), by_name) for name, one, by_name in drawn]
     positional = [one for _, one, by_name in given if not by_name]
     with module.default_dtype(dtype):
         return list(module.placed(function(*positional, **{name: one for name, one, by_name in given if by_name})))
 
 
-def _argument(name: str, value: object, by_name: bool) -> dict[str, object]:
+def _cast(value: object, dtype: torch.dtype) -> object:
+    """Return an argument with its floats, and those of tensors in it, in the task's type."""
     if isinstance(value, torch.Tensor):
-        return {"name": name, "keyword": by_name, "literal": None, **_tensor(value)}
-    literal = _literal(value, f"the argument {name!r}")
-    return {"name": name, "keyword": by_name, "literal": literal, "dtype": None, "sizes": None}
-
-
-def _result(key: str, value: object) -> dict[str, object]:
-    if not isinstance(value, torch.Tensor):
-        raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where tensors are expected")
-    if type(value) is not torch.Tensor:
-        raise ProblemError("no_tensor", f"the call returns {type(value).__name__}, where plain tensors are expected")
-    return {"key": key, **_tensor(value)}
-
-
-def _tensor(value: torch.Tensor) -> dict[str, object]:
-    if value.layout is not torch.strided or value.is_nested:
-        kind = "nested" if value.is_nested else value.layout
-        raise ProblemError("no_tensor", f"a tensor is {kind}, where dense ones are expected")
-    if value.device.type != "cpu":
-        raise ProblemError("device", f"a tensor lies on the device {str(value.device)!r}")
-    return {"dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape)}
-
-
-def _is_float(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.to(dtype) if value.is_floating_point() else value
+    if type(value) in (list, tuple):
+        return type(value)(_cast(one, dtype) for one in value)  # type: ignore[call-arg, attr-defined]  # seen above
+    return {key: _cast(one, dtype) for key, one in value.items()} if type(value) is dict else value
 
 
 if __name__ == "__main__":

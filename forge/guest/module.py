@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from . import reach
 
 Function = Callable[..., object]
+Initial = tuple[tuple[object, ...], Mapping[str, object]]
+"""Arguments of a module's constructor, by position and by name."""
 CONTRACT_FILE = "contract.json"
 MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64", "module_inputs", "module_state"
 """Values of `wrap`: the module unchanged, compiled by torch, in fp64, what get_inputs draws under a seed, and the
@@ -43,11 +46,11 @@ class OtherKeysError(Exception):
 class Contract:
     """The part of the host's contract that a guest needs."""
 
-    init: tuple[object, ...]
+    init: Initial
     seed: int
     dtype: torch.dtype
     literals: tuple[tuple[bool, object], ...]
-    """Arguments in order: whether each is a tensor, and its value if not."""
+    """Arguments in order: whether each is a tensor, and its value if not, with `...` for each tensor in it."""
     names: tuple[str, ...]
     """Names of the arguments."""
     keywords: frozenset[str]
@@ -59,15 +62,15 @@ class Contract:
 
     @property
     def tensors(self) -> int:
-        """Number of arguments that are tensors."""
-        return sum(is_tensor for is_tensor, _ in self.literals)
+        """Number of tensors among the arguments and in them."""
+        return sum(is_tensor or len(list(leaves(value, ...))) for is_tensor, value in self.literals)
 
 
 def read_contract(directory: Path) -> Contract:
     """Read the contract that the host staged."""
     said = json.loads((directory / CONTRACT_FILE).read_text())
     return Contract(
-        init=tuple(ast.literal_eval(said["init"])),
+        init=(tuple(ast.literal_eval(said["init"])), ast.literal_eval(said["init_named"] or "{}")),
         seed=said["seed"],
         dtype=getattr(torch, said["dtype"]),
         literals=tuple(
@@ -107,10 +110,10 @@ def compiled(function: Function, wrap: str) -> Function:
     return found
 
 
-def made(called: object, init: tuple[object, ...], seed: int, dtype: torch.dtype) -> torch.nn.Module:
+def made(called: object, init: Initial, seed: int, dtype: torch.dtype) -> torch.nn.Module:
     """Make the module under a seed and in an element type; it stays in the mode that its file sets."""
     torch.manual_seed(seed)
-    module: torch.nn.Module = called(*init)  # type: ignore[operator]  # a class, see `wrapped`
+    module: torch.nn.Module = called(*init[0], **init[1])  # type: ignore[operator]  # a class, see `wrapped`
     module = module.to(dtype)
     for part in module.modules():
         for name, value in list(vars(part).items()):
@@ -171,7 +174,9 @@ class Bound:
         cast = tuple(one.to(self._dtype) if one.is_floating_point() else one for one in operands)
         given = iter(cast[: self._contract.tensors])
         states = cast[self._contract.tensors :]
-        arguments = [next(given) if is_tensor else value for is_tensor, value in self._contract.literals]
+        arguments = [
+            next(given) if is_tensor else filled(value, given) for is_tensor, value in self._contract.literals
+        ]
         passed = list(zip(self._contract.names, arguments, strict=True))
         positional = [one for name, one in passed if name not in self._contract.keywords]
         keywords = {name: one for name, one in passed if name in self._contract.keywords}
@@ -190,6 +195,25 @@ class Bound:
         if keys != self._contract.keys:
             raise OtherKeysError(f"the results have the keys {list(keys)}, expected {list(self._contract.keys)}")
         return tuple(one for _, one in found)
+
+
+def leaves(value: object, kind: object) -> Iterator[Any]:
+    """Yield what is of a kind in nested lists, tuples and dictionaries, in order: tensors, or the `...` for them."""
+    if value is kind or (isinstance(kind, type) and isinstance(value, kind)):
+        yield value
+    elif type(value) in (list, tuple, dict):
+        inner: Any = value
+        for one in inner.values() if type(value) is dict else inner:
+            yield from leaves(one, kind)
+
+
+def filled(value: object, given: Iterator[torch.Tensor]) -> object:
+    """Return an argument with a tensor in each place of `...`, in order; containers are made anew for each call."""
+    if value is ...:
+        return next(given)
+    if isinstance(value, list | tuple):
+        return type(value)(filled(one, given) for one in value)
+    return {key: filled(one, given) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def flat(returned: object) -> tuple[torch.Tensor, ...]:
@@ -274,8 +298,8 @@ def _inputs(
     values = [drawn[name] for name in contract.names] if isinstance(drawn, Mapping) else drawn
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
-        for one, (is_tensor, _) in zip(values, contract.literals, strict=True)
-        if is_tensor
+        for argument, (is_tensor, _) in zip(values, contract.literals, strict=True)
+        for one in ((argument,) if is_tensor else leaves(argument, torch.Tensor))
     )
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from forge.domain.digest import Digest, digest_of
-from forge.domain.own_operation import BATCH, PREFIX, Contract, Operand, Result, Weight, sizes_at
+from forge.domain.own_operation import BATCH, PREFIX, Constant, Contract, Operand, Result, Weight, sizes_at
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, ElementType, TensorSpec
 from forge.errors import IntegrityError, UnknownName
 from forge.operations.operation import Operation, OwnReference
@@ -56,7 +56,7 @@ def find_own(untrusted_name: str) -> Operation:
 
 def own_operation(contract: Contract, source: bytes) -> Operation:
     """Return a contract as an operation. A guest computes its answers; see forge/lab/reference/answers.py."""
-    names = [f"{one.name}=" if one.keyword else one.name for one in contract.arguments]
+    names = [f"{one.name}=" if one.keyword else one.name for one in contract.arguments if not _within(one)]
     return Operation(
         name=own_name(contract),
         summary=_summary(contract),
@@ -95,6 +95,10 @@ def _summary(contract: Contract) -> str:
 
 def _has_names(contract: Contract) -> bool:
     return any(one.keyword for one in contract.arguments) or any(one.key for one in contract.results)
+
+
+def _within(one: Operand | Constant) -> bool:
+    return isinstance(one, Operand) and bool(one.within)
 
 
 def _asked_elsewhere(*_: object) -> tuple[()]:

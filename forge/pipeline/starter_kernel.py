@@ -33,5 +33,5 @@ def starter_names(operation: Operation, language: Language) -> dict[str, object]
         "base": own.contract.entry if own else operation.name,
         "entry": MODEL_ENTRY if form == "model" else ENTRY,
         "arguments": "*operands" if own else arguments,
-        "count": len(own.contract.arguments) if own else 0,
+        "count": sum(not getattr(one, "within", "") for one in own.contract.arguments) if own else 0,
     }

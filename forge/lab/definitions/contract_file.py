@@ -13,11 +13,13 @@ def contract_file(contract: Contract) -> bytes:
     return canonical(
         {
             "init": contract.init,
+            "init_named": contract.init_named,
             "seed": contract.seed,
             "dtype": TORCH_NAMES[contract.dtype],
             "arguments": [
                 {"literal": getattr(one, "literal", None), "name": one.name, "keyword": one.keyword}
                 for one in contract.arguments
+                if not getattr(one, "within", "")
             ],
             "keys": [one.key for one in contract.results if one.key],
             "states": [{"names": list(one.names), "sizes": list(one.sizes)} for one in contract.weights],

@@ -12,12 +12,13 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from forge.domain.digest import Value
 from forge.domain.evidence import Isolation
-from forge.domain.own_operation import Literally, ResultKey, Sizes, StateName, Word
+from forge.domain.own_operation import Container, Literally, ResultKey, Sizes, StateName, Word
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, DType, Shape
 from forge.errors import ReferenceRefused
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.job import STILL_S, WALL_PER_CPU_S
+from forge.lab.reference.packed import require_places
 from forge.languages import LANGUAGES
 from forge.sandbox.limits import Limits
 from forge.sandbox.log import harmless
@@ -109,6 +110,8 @@ class DescribedArgument(Value):
     name: Word
     keyword: bool = False
     """Whether it is passed by its name."""
+    within: Container = ""
+    """Name of the argument that a tensor lies in."""
     literal: Literally | None
     dtype: TorchName | None
     sizes: Sizes | None
@@ -127,6 +130,7 @@ class Description(Value):
     form: Literal["model", "function"]
     entry: Word
     init: Literally
+    init_named: Literally = ""
     arguments: Annotated[tuple[DescribedArgument, ...], Field(max_length=64)]
     states: Annotated[tuple[DescribedState, ...], Field(max_length=4096)]
     results: Annotated[tuple[DescribedResult, ...], Field(max_length=64)]
@@ -224,7 +228,8 @@ def parse_description(question: SubmittedReference, untrusted: bytes, policy: Po
         description = Description.model_validate(document)
         _require_complete(question, description)
     except (ValidationError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        first = _first(error) if isinstance(error, ValidationError) else str(error)
+        wrong = error.errors()[0] if isinstance(error, ValidationError) else None
+        first = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" if wrong else str(error)
         raise refusal(question.name, f"what it is can't be written down: {first[:200]}") from error
     if not any(one.literal is None for one in description.arguments):
         raise refusal(question.name, "it takes no tensor: expected at least one among its arguments")
@@ -233,12 +238,6 @@ def parse_description(question: SubmittedReference, untrusted: bytes, policy: Po
     if len(description.results) > 4:
         raise refusal(question.name, f"it returns {len(description.results)} tensors: expected at most 4")
     return description
-
-
-def _first(error: ValidationError) -> str:
-    """Return what is wrong, and where."""
-    wrong = error.errors()[0]
-    return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
 
 
 def _require_complete(question: SubmittedReference, description: Description) -> None:
@@ -250,11 +249,10 @@ def _require_complete(question: SubmittedReference, description: Description) ->
         raise ValueError(f"it takes {len(tensors)} tensors: expected the {len(question.operands)} that are declared")
     if not question.operands and not description.generator:
         raise ValueError("it has no get_inputs(), and no operands were declared")
-    if not isinstance(ast.literal_eval(description.init), list):
-        raise TypeError("what get_init_inputs() gives is no list")
-    for one in description.arguments:
-        if one.literal is not None:
-            ast.literal_eval(one.literal)
+    by_place, by_name = map(ast.literal_eval, (description.init, description.init_named or "{}"))
+    if not (isinstance(by_place, list) and isinstance(by_name, dict)):
+        raise TypeError("what get_init_inputs() gives is neither a list nor a dictionary")
+    require_places([(one.name, one.within, one.literal) for one in description.arguments])
 
 
 def _problem_text(problem: Problem, policy: Policy) -> str:

@@ -29,6 +29,7 @@ def contract_of(question: SubmittedReference, said: Description, *, seed: int) -
         form=said.form,
         entry=said.entry,
         init=said.init,
+        init_named=said.init_named,
         seed=seed,
         dtype=question.dtype,
         arguments=tuple(arguments),
@@ -65,6 +66,7 @@ def _arguments(question: SubmittedReference, said: Description) -> list[Operand 
                     sizes=one.sizes,
                     drawn=Generated(structure="not looked at"),
                     keyword=one.keyword,
+                    within=one.within,
                 )
             )
     return arguments

@@ -10,6 +10,7 @@ from forge.lab.reference.describe import Declared, SubmittedReference, most_set_
 from tests.lab.reference.references import POLICY
 
 X = {"name": "x", "literal": None, "dtype": "float32", "sizes": [4, 8]}
+LIST = {"name": "c", "literal": "[...]", "dtype": None, "sizes": None}
 SAID = {
     "form": "function",
     "entry": "kernel",
@@ -33,6 +34,12 @@ FORGED: dict[str, dict[str, object]] = {
     "a state with a path": {"states": [{**STATE, "names": ["a/../b"]}]},
     "a state in other letters": {"states": [{**STATE, "names": ["gewicht.größe"]}]},
     "a state with more names than are kept": {"states": [{**STATE, "names": [f"n{i}" for i in range(65)]}]},
+    "a list that lacks a tensor": {"arguments": [X, LIST]},
+    "a list with one tensor too many": {"arguments": [LIST, *[{**X, "within": "c", "name": n} for n in "yz"]]},
+    "a tensor in no list": {"arguments": [{**X, "within": "c"}]},
+    "a tensor in another list": {"arguments": [LIST, {**X, "within": "d"}]},
+    "two operands of one name": {"arguments": [X, X]},
+    "a named initialisation that is no dictionary": {"init_named": "[1]"},
     "no generator and no operands": {"generator": False},
     "an initialisation that is no list": {"init": "5"},
     "an initialisation that can't be hashed": {"init": "[{{1}}]"},

@@ -67,3 +67,47 @@ def test_other_keys_are_refused_and_named_in_the_log(walls: Walls, tmp_path: Pat
     found = examined(FUNCTION.replace('"masked":', '"mask":'), tmp_path)
     assert isinstance(found.verdict, Rejected)
     assert "the keys ['mask', 'rows.0'], expected ['masked', 'rows.0']" in found.log
+
+
+PACKED = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width, scale=1.0):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width)
+        self.scale = scale
+
+    def forward(self, x, caches, state):
+        return self.linear(x) * self.scale + caches[0] * caches[1] + state["inner"][0] * state["times"]
+
+
+def get_inputs():
+    caches = [torch.randn(4, 8), torch.rand(4, 8)]
+    return [torch.randn(4, 8), caches, {"inner": (torch.randn(4, 8),), "times": 3}]
+
+
+def get_init_inputs():
+    return [[8], {"scale": 2.0}]
+"""
+PACKED_FUNCTION = """
+def kernel(x, caches, state, weight, bias):
+    return (x @ weight.t() + bias) * 2.0 + caches[0] * caches[1] + state["inner"][0] * state["times"]
+"""
+
+
+def test_lists_and_dictionaries_of_tensors_are_arguments(walls: Walls, tmp_path: Path) -> None:
+    found = ask(PACKED)
+    contract = found.contract
+    within = [(one.name, one.within) for one in contract.tensors]
+    assert within == [("x", ""), ("caches_0", "caches"), ("caches_1", "caches"), ("state_0", "state")]
+    literals = [one.literal for one in contract.arguments if isinstance(one, Constant)]
+    assert literals == ["[..., ...]", "{'inner': (...,), 'times': 3}"]
+    assert (contract.init, contract.init_named) == ("[8]", "{'scale': 2.0}")
+    assert found.operation.signature == "Model(x, caches, state)"
+    executor = LocalExecutor(tmp_path / "lock")
+    job = job_against(found, PACKED_FUNCTION, "kernel")
+    assert executor.examine(job, progress=lambda _: None).verdict == Accepted()
+    swapped = job_against(found, PACKED_FUNCTION.replace("* caches[1]", "* caches[0]"), "kernel")
+    assert isinstance(executor.examine(swapped, progress=lambda _: None).verdict, Rejected)
