@@ -68,6 +68,7 @@ def run(
     option: options.Settings = None,
     rounds_without_gain: options.RoundsWithoutGain = 5,
     floor_share: options.FloorShare = 0.95,
+    workers: options.Workers = 0,
     device: DeviceName = None,
     home: Home = None,
     as_json: Json = False,
@@ -99,7 +100,7 @@ def run(
         task=task,
         seed=seed if seed is not None else _drawn_seed(),
         budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
-        terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share),
+        terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share, workers=workers),
         prices=tuple(_price(one) for one in price or []),
     )
     with open_workspace(home) as workspace:

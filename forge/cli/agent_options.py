@@ -58,3 +58,9 @@ RoundsWithoutGain = Annotated[
 FloorShare = Annotated[
     float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")
 ]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers", min=0, max=64, help="Candidates that `forge work` judges at once; 0: this process judges."
+    ),
+]

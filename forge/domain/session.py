@@ -28,6 +28,8 @@ class SessionTerms(Value):
     """Share of the shortest possible time: a promoted kernel that reaches it leaves hardly anything to gain."""
     rounds: Annotated[int, Field(ge=1)] = 1000
     """Largest number of rounds. It ends an author that asks without end for what costs nothing."""
+    workers: Annotated[int, Field(ge=0, le=64)] = Field(default=0, exclude_if=lambda count: count == 0)
+    """Number of candidates of one step that workers judge at the same time. 0: the session's process judges."""
     candidate_ms: Annotated[int, Field(ge=1)] = 600_000
     """Time that is reserved for one candidate, in milliseconds. A slow compiler and noise take some minutes."""
     draft_ms: Annotated[int, Field(ge=1)] = 60_000

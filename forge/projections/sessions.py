@@ -68,9 +68,14 @@ class RoundState:
         return self.step.round
 
     @property
+    def open_requests(self) -> tuple[RequestState, ...]:
+        """Return the requests that aren't settled, in order."""
+        return tuple(one for one in self.requests if one.settled is None)
+
+    @property
     def open_request(self) -> RequestState | None:
-        """Return the request that isn't settled; None if all are."""
-        return next((one for one in self.requests if one.settled is None), None)
+        """Return the first request that isn't settled; None if all are."""
+        return next(iter(self.open_requests), None)
 
     def answer_of(self, place: int) -> RequestState | None:
         """Return the request that gave the answer for a draft of the step; None if there is none yet."""

@@ -19,6 +19,7 @@ from forge.domain.evidence import Interval, WorkloadTiming
 from forge.domain.verdict import UNDECIDED, Accepted, Inconclusive, Reason, Rejected, Verdict
 from forge.errors import EnvironmentUnfit
 from forge.events import KernelPromoted
+from forge.events.work import LastPhase
 from forge.ledger.runs.taken import taken
 from forge.pipeline.held_out import names_a_shape
 from forge.projections.runs import RunState
@@ -49,12 +50,17 @@ def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progr
     with taken(workspace.directory(run_id)) as is_ours:
         if is_ours:
             try:
-                _hand_in(workspace, run_id, draft, author=author)
+                hand_in(workspace, run_id, draft, author=author)
                 device_ns = _through_phases(workspace, run_id, progress)
             except EnvironmentUnfit as error:
                 unfit = error.message
         else:
             unfit = f"another process works on run {run_id}"
+    return judging_of(workspace, run_id, draft, device_ns=device_ns, unfit=unfit)
+
+
+def judging_of(workspace: Workspace, run_id: str, draft: Draft, *, device_ns: int, unfit: str) -> Judging:
+    """Return what came of a draft whose phases have ended; `unfit` says why the machine couldn't run them."""
     run = take_up(workspace, workspace.find_run(run_id))
     if run.submitted is None and run.rejection is not None and run.state != "aborted":
         abort(workspace, run, "its candidate was refused at submission")
@@ -69,7 +75,8 @@ def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progr
     )
 
 
-def _hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> None:
+def hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> None:
+    """Submit a draft in its run, unless that was done."""
     run = workspace.find_run(run_id)
     if run.submitted is not None or run.rejection is not None:
         return
@@ -85,16 +92,29 @@ def _through_phases(workspace: Workspace, run_id: str, progress: Progress) -> in
     began = time.monotonic_ns()
     for _ in range(MOST_STEPS):
         run = take_up(workspace, workspace.find_run(run_id))
-        match run.state:
-            case "candidate_ready":
+        match next_phase(run):
+            case "verify":
                 phases.verify_candidate(workspace, run, progress=progress)
-            case "verified" if next_of(run) == f"forge bench {run_id}":
+            case "bench":
                 phases.bench(workspace, run, progress=progress)
-            case "benchmarked":
+            case "promote":
                 phases.promote_candidate(workspace, run)
-            case _:
+            case None:
                 break
     return time.monotonic_ns() - began
+
+
+def next_phase(run: RunState) -> LastPhase | None:
+    """Return the phase that a session's run goes on with; None if it is decided, or can't be."""
+    match run.state:
+        case "candidate_ready":
+            return "verify"
+        case "verified" if next_of(run) == f"forge bench {run.run_id}":
+            return "bench"
+        case "benchmarked":
+            return "promote"
+        case _:
+            return None
 
 
 def report_of_rejection(workspace: Workspace, run: RunState) -> dict[str, object]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from forge.app.sessions import judging
+from forge.app.sessions import judging, workers
 from forge.app.tasks import start_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import OUTSIDE, Ask, Draft, Missed, Screen
@@ -114,17 +114,37 @@ class LedgerGround:
         self._begun.add(started.run_id)
         return started
 
+    def start(self, reserved: BudgetReserved, draft: Draft) -> None:
+        """Hand a draft in and ask workers for its phases, if the session has workers."""
+        assert reserved.for_run is not None
+        if self.state.opened.event.terms.workers:
+            workers.hand_over(self.workspace, reserved.for_run, draft, author=self._author)
+
     def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
         """Take a draft through the phases. A run that a killed process began is settled in full."""
         assert reserved.for_run is not None
-        began = time.monotonic_ns()
-        author = f"agent:{self.state.opened.event.author}"
-        found = judging.judge(self.workspace, reserved.for_run, draft, author=author, progress=self.progress)
+        began, run_id = time.monotonic_ns(), reserved.for_run
+        if self.state.opened.event.terms.workers:
+            found = workers.judge_by_workers(
+                self.workspace,
+                run_id,
+                draft,
+                author=self._author,
+                progress=self.progress,
+                patience_s=reserved.worst.wall_ms / 1000,
+                is_wanted=lambda: self.state.closed is None,
+            )
+        else:
+            found = judging.judge(self.workspace, run_id, draft, author=self._author, progress=self.progress)
         wall_ms = (time.monotonic_ns() - began) // NS_PER_MS
         used = Amounts(wall_ms=wall_ms, device_ms=found.device_ms, candidates=1)
         if reserved.for_run not in self._begun:
             used = used.at_least(reserved.worst)
         return Judgement(entry=found.entry, used=used, speedup=found.speedup, floor_fraction=found.floor_fraction)
+
+    @property
+    def _author(self) -> str:
+        return f"agent:{self.state.opened.event.author}"
 
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
         """Screen the step's drafts."""

@@ -8,6 +8,7 @@ from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Model, Screener, Watch
+from forge.app.sessions.workers import withdraw_open
 from forge.app.tasks import find_task
 from forge.app.workspace import Workspace, now
 from forge.domain.authoring import Author
@@ -162,7 +163,11 @@ def work_off(workspace: Workspace, session_id: str, author: Author, means: Means
             screener=means.screener,
             quiet_until=0 if state.events == 1 else workspace.ledger.head.seq,
         )
-        return Loop(author, ground).run()
+        ended = Loop(author, ground).run()
+        for request in (one for each in ended.rounds for one in each.open_requests):
+            if request.reserved.for_run is not None:
+                withdraw_open(workspace, request.reserved.for_run)
+        return ended
 
 
 def require_version(state: SessionState) -> None:

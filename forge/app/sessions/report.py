@@ -14,7 +14,7 @@ from forge.domain.evidence import Interval
 from forge.domain.verdict import UNDECIDED
 from forge.events.screen import TrialsScreened
 from forge.events.session import ModelResponded, StepAnswered
-from forge.pipeline.sessions.loop import ENTRY
+from forge.pipeline.sessions.learned import ENTRY
 from forge.projections.runs import RunState
 from forge.projections.sessions import SessionState
 

@@ -23,7 +23,7 @@ from forge.events.session import (
     StepProposed,
     WishRefused,
 )
-from forge.pipeline.sessions.loop import ENTRY
+from forge.pipeline.sessions.learned import ENTRY
 from forge.pipeline.sessions.stop import best_before
 from forge.projections.sessions import SessionState
 

@@ -19,10 +19,7 @@ def taken(run: RunDirectory) -> Iterator[bool]:
 
     A seal renames the folder, and the lock goes with it.
     """
-    try:
-        folder = os.open(run.path, FLAGS)
-    except FileNotFoundError:  # a seal has renamed it in between, to where its path now leads
-        folder = os.open(run.path, FLAGS)
+    folder = _opened(run)
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,3 +29,16 @@ def taken(run: RunDirectory) -> Iterator[bool]:
             yield True
     finally:
         os.close(folder)
+
+
+def is_taken(run: RunDirectory) -> bool:
+    """Return whether another process has the run now. The look itself takes the run for some microseconds."""
+    with taken(run) as is_ours:
+        return not is_ours
+
+
+def _opened(run: RunDirectory) -> int:
+    try:
+        return os.open(run.path, FLAGS)
+    except FileNotFoundError:  # a seal has renamed it in between, to where its path now leads
+        return os.open(run.path, FLAGS)

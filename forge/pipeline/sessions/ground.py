@@ -71,6 +71,9 @@ class Ground(Protocol):
     def new_run(self, request: int) -> RunStarted:
         """Return the beginning of a run for a candidate; nothing is recorded."""
 
+    def start(self, reserved: BudgetReserved, draft: Draft) -> None:
+        """Let workers begin to judge a draft, if the session has them; `judge` waits for their answer."""
+
     def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
         """Take a draft through the phases; go on if its run exists. Raises Interrupted."""
 

@@ -5,18 +5,16 @@ and what may have been sent is settled in full.
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from forge.domain.authoring import (
     Ask,
     Author,
     BudgetLeft,
-    Denied,
     Finished,
     LogEntry,
-    Replied,
     Screen,
     Step,
     Submit,
@@ -30,7 +28,6 @@ from forge.events.session import (
     BudgetRefused,
     BudgetReserved,
     BudgetSettled,
-    ModelFailed,
     ModelLost,
     ModelRequested,
     ModelResponded,
@@ -41,12 +38,12 @@ from forge.events.session import (
     WishRefused,
 )
 from forge.pipeline.sessions.ground import SYSTEM, Ground, Interrupted, Judgement
+from forge.pipeline.sessions.learned import Learned
 from forge.pipeline.sessions.stop import EndOfRound, end_of_round, end_of_session
 from forge.pipeline.sessions.worst_case import purpose_of, worst_case
 from forge.projections.sessions import RequestState, RoundState, SessionState
 
 STEP: TypeAdapter[Any] = TypeAdapter(Step)
-ENTRY: TypeAdapter[Any] = TypeAdapter(Annotated[LogEntry, Field(discriminator="kind")])
 
 
 @dataclass
@@ -55,8 +52,10 @@ class Loop:
 
     author: Author
     ground: Ground
-    _entries: dict[int, LogEntry] = field(default_factory=dict)
-    """Request -> its entry in the author's log, once it was read."""
+    _learned: Learned = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._learned = Learned(self.ground.content)
 
     def run(self) -> SessionState:
         """Go on until the session is closed; return its last state."""
@@ -70,38 +69,16 @@ class Loop:
         if current is None:
             self._between_rounds(state)
         elif (left_open := current.open_request) is not None:
-            self._take_up(state, current, left_open)
+            if not self._reserve_beside(state, current):
+                self._take_up(state, current, left_open)
         elif current.refused is not None:
             self._close(state, current, EndOfRound("budget", current.refused.detail))
         else:
             self._go_on(state, current, self.step_of(current))
 
-    def log(self, state: SessionState) -> list[LogEntry]:
-        """Return what the author has learned so far."""
-        return [entry for one in state.rounds for entry in self._learned(one)]
-
     def step_of(self, current: RoundState) -> Step:
         """Return the step of a round, as it was stored."""
         return STEP.validate_json(self.ground.content(current.step.step_sha256))  # type: ignore[no-any-return]  # an adapter of a union
-
-    def _learned(self, one: RoundState) -> list[LogEntry]:
-        if one.wish is not None:
-            return [Denied(wish=one.wish.wish)]
-        return [self._entry(request) for request in one.requests if request.gave_an_answer]
-
-    def _entry(self, request: RequestState) -> LogEntry:
-        found = self._entries.get(request.number)
-        if found is None:
-            found = self._entries[request.number] = self._read(request)
-        return found
-
-    def _read(self, request: RequestState) -> LogEntry:
-        if request.answered is not None:
-            return ENTRY.validate_json(self.ground.content(request.answered.entry_sha256))  # type: ignore[no-any-return]  # an adapter of a union
-        if isinstance(request.ended, ModelResponded):
-            return Replied(text=self.ground.content(request.ended.response_sha256).decode(errors="replace"))
-        assert isinstance(request.ended, ModelFailed)
-        return Replied(text=None, failure=f"{request.ended.cause}: {request.ended.detail}")
 
     def _between_rounds(self, state: SessionState) -> None:
         ended = end_of_session(state)
@@ -118,7 +95,7 @@ class Loop:
             micro_dollars=left.micro_dollars,
             tokens=left.tokens,
         )
-        step = self.author.propose(opened.seed, self.log(state), view)
+        step = self.author.propose(opened.seed, self._learned.log(state), view)
         stored = canonical(step)
         proposed = StepProposed(
             session_id=state.session_id, round=number, kind=step.kind, step_sha256=sha256(stored), left=view
@@ -139,10 +116,27 @@ class Loop:
             if place is not None:
                 self._request(state, current, step, place)
                 return
-        self._close(state, current, end_of_round(state, current, step, self._learned(current)))
+        self._close(state, current, end_of_round(state, current, step, self._learned.of_round(current)))
+
+    def _reserve_beside(self, state: SessionState, current: RoundState) -> bool:
+        """Reserve one more candidate for workers, beside those that are judged; return False if none may be."""
+        at_once, judged = state.opened.event.terms.workers, len(current.open_requests)
+        step = self.step_of(current) if judged < at_once else None
+        if not isinstance(step, Submit):
+            return False
+        busy = {one.reserved.place for one in current.open_requests}
+        free = (one for one in range(len(step.drafts)) if one not in busy and current.answer_of(one) is None)
+        place, worst = next(free, None), worst_case(step, state.opened.event)
+        if place is None or worst is None or shortage(worst, state.tree.left_for(current.number)):
+            return False
+        self._request(state, current, step, place)
+        return True
 
     def _request(self, state: SessionState, current: RoundState, step: Screen | Submit | Ask, place: int) -> None:
-        """Reserve the worst case of one request and carry it out; if there is too little left, refuse it."""
+        """Reserve the worst case of one request and carry it out; if there is too little left, refuse it.
+
+        A candidate is carried out in the next transition, so that others can be reserved beside it.
+        """
         opened, number = state.opened.event, state.requests + 1
         worst, left = worst_case(step, opened), state.tree.left_for(current.number)
         if worst is None:
@@ -163,21 +157,15 @@ class Loop:
             for_run=started.run_id if started else None,
             worst=worst,
         )
-        first: list[Event] = [started] if started else []
+        first: tuple[Event, ...] = (started,) if started else ()
         blobs: tuple[bytes, ...] = ()
         if isinstance(step, Ask):
-            blobs = (step.prompt.encode(),)
-            first.append(
-                ModelRequested(
-                    session_id=state.session_id,
-                    round=current.number,
-                    request=number,
-                    model=step.model,
-                    prompt_sha256=sha256(blobs[0]),
-                    most_tokens=step.most_tokens,
-                )
-            )
-        if self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs):
+            first, blobs = (_asked(reserved, step),), (step.prompt.encode(),)
+        if not self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs):
+            return
+        if isinstance(step, Submit):
+            self.ground.start(reserved, step.drafts[place])
+        else:
             self._carry_out(reserved, step)
 
     def _refuse(
@@ -284,3 +272,14 @@ class Loop:
         """Record what was decided from a state; return False if the session has gone on since: then decide again."""
         key = f"session:{state.session_id}:{what}"
         return self.ground.record(*events, seen=state, key=key, actor=actor or SYSTEM, blobs=blobs)
+
+
+def _asked(reserved: BudgetReserved, step: Ask) -> ModelRequested:
+    return ModelRequested(
+        session_id=reserved.session_id,
+        round=reserved.round,
+        request=reserved.request,
+        model=step.model,
+        prompt_sha256=sha256(step.prompt.encode()),
+        most_tokens=step.most_tokens,
+    )

@@ -25,7 +25,8 @@ from forge.events.session import (
 )
 from forge.pipeline.sessions.divergence import Divergence, divergence
 from forge.pipeline.sessions.ground import SYSTEM, Interrupted, Judgement, Reply, ScreenOutcome
-from forge.pipeline.sessions.loop import ENTRY, Loop
+from forge.pipeline.sessions.learned import ENTRY
+from forge.pipeline.sessions.loop import Loop
 from forge.projections import sessions
 from forge.projections.sessions import SessionState
 
@@ -120,6 +121,9 @@ class Transcript:
             command="replay",
             policy_sha256=opened.policy_sha256,
         )
+
+    def start(self, reserved: BudgetReserved, draft: Draft) -> None:
+        """Do nothing: the recorded judgement comes later."""
 
     def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
         """Return the recorded judgement."""

@@ -1,0 +1,96 @@
+"""Lets workers judge a session's candidates: hands a draft in, asks for work, and waits for the answer."""
+
+import time
+from collections.abc import Callable
+
+from forge.app.runs import take_up
+from forge.app.sessions.judging import MOST_STEPS, Judging, hand_in, judging_of, next_phase
+from forge.app.work import request_work, withdraw_work
+from forge.app.workspace import Workspace
+from forge.domain.authoring import Draft
+from forge.lab.job import Progress
+from forge.ledger.runs.taken import is_taken, taken
+from forge.ledger.watch import LedgerWatch
+
+POLL_S = 0.05
+"""Time between two looks at the ledger and at the run's lock, in seconds. A look costs some 20 us."""
+NOT_WANTED = "its session was closed"
+"""Reason recorded for a request that is withdrawn with its session."""
+
+
+def hand_over(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> bool:
+    """Submit a draft in its run, if it wasn't, and ask workers for its next phases; return False if none is left."""
+    with taken(workspace.directory(run_id)) as is_ours:
+        if not is_ours:  # a worker has it
+            return True
+        hand_in(workspace, run_id, draft, author=author)
+        run = take_up(workspace, workspace.find_run(run_id))
+        if next_phase(run) is None:
+            return False
+        request_work(workspace, run, "promote")
+        return True
+
+
+def judge_by_workers(
+    workspace: Workspace,
+    run_id: str,
+    draft: Draft,
+    *,
+    author: str,
+    progress: Progress,
+    patience_s: float,
+    is_wanted: Callable[[], bool],
+) -> Judging:
+    """Have workers take a draft through the phases, and return what came of it.
+
+    A run that no worker takes within `patience_s` seconds has no verdict, nor one that isn't wanted any more before a
+    worker takes it. A benchmark without a decision is asked for again.
+    """
+    device_ns, unfit = 0, ""
+    for _ in range(MOST_STEPS):
+        if unfit or not hand_over(workspace, run_id, draft, author=author):
+            break
+        progress("waiting for a worker")
+        spent_ns, unfit = _answered(workspace, run_id, patience_s, is_wanted)
+        device_ns += spent_ns
+    with taken(workspace.directory(run_id)) as is_ours:
+        assert is_ours, "no request stands, and the worker has left the run"
+        return judging_of(workspace, run_id, draft, device_ns=device_ns, unfit=unfit)
+
+
+def _answered(workspace: Workspace, run_id: str, patience_s: float, is_wanted: Callable[[], bool]) -> tuple[int, str]:
+    """Wait until a request is answered and its worker has left the run.
+
+    Return the nanoseconds for which a worker had the run, and why there was no answer.
+    """
+    watch, device_ns, looked_ns = LedgerWatch(workspace.ledger.path), 0, time.monotonic_ns()
+    idle_ns, stands = looked_ns, True
+    try:
+        while True:
+            time.sleep(POLL_S)
+            before_ns, looked_ns = looked_ns, time.monotonic_ns()
+            stands = workspace.find_run(run_id).request is not None if watch.changed() else stands
+            if is_taken(workspace.directory(run_id)):
+                device_ns, idle_ns = device_ns + looked_ns - before_ns, looked_ns
+            elif not stands:
+                return device_ns, ""
+            elif not is_wanted():
+                return device_ns, _withdrawn(workspace, run_id, NOT_WANTED)
+            elif looked_ns - idle_ns > patience_s * 1e9:
+                why = f"no worker took it within {patience_s:g} s: start one with forge work"
+                return device_ns, _withdrawn(workspace, run_id, why)
+    finally:
+        watch.close()
+
+
+def withdraw_open(workspace: Workspace, run_id: str) -> None:
+    """Withdraw a run's request if it stands: the session that asked for it is closed."""
+    if workspace.find_run(run_id).request is not None:
+        _withdrawn(workspace, run_id, NOT_WANTED)
+
+
+def _withdrawn(workspace: Workspace, run_id: str, why: str) -> str:
+    run = workspace.find_run(run_id)
+    if run.request is not None:
+        withdraw_work(workspace, run, why)
+    return why
