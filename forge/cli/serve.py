@@ -69,6 +69,7 @@ def _serve(
 ) -> None:
     """Answer until interrupted; `names` are further names by which the server may be asked for."""
     from forge.app.desk.desk import Desk
+    from forge.errors import LedgerCorrupt
 
     try:
         from forge.web.app import make_app
@@ -77,7 +78,11 @@ def _serve(
     except ImportError as error:
         raise _not_installed(error) from error
     desk = Desk(folder, read_only=read_only)
-    desk.read(lambda view: view.head).result()
+    try:
+        desk.read(lambda view: view.head).result()
+    except LedgerCorrupt as error:
+        desk.damage = error.message
+        say(f"serve: the ledger is damaged, so pages say that and nothing is taken in: {error.message}")
     listening = bound(host, port)
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}"
     if host not in LOOPBACK_HOSTS:

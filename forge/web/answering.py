@@ -104,7 +104,7 @@ async def answered(request: Request, ask: Ask, *, slow: bool = False, timeless: 
     def found(view: View) -> _Found:
         caller = view.caller(token)
         stand = f"{view.stand}-{desk.damage or ''}"
-        etag = _etag(stand, caller, address)
+        etag = etag_of(stand, caller, address)
         if timeless and known is not None and etag in known:
             return _Found(etag, None, JSON)
         key = (caller.scope, caller.name, address)
@@ -133,7 +133,8 @@ async def changed(
     return Response(orjson.dumps(found), status, headers={"Cache-Control": "no-store"}, media_type=JSON)
 
 
-def _etag(stand: str, caller: Caller, address: str) -> str:
+def etag_of(stand: str, caller: Caller, address: str) -> str:
+    """Return the ETag of an answer: another one for each state of the ledger, caller and address."""
     digest = hashlib.sha256(f"{stand} {caller.scope} {caller.name} {address}".encode()).hexdigest()
     return f'"{digest[:32]}"'
 

@@ -1,21 +1,26 @@
 """Puts the server together: the guard, the API, the pages and the stream of events."""
 
+import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from forge import __version__
 from forge.app.desk.desk import Desk
-from forge.errors import ForgeError
+from forge.errors import EnvironmentUnfit, ForgeError, NotFound
 from forge.web.answering import KeptAnswers
 from forge.web.api import PREFIX, following, history, reading, writing
-from forge.web.guard import LOOPBACK, Guard
-from forge.web.problems import on_bad_request, on_forge_error, on_http_error
+from forge.web.checking import check
+from forge.web.guard import LOOPBACK, TOOLS_PATH, Guard
+from forge.web.pages import forms, serving
+from forge.web.problems import on_bad_request, on_fault, on_forge_error, on_http_error
 from forge.web.schemas import ProblemForm
 from forge.web.stream import Stream
 
@@ -40,7 +45,10 @@ def make_app(desk: Desk, *, hosts: frozenset[str] = frozenset(), tools: Tools | 
         async with AsyncExitStack() as around:
             if tools is not None:
                 await around.enter_async_context(tools[1]())
+            checking = asyncio.create_task(_check(desk))
             yield
+            checking.cancel()
+            await asyncio.gather(checking, return_exceptions=True)
         desk.close()
 
     app = FastAPI(
@@ -56,14 +64,31 @@ def make_app(desk: Desk, *, hosts: frozenset[str] = frozenset(), tools: Tools | 
     app.state.desk, app.state.kept, app.state.stream = desk, KeptAnswers(), Stream(desk)
     for part in (reading.part, history.part, writing.part, following.part):
         app.include_router(part)
+    app.router.routes.extend([*forms.routes(), *serving.routes()])
     if tools is not None:
         app.router.routes.extend(tools[0].routes)
     app.add_exception_handler(ForgeError, on_forge_error)
     app.add_exception_handler(RequestValidationError, on_bad_request)
-    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, on_fault)
     app.add_middleware(Guard, hosts=LOOPBACK | hosts)
     _describe_problems(app)
     return app
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    """Answer an address that isn't there: for people with a page, for programs with a problem document."""
+    assert isinstance(error, HTTPException)
+    of_programs = request.url.path.startswith((PREFIX, TOOLS_PATH)) or request.url.path.endswith(".json")
+    if of_programs or error.status_code != 404:
+        return await on_http_error(request, error)
+    return await serving.error_page(request, NotFound(f"no page {request.url.path[:100]!r} here"))
+
+
+async def _check(desk: Desk) -> None:
+    """Check the ledger once after the start; without a report the pages say that there was none yet."""
+    with suppress(EnvironmentUnfit):
+        await check(desk)
 
 
 def _describe_problems(app: FastAPI) -> None:

@@ -121,6 +121,11 @@ async def on_http_error(_: Request, error: Exception) -> Response:
     return response
 
 
+async def on_fault(_: Request, error: Exception) -> Response:
+    """Answer a fault of our own, without telling more of it than its kind; the log of the server has it."""
+    return problem(500, code=ForgeError.code, detail=f"a fault of Forge ({type(error).__name__}): its log says more")
+
+
 def _mistake(found: Mapping[str, object]) -> str:
     place = found.get("loc", ())
     assert isinstance(place, tuple | list)

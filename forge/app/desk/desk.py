@@ -27,6 +27,10 @@ class Desk:
         self.read_only = read_only
         self.damage: str | None = None
         """What a check of the ledger found; None if it found nothing. While there is damage nothing is written."""
+        self.last_check: dict[str, object] | None = None
+        """Report of the last check of the ledger; None before the first."""
+        self.checks = 0
+        """Number of checks of the ledger that have ended."""
         self._reader, self._slow_reader, self._writer = (ThreadPoolExecutor(1) for _ in range(3))
         self._view, self._slow_view = View(home), View(home)
 
@@ -41,6 +45,13 @@ class Desk:
     def write(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> "Future[Answered]":
         """Make one change as the caller; raise RequestRefused if nothing may be written here."""
         return self._writer.submit(self._change, caller, asked)
+
+    def take_report(self, report: dict[str, object]) -> None:
+        """Take up what a check of the ledger found: with problems nothing more is written."""
+        self.last_check, self.checks = report, self.checks + 1
+        problems = report["problems"]
+        assert isinstance(problems, list)
+        self.damage = None if report["ok"] else f"{len(problems)} problems; forge ledger verify lists them"
 
     def close(self) -> None:
         """Answer what was asked, then close the workspaces."""

@@ -1,0 +1,59 @@
+"""Compares two kernels, and draws what a page shows."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from forge.app.audit import drawing, histories, rooflines
+from forge.app.desk.view import View
+from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.kernels import find_kernel
+from forge.app.run_comparison import compare_runs
+from forge.errors import EnvironmentUnfit, NotFound
+
+Data = dict[str, object]
+DRAWN_MEASUREMENTS = 1000
+"""Number of newest measurements in a drawing of a kernel's history."""
+
+
+def compare_kernels(view: View, a: str, b: str) -> Data:
+    """Return what differs between two kernels: sources, gates and times with their intervals."""
+    entries = [find_kernel(view.workspace, name) for name in (a, b)]
+    before, after = (view.workspace.find_run(str(entry["run_id"])) for entry in entries)
+    hidden = (*hidden_shapes(view.workspace, before), *hidden_shapes(view.workspace, after))
+    told = without_hidden(compare_runs(view.workspace, before, after), hidden)
+    assert isinstance(told, dict)
+    return {"a": a, "b": b, **told}
+
+
+def speedups_picture(view: View) -> str:
+    """Return a drawing of the active kernels' speedups, as SVG."""
+    bars = drawing.standing_kernels(view.workspace, wanted={})
+    return _drawn(lambda path: drawing.plot_speedups(bars, path), empty=not bars)
+
+
+def history_picture(view: View, kernel_id: str) -> str:
+    """Return a drawing of a kernel's measured times, as SVG."""
+    answer = histories.history(view.workspace, kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
+    return _drawn(lambda path: drawing.plot_history(answer, path), empty=not answer.rows)
+
+
+def roofline_picture(view: View, gpu: str) -> str:
+    """Return a drawing of every timed candidate of a processor under its ceilings, as SVG."""
+    answer = rooflines.roofline(view.workspace, gpu=gpu, wanted={})
+    return _drawn(lambda path: drawing.plot_roofline(answer, path), empty=not answer.rows)
+
+
+def _drawn(draw: Callable[[Path], None], *, empty: bool) -> str:
+    """Return the SVG that `draw` writes; raise NotFound if there is nothing to draw."""
+    if empty:
+        raise NotFound("there is nothing to draw yet: expected a measured kernel")
+    with tempfile.TemporaryDirectory(prefix="forge-drawing-") as folder:
+        path = Path(folder) / "drawing.svg"
+        try:
+            draw(path)
+        except ImportError as error:
+            raise EnvironmentUnfit(
+                f"{error}: expected the package that draws", hint="pip install 'tensorpath-forge[audit]'"
+            ) from error
+        return path.read_text(encoding="utf-8")

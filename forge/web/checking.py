@@ -1,0 +1,42 @@
+"""Checks the ledger in a process of its own: `forge ledger verify`, as a person would."""
+
+import asyncio
+import os
+import sys
+
+import orjson
+
+from forge.app.desk.desk import Desk
+from forge.errors import EnvironmentUnfit
+
+NICENESS = 10
+"""Niceness of the check: answers go first."""
+
+
+async def check(desk: Desk) -> None:
+    """Check the ledger, and let the desk take up what was found; raise EnvironmentUnfit if no report came."""
+    command = (sys.executable, "-m", "forge", "ledger", "verify", "--json", "--home", str(desk.home))
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        preexec_fn=_step_back,
+    )
+    try:
+        told, _ = await child.communicate()
+    except asyncio.CancelledError:
+        child.kill()
+        await child.wait()
+        raise
+    try:
+        report = orjson.loads(told)
+        desk.take_report({name: report[name] for name in ("ok", "events", "root", "signed", "problems")})
+    except (orjson.JSONDecodeError, KeyError) as error:
+        raise EnvironmentUnfit(
+            "the check gave no report: run it at the terminal", hint="forge ledger verify"
+        ) from error
+
+
+def _step_back() -> None:
+    os.nice(NICENESS)

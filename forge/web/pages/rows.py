@@ -1,0 +1,114 @@
+"""Turns documents into the rows of a page's tables."""
+
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+Document = dict[str, Any]  # Any: a JSON document
+Row = tuple[object, ...]
+NS_PER_US = 1000
+"""Number of nanoseconds in a microsecond, the unit of every time that is shown."""
+
+
+def interval(found: object) -> str:
+    """Return a speedup with its interval: 1.76x (1.75 to 1.77)."""
+    if not isinstance(found, dict) or found.get("ratio") is None:
+        return ""
+    return f"{found['ratio']:.3g}x ({found['low']:.3g} to {found['high']:.3g})"
+
+
+def kernel_interval(one: Document) -> str:
+    """Return the speedup of a kernel or an experiment in a list."""
+    return interval({"ratio": one.get("speedup"), "low": one.get("low"), "high": one.get("high")})
+
+
+def link(base: str, name: object) -> Markup:
+    """Return a link to a page by its name, which may be any text."""
+    return Markup('<a href="{}/{}">{}</a>').format(base, quote(str(name), safe=""), str(name))
+
+
+def work_row(one: Document) -> Row:
+    """Return a request for work."""
+    return link("/runs", one["run_id"]), one["state"], one["until"], one["requested_by"], one["requested_at"][:19]
+
+
+def speedup_row(one: Document) -> Row:
+    """Return a comparison with a baseline."""
+    return one["baseline"], f"{one['baseline_median_ns'] / NS_PER_US:.2f} us", interval(one["interval"])
+
+
+def answered_row(named: tuple[str, Document]) -> Row:
+    """Return a comparison with a baseline, as the answer of a benchmark has it by the baseline's name."""
+    name, one = named
+    low, high = one["ci95"]
+    speedup = interval({"ratio": one["speedup"], "low": low, "high": high})
+    return name, f"{one['median_ns'] / NS_PER_US:.2f} us", speedup
+
+
+def measured_row(one: Document) -> Row:
+    """Return a measurement of a kernel's history."""
+    verdict = one["verdict"] if one["invalidated_seq"] is None else f"withdrawn by event {one['invalidated_seq']}"
+    shown = (one["recorded_at"][:19], one["shape"], one["baseline"], one["candidate_median_ns"], kernel_interval(one))
+    return (link("/ledger", one["seq"]), *shown, verdict)
+
+
+def requirement_row(one: Document) -> Row:
+    """Return a requirement of a promotion."""
+    return one["name"], one["observed"], one["threshold"]
+
+
+def experiment_row(one: Document) -> Row:
+    """Return an experiment without its run."""
+    return one["closed_seq"], one["ended"], kernel_interval(one), one["hypothesis"]
+
+
+def experiment_row_of_run(one: Document) -> Row:
+    """Return an experiment with its run."""
+    return (*experiment_row(one), link("/runs", one["run_id"]))
+
+
+def board_row(one: Document) -> Row:
+    """Return a slot of the leaderboard."""
+    return tuple(one[name] for name in ("op", "gpu", "dtype", "shape", "baseline", "n", "worst", "typical", "best"))
+
+
+def gate_sides(one: Document) -> Row:
+    """Return a gate whose answers differ between two runs."""
+    sides = ("" if one[side] is None else f"{one[side]['verdict']}: {one[side]['observed']}" for side in ("a", "b"))
+    return (one["name"], *sides)
+
+
+def lesson_row(one: Document) -> Row:
+    """Return a lesson."""
+    return one["lesson_id"], one["state"], one["op"], one["text"], one["proposed_by"]
+
+
+def session_row(one: Document) -> Row:
+    """Return a session."""
+    return tuple(one[name] for name in ("session_id", "author", "state", "rounds", "kernels", "used", "left"))
+
+
+def skill_row(one: Document) -> Row:
+    """Return a skill of a plan."""
+    return one["id"], one["why"]
+
+
+def problem_row(one: Document) -> Row:
+    """Return a problem of the ledger."""
+    return one.get("seq"), one["what"], one["found"]
+
+
+def alone(one: object) -> Row:
+    """Return a row of one cell."""
+    return (one,)
+
+
+FILTERS = {
+    one.__name__: one
+    for one in (
+        interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, requirement_row, experiment_row,
+        experiment_row_of_run, board_row, gate_sides, lesson_row, session_row, skill_row, problem_row, alone,
+    )
+}  # fmt: skip
+"""Name in the templates -> function."""
