@@ -32,12 +32,13 @@ RUNTIME_BYTES_PER_THREAD = 104 << 20
 """Private memory that one thread may map ahead for itself, in bytes: an arena of 64 MiB, a buffer of OpenBLAS of
 32 MiB and a stack of 8 MiB."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
-SERVE, BUILD, DESCRIBE = "serve.py", "build.py", "describe.py"
+SERVE, BUILD, DESCRIBE, PARTS = "serve.py", "build.py", "describe.py", "parts.py"
 OWN_TESTS, OWN_BENCHMARK = "own_tests.py", "own_benchmark.py"
 SCRIPTS = {
     SERVE: ("guest.__main__", "main"),
     BUILD: ("guest.build", "main"),
     DESCRIBE: ("guest.describe", "main"),
+    PARTS: ("guest.parts", "main"),
     OWN_TESTS: ("guest.own", "run_tests"),
     OWN_BENCHMARK: ("guest.own", "run_benchmark"),
 }

@@ -1,6 +1,7 @@
 """Says what the author of a judged draft may know besides the verdict. Nothing of it names a held-out shape."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -42,7 +43,11 @@ def feedback_of(
 def _counterexample(workspace: Workspace, rejected: CandidateRejected | None) -> ShownCounterexample | None:
     if rejected is None or rejected.counterexample_sha256 is None:
         return None
-    found = orjson.loads(workspace.blobs.get(rejected.counterexample_sha256))
+    return shown_counterexample(orjson.loads(workspace.blobs.get(rejected.counterexample_sha256)))
+
+
+def shown_counterexample(found: Mapping[str, Any]) -> ShownCounterexample:
+    """Return a counterexample's document as its author may see it."""
     snippet = found["snippet"]
     return ShownCounterexample(
         shape=found["shape"],
@@ -57,7 +62,11 @@ def _log_of(workspace: Workspace, run: RunState) -> tuple[str, ...]:
     if run.rejection is None:
         return ()
     said = author_log(workspace, run.rejection.event)
-    log, mend = said["log"], said["mend"]
+    return log_lines(said["log"], said["mend"])
+
+
+def log_lines(log: object, mend: object) -> tuple[str, ...]:
+    """Return the lines of a log's excerpt, led by the place in the sources that it names."""
     lines: list[str] = []
     for found in (log, mend):
         if isinstance(found, Mapping) and found.get("line") is not None and found.get("file", "kernel.py"):
