@@ -50,12 +50,14 @@ from forge.pipeline.templates import environment as templates
 from forge.platforms import PROCESSORS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests are no part of the package
-from docs import shipped
+from docs import completions, shipped
 from tests.evil.described import CANDIDATES, CATALOGUE, Described, described
 from tests.ledger.edits.catalogue import EDITS
 from tests.ledger.edits.copy import Found
 
 FOLDER = Path(__file__).parent / "reference"
+COMPLETIONS = "../../forge/cli/completions.json"
+"""Place of what a shell completes, beside the code that reads it."""
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
 NOUNS = (
     *(authoring, budget, candidate, digest, environment, evidence, experiment, kernel_domain, policy, session),
@@ -85,7 +87,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def pages() -> dict[str, str]:
-    """Every generated page, by its name in docs/reference/."""
+    """Every generated page, by its place from docs/reference/."""
     return {
         "cli.md": _page("Commands", _commands()),
         "events.md": _page("Events", _events()),
@@ -99,6 +101,7 @@ def pages() -> dict[str, str]:
         "registry.md": _page("The registry that ships", _shipped()),
         "metadata.schema.json": _metadata_schema(),
         "feedback.schema.json": _feedback_schema(),
+        COMPLETIONS: completions.table(),
     }
 
 

@@ -36,12 +36,17 @@ def main() -> None:
 
 
 def _answered_quickly(arguments: list[str]) -> bool:
-    """Answer what needs no parser: help, the version, a plain lookup or list; return False for all else."""
+    """Answer what needs no parser: help, completion, a plain lookup or list; return False for all else."""
     if arguments in (["-h"], ["--help"], ["--version"]):
         from forge import __version__
         from forge.cli.index import help_text
 
         sys.stdout.write(f"forge {__version__}\n" if arguments == ["--version"] else help_text())
+        return True
+    if arguments[:1] == ["__complete"]:
+        from forge.cli.completing import completed
+
+        sys.stdout.write("".join(f"{one}\n" for one in completed(arguments[1:])))
         return True
     if arguments[:1] == ["lookup"]:
         from forge.cli.quick_lookup import quick_lookup

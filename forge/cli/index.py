@@ -11,6 +11,7 @@ COMMANDS: dict[str, Lines] = {
         "doctor": ("start", "Show what can be built, verified and timed here."),
         "demo": ("start", "Promote a shipped kernel, refuse a shipped cheat."),
         "explain": ("explain", "Explain an error code or a reason code."),
+        "completion": ("completion", "Print a shell's completion, ids included."),
     },
     "Check a kernel; record nothing": {
         "check": ("check", "Ask all gates about one kernel."),

@@ -16,18 +16,47 @@ class Asked:
     as_json: bool = False
 
 
+def state_text(summary: Document) -> str:
+    """Return a run's state, marked if its judgement was simulated."""
+    return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
+
+
+def _shapes(task: Document) -> str:
+    """Return a task's main shape in words, with the number of further ones."""
+    further = len(task.get("further_shapes", ()))
+    return shape_text(task["shape"]) + (f" and {further} more" if further else "")
+
+
+RUN_COLUMNS: dict[str, Key] = {
+    "number": lambda one: one["number"],
+    "run": lambda one: one["number"],
+    "state": state_text,
+    "task": lambda one: one["task_id"],
+}
+TASK_COLUMNS: dict[str, Key] = {
+    "task": lambda one: one["task_id"],
+    "operation": lambda one: one["op"],
+    "gpu": lambda one: one["target"]["gpu"],
+    "dtype": lambda one: one["dtype"],
+    "shape": _shapes,
+}
+KERNEL_COLUMNS: dict[str, Key] = {
+    "kernel": lambda one: one["kernel_id"],
+    "status": lambda one: one["status"],
+    "shape": lambda one: shape_text(one["shape"]),
+    "speedup": lambda one: one["benchmark"]["speedup"],
+    "over": lambda one: one["baseline"],
+}
+"""Column of each list -> what it is ordered by."""
+
+
 def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None, task: str | None) -> None:
     """Print runs, oldest first; each has a number, which is a short name for it."""
     numbered = [{"number": place} | summary for place, summary in enumerate(summaries, 1)]
     found = listed(
         (one for one in numbered if task is None or str(one["task_id"]).startswith(task)),
         only={"state": (state, lambda one: one["state"])},
-        columns={
-            "number": lambda one: one["number"],
-            "run": lambda one: one["number"],
-            "state": state_text,
-            "task": lambda one: one["task_id"],
-        },
+        columns=RUN_COLUMNS,
         sort=asked.sort,
         limit=asked.limit,
     )
@@ -38,29 +67,16 @@ def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None,
         emit_table("Runs", ("number", "run", "state", "folder", "task"), rows)
 
 
-def state_text(summary: Document) -> str:
-    """Return a run's state, marked if its judgement was simulated."""
-    return f"{summary['state']} ({SIMULATED})" if summary["simulated"] else str(summary["state"])
-
-
 def _folder(summary: Document) -> str:
     return "sealed" if summary["sealed"] else "open"
 
 
 def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: str | None) -> None:
     """Print tasks."""
-    operation: Key = lambda one: one["op"]  # noqa: E731 (named once, used twice)
-    processor: Key = lambda one: one["target"]["gpu"]  # noqa: E731
     found = listed(
         tasks,
-        only={"operation": (op, operation), "gpu": (gpu, processor)},
-        columns={
-            "task": lambda one: one["task_id"],
-            "operation": operation,
-            "gpu": processor,
-            "dtype": lambda one: one["dtype"],
-            "shape": _shapes,
-        },
+        only={"operation": (op, TASK_COLUMNS["operation"]), "gpu": (gpu, TASK_COLUMNS["gpu"])},
+        columns=TASK_COLUMNS,
         sort=asked.sort,
         limit=asked.limit,
     )
@@ -69,22 +85,6 @@ def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: 
     else:
         rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
         emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
-
-
-def _shapes(task: Document) -> str:
-    """Return a task's main shape in words, with the number of further ones."""
-    further = len(task.get("further_shapes", ()))
-    return shape_text(task["shape"]) + (f" and {further} more" if further else "")
-
-
-KERNEL_COLUMNS: dict[str, Key] = {
-    "kernel": lambda one: one["kernel_id"],
-    "status": lambda one: one["status"],
-    "shape": lambda one: shape_text(one["shape"]),
-    "speedup": lambda one: one["benchmark"]["speedup"],
-    "over": lambda one: one["baseline"],
-}
-"""Column of the list of kernels -> what it is ordered by."""
 
 
 def show_kernels(

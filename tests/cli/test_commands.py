@@ -28,7 +28,8 @@ def _commands() -> list[tuple[str, ...]]:
             found.append(path)
             return
         for name, one in inner.items():
-            walk(one, (*path, name))
+            if not one.hidden:  # those that only another program gives
+                walk(one, (*path, name))
 
     walk(command_tree(), ())
     return sorted(found)
@@ -371,7 +372,7 @@ def _folder(tmp_path: Path, *, without: str = "") -> Path:
 
 def test_a_command_without_its_packages_says_how_to_install_them() -> None:
     code = "import sys; sys.modules['typer'] = None; from forge.__main__ import main; main()"
-    answer = subprocess.run([sys.executable, "-c", code, "run", "list"], capture_output=True, text=True, check=False)
+    answer = subprocess.run([sys.executable, "-c", code, "run", "show"], capture_output=True, text=True, check=False)
     assert answer.returncode == 3
     assert answer.stderr.startswith("error[ENVIRONMENT_UNFIT]: ")
     assert answer.stderr.endswith("try: pip install tensorpath-forge\n")
