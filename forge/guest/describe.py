@@ -86,7 +86,7 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     loaded = _step("import", "the file", lambda: load.load_module(str(body["path"]), "reference"))
     form, entry = _entry(loaded, str(body["function"]))
     called: Function = getattr(loaded, entry)
-    init = _step("init", "get_init_inputs()", lambda: _initial(loaded, called if form == "model" else None))
+    init = _step("init", "get_init_inputs()", lambda: initial(loaded, called if form == "model" else None))
     draw = _drawing(loaded, body["operands"], called, form)
     positional, named = _step(
         "literal",
@@ -161,7 +161,7 @@ def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
     return "function", candidates[0]
 
 
-def _initial(loaded: ModuleType, model: Function | None) -> module.Initial:
+def initial(loaded: ModuleType, model: Function | None) -> module.Initial:
     """Return the model's arguments by position and by name.
 
     A dictionary gives them by name. So does the second of a list and a dictionary, if the model takes them so.

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import channel, load, module, wire
+from . import channel, describe, load, module, wire
 
 TEXT_LIMIT = 400
 """Number of characters of a problem's text, at most."""
@@ -54,7 +54,7 @@ def _made(body: dict[str, object]) -> tuple[Any, torch.nn.Module]:
     loaded = load.load_module(str(body["path"]), "reference")
     if not isinstance(getattr(loaded, "Model", None), type) or not callable(getattr(loaded, "get_inputs", None)):
         raise GraphError("it defines no class Model with get_inputs()")
-    init = tuple(loaded.get_init_inputs()) if hasattr(loaded, "get_init_inputs") else ()
+    init = describe.initial(loaded, loaded.Model)
     return loaded, module.made(loaded.Model, init, int(str(body["seed"])), torch.float32)
 
 
