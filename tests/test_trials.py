@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from forge.domain.authoring import Screened, TimedTrial, Trial
+from forge.events import TrialsScreened
+
 PACKAGE = Path(__file__).parents[1] / "forge"
 MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
 TRIALS = re.compile(
     r"TrialsScreened|FailedTrial|TimedTrial|\bTrial\b|domain\.authoring|events\.screen\b|lab\.screen\b"
 )
+FIELDS = re.compile(r"\.screened\b|\.trials\b|\blog_mean\b|\blog_error\b|\breference_failed\b")
+"""Fields that only a screening and its trials have: reading one needs no name of a class."""
 MAY_NAME_TRIALS = (
     "domain/authoring.py",
     "events/__init__.py",
@@ -46,12 +51,18 @@ DECIDE = (
 
 def test_only_makers_and_readers_of_trials_name_them() -> None:
     others = [name for name in MODULES if not name.startswith(MAY_NAME_TRIALS)]
-    found = {name: TRIALS.search((PACKAGE / name).read_text(encoding="utf-8")) for name in others}
+    texts = {name: (PACKAGE / name).read_text(encoding="utf-8") for name in others}
+    found = {name: TRIALS.search(text) or FIELDS.search(text) for name, text in texts.items()}
     named = {name: match[0] for name, match in found.items() if match}
     assert not named, (
         "a trial ranks drafts and is never evidence: read what a candidate's own events say, "
         "or add the path here if no decision can follow from it"
     )
+
+
+def test_the_fields_are_those_of_trials() -> None:
+    names = {*Trial.model_fields, *TimedTrial.model_fields, *Screened.model_fields, *TrialsScreened.model_fields}
+    assert {name.strip("\\b.") for name in FIELDS.pattern.split("|")} <= names
 
 
 @pytest.mark.parametrize("name", DECIDE)
