@@ -3,6 +3,7 @@
 The ledger is the queue: open work is a fold of it, and a worker takes a run by a lock that its death releases.
 """
 
+from forge.app.refusals import recording_refusal
 from forge.app.runs import REASON_LIMIT, require_state, take_up, task_of, what_comes_next
 from forge.app.workspace import Workspace
 from forge.domain.another_run import IN_ANOTHER_RUN
@@ -18,8 +19,14 @@ __all__ = ["LastPhase", "open_work", "request_summary", "request_work", "withdra
 def request_work(workspace: Workspace, run: RunState, until: LastPhase) -> Recorded[WorkRequested]:
     """Ask workers to run a run's phases up to `until`; a request that stands is returned and not repeated.
 
-    Raises PhaseOutOfOrder for a run that has no candidate, has ended, or has been through these phases.
+    Raises PhaseOutOfOrder for a run that has no candidate, has ended, or has been through these phases; that is
+    recorded too.
     """
+    with recording_refusal(workspace, "work", run.run_id):
+        return _requested(workspace, run, until)
+
+
+def _requested(workspace: Workspace, run: RunState, until: LastPhase) -> Recorded[WorkRequested]:
     run = take_up(workspace, run)
     if run.request is not None and run.request.event.until == until:
         return run.request

@@ -116,12 +116,14 @@ def _begin(
     as_json: bool,
 ) -> None:
     """Open a session for the chosen author and work it off. A person's session waits for the first submission."""
+    from forge.app.refusals import recording_refusal
     from forge.app.sessions.authors import make_author
     from forge.app.sessions.choice import answering, prices_for, source_of
     from forge.app.sessions.opening import open_session
 
-    source = source_of(workspace, request.task, choice)
-    made, asked = make_author(source), answering(workspace, source, key_file)
+    with recording_refusal(workspace, "session", choice.kind):
+        source = source_of(workspace, request.task, choice)
+        made, asked = make_author(source), answering(workspace, source, key_file)
     request = replace(request, prices=prices_for(source, request.prices))
     session_id = open_session(workspace, made, request, source=source)
     if choice.kind == "person":

@@ -54,13 +54,15 @@ def work(
 def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) -> int:
     """Serve with one device in this process; return 1 if a run could not be worked on here."""
     from forge.app.chosen_device import chosen_device
+    from forge.app.refusals import recording_refusal
     from forge.app.site import executor_of
     from forge.app.worker import Worker
     from forge.executor.local import require_lab
 
     require_lab()
-    chosen_device(device)
     with open_workspace(home) as workspace:
+        with recording_refusal(workspace, "worker", device or "any"):
+            chosen_device(device)
         environment = executor_of(workspace).site(workspace.policy).environment
     worker = Worker(lambda: open_workspace(home), _progress_of, gpu=environment.gpu)
     if not once:
@@ -91,10 +93,13 @@ def _show(summary: dict[str, Any], *, as_json: bool) -> None:
 def _serve_each(named: list[str], *, once: bool, home: Path | None, as_json: bool) -> int:
     """Start one worker for each GPU, and end them all with this process; return the largest exit status."""
     from forge.app.chosen_device import devices_named
+    from forge.app.refusals import recording_refusal
 
+    with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(named)):
+        found = devices_named(named)
     command = [sys.executable, "-m", "forge", "work", *(["--once"] if once else []), *(["--json"] if as_json else [])]
     command += ["--home", str(home)] if home else []
-    workers = [subprocess.Popen([*command, "--device", device.uuid]) for device in devices_named(named)]
+    workers = [subprocess.Popen([*command, "--device", device.uuid]) for device in found]
     try:
         return max(worker.wait() for worker in workers)
     finally:

@@ -71,7 +71,7 @@ from forge.events.session import (
 from forge.events.token import TokenGranted, TokenRevoked
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
-from forge.events.work import WorkRequested, WorkWithdrawn
+from forge.events.work import RequestRefused, WorkRequested, WorkWithdrawn
 
 Event = (
     LedgerOpened
@@ -80,6 +80,7 @@ Event = (
     | RunStarted
     | RunSealed
     | RunAborted
+    | RequestRefused
     | WorkRequested
     | WorkWithdrawn
     | TaskCreated
@@ -204,6 +205,7 @@ __all__ = [
     "PromptRendered",
     "Recorded",
     "ReplicationRecorded",
+    "RequestRefused",
     "RoundClosed",
     "RunAborted",
     "RunSealed",

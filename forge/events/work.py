@@ -1,11 +1,17 @@
 """Work on request: an author asks that a run's phases be run, and any worker may do so."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import StringConstraints
 
 from forge.events.fact import Fact, Group
 
 LastPhase = Literal["verify", "bench", "promote"]
 """Phase up to which a worker runs the phases of a run."""
+
+
+Asked = Literal["work", "worker", "session"]
+"""What was asked for: a run's phases, a worker on a device, or a session with an author."""
 
 
 class WorkRequested(Fact):
@@ -37,3 +43,21 @@ class WorkWithdrawn(Fact):
     def stream(self) -> str:
         """Return the run's stream."""
         return f"run:{self.run_id}"
+
+
+class RequestRefused(Fact):
+    """A person or a program asked for work that can't be done as it was asked for; nothing else was recorded."""
+
+    TYPE: ClassVar[str] = "RequestRefused"
+    GROUP: ClassVar[Group] = "handed_in"
+    asked: Asked
+    subject: Annotated[str, StringConstraints(max_length=200)]
+    """Run, device or author that was named; characters that can't be printed are replaced."""
+    code: Annotated[str, StringConstraints(pattern=r"^[A-Z_]{1,60}$")]
+    """Code of the error, as in docs/errors.md."""
+    detail: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    """The error's message."""
+
+    def stream(self) -> str:
+        """Return the stream of refused requests of this kind."""
+        return f"refused:{self.asked}"

@@ -19,6 +19,7 @@ AN_AUTHOR_MAY_WRITE = {
     "CandidateDuplicated",
     "ClaimRecorded",
     "LessonProposed",
+    "RequestRefused",
     "WorkRequested",
     "WorkWithdrawn",
     "StepProposed",

@@ -1,0 +1,37 @@
+"""Records requests that are refused, besides saying why: a bad request is part of a workspace's history."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from forge.app.workspace import Workspace
+from forge.errors import ForgeError
+from forge.events import RequestRefused
+from forge.events.work import Asked
+
+SUBJECT_LIMIT, DETAIL_LIMIT = 200, 1000
+"""Number of characters of a subject and of a message that are recorded, at most."""
+
+
+@contextmanager
+def recording_refusal(workspace: Workspace, asked: Asked, subject: str) -> Iterator[None]:
+    """Record an error of the block as a refused request, and raise it again.
+
+    A workspace that can't be written keeps no record; the error is the same.
+    """
+    try:
+        yield
+    except ForgeError as error:
+        event = RequestRefused(
+            asked=asked,
+            subject=_printable(subject)[:SUBJECT_LIMIT],
+            code=error.code,
+            detail=_printable(error.message)[:DETAIL_LIMIT] or error.code,
+        )
+        with suppress(ForgeError):
+            key = f"refused:{asked}:{workspace.rng.randbytes(12).hex()}"
+            workspace.append((event,), run_id=f"refused {asked}", key=key)
+        raise
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else "?" for one in text)
