@@ -54,6 +54,7 @@ MaxPricePerMillionTokens = Annotated[
 MaxMemoryGb = Annotated[
     float | None, typer.Option(help="Largest memory that the plan fills on each GPU.", show_default=False)
 ]
+Plans = Annotated[int, typer.Option("--limit", metavar="N", help="Show at most N plans.", min=1, max=1000)]
 PreferGpu = Annotated[str | None, typer.Option(help="GPU that decides between equal plans.", show_default=False)]
 PreferBackend = Annotated[
     str | None, typer.Option(help="Backend that decides between equal plans.", show_default=False)
@@ -90,6 +91,7 @@ def recommend(
     max_memory_gb: MaxMemoryGb = None,
     prefer_gpu: PreferGpu = None,
     prefer_backend: PreferBackend = None,
+    limit: Plans = 4,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -112,6 +114,7 @@ def recommend(
         **aims,
         "prompt_tokens": prompt_tokens,
         "output_tokens": output_tokens,
+        "plans": limit,
         "constraints": constraints,
     }
     _emit(answer(home, models=model, asked=asked, prices=price or (), profiles=profile or ()), as_json=as_json)

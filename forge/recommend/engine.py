@@ -10,14 +10,12 @@ from forge.recommend.kernels import KernelRegistryPass
 from forge.recommend.models import ModelShape, find_model
 from forge.recommend.options import Option, Search
 from forge.recommend.passes import OptimizationPass, run_passes
-from forge.recommend.plan import Plan, PlanFigure, Recommendation
+from forge.recommend.plan import LeftOut, Plan, PlanFigure, Recommendation
 from forge.recommend.quantization import STORAGE
 from forge.recommend.request import Request
 from forge.recommend.score import HOURS_PER_MONTH, Scored, score
 from forge.recommend.serving_profile import ServingProfile, check_distinct
 
-SHOWN = 4
-"""Number of plans in an answer: the recommended one and three alternatives."""
 OVER_PROVISIONED = 1.5
 """Multiple of the cheapest sufficient plan's price above which a plan is called over-provisioned: a choice."""
 
@@ -57,7 +55,7 @@ class Recommender:
             alternatives=plans[1:] if best else plans,
             considered=len(found.options),
             left_out=found.left_out,
-            notes=(*found.notes, *_price_notes(found.options, request)),
+            notes=(*found.notes, *_price_notes(found.options, request), *_gpu_notes(scored, found.left_out, request)),
             summary=summary,
         )
 
@@ -66,7 +64,7 @@ class Recommender:
         meeting = [one for one in scored if one.meets]
         prices = [price for one in meeting if (price := one.option.price_per_hour) is not None]
         cheapest = min(prices) if prices and len(prices) == len(meeting) else None
-        shown = (meeting or scored)[:SHOWN]
+        shown = (meeting or scored)[: request.plans]
         plans = tuple(_plan(one, rank=rank, cheapest=cheapest) for rank, one in enumerate(shown, start=1))
         return run_passes(self._passes, request, plans)
 
@@ -107,10 +105,29 @@ def _require_sense(model: ModelShape, request: Request) -> None:
 
 
 def _price_notes(options: Sequence[Option], request: Request) -> tuple[str, ...]:
+    """Return which prices are missing, and which were given for nothing."""
+    if not request.prices:
+        return ("no prices were given: cost isn't weighed",)
     without = sorted({one.processor.slug for one in options if one.price_per_hour is None})
-    if not without or not request.prices:
-        return () if request.prices else ("no prices were given: cost isn't weighed",)
-    return (f"cost isn't weighed: no price was given for {', '.join(without)}",)
+    unused = sorted(request.prices.keys() - {one.processor.slug for one in options})
+    found = [f"cost isn't weighed: no price was given for {', '.join(without)}"] if without else []
+    return (*found, *(f"the price of {slug} isn't used: no plan that was considered has this GPU" for slug in unused))
+
+
+def _gpu_notes(scored: Sequence[Scored], left_out: Sequence[LeftOut], request: Request) -> tuple[str, ...]:
+    """Return for each GPU that the caller names why none of the plans shown has it."""
+    meeting = [one for one in scored if one.meets]
+    ranked = [one.option.processor.slug for one in meeting or scored]
+    reasons = {one.gpu: one.reason for one in left_out}
+    notes = []
+    for slug in request.constraints.gpus or ():
+        if slug in reasons:
+            notes.append(f"no plan with {slug}: {reasons[slug]}")
+        elif slug not in ranked:
+            notes.append(f"no plan with {slug} meets the constraints")
+        elif slug not in ranked[: request.plans]:
+            notes.append(f"the best plan with {slug} is number {ranked.index(slug) + 1} of {len(ranked)}")
+    return tuple(notes)
 
 
 def _plan(scored: Scored, *, rank: int, cheapest: float | None) -> Plan:

@@ -77,6 +77,8 @@ class Request(Value):
     """GPU -> price of one for an hour, in the caller's currency. None is assumed: without it there is no cost."""
     prompt_tokens: Tokens | None = None
     output_tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    plans: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Number of plans in the answer, at most: the recommended one and its alternatives."""
     prefer_gpu: Name | None = None
     prefer_backend: Backend | None = None
     """Preferred GPU or backend. It decides between plans that are otherwise alike; it excludes nothing."""

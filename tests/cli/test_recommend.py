@@ -100,3 +100,27 @@ def test_kernels_of_the_workspaces_registry_are_shown_as_opportunities(tmp_path:
     first = ask(*MODEL, "--home", tmp_path, "--json").document["plans"][0]["kernel_optimizations"][0]
     assert (first["kernel_id"], first["available"], first["applied"]) == (kernel_id, True, False)
     assert (first["evidence_level"], first["benchmark_scope"]) == ("op_level", "microbenchmark")
+
+
+def test_a_price_for_nothing_and_a_gpu_without_a_plan_are_named(tmp_path: Path) -> None:
+    answer = ask(*MODEL, "--gpu", "l40s", "--price", "l4=0.5", "--home", tmp_path)
+    assert "note: the price of l4 isn't used: no plan that was considered has this GPU" in answer.err
+    assert "note: the best plan with l40s is number " in answer.err
+    assert "L40S" not in answer.out
+    many = ask(*MODEL, "--gpu", "l40s", "--limit", "1000", "--home", tmp_path)
+    assert "L40S" in many.out
+    assert "l40s" not in many.err
+
+
+def test_why_a_named_gpu_has_no_plan_is_said(tmp_path: Path) -> None:
+    small = ask("recommend", "--model", "llama3.1-405b", "--gpu", "l4", "--gpu", "h200", "--home", tmp_path)
+    assert "note: no plan with l4: " in small.err
+    slow = ask(*MODEL, "--gpu", "l4", "--max-tpot-ms", "2", "--home", tmp_path)
+    assert "note: no plan with l4 meets the constraints" in slow.err
+
+
+def test_the_number_of_plans_is_the_users(tmp_path: Path) -> None:
+    for limit in (1, 6):
+        document = ask(*MODEL, "--limit", limit, "--home", tmp_path, "--json").document
+        assert len(document["plans"]) == limit
+    assert len(ask(*MODEL, "--home", tmp_path, "--json").document["plans"]) == 4
