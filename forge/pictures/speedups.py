@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 ROW_INCHES = 0.3
 """Height of one line of the picture."""
-FRAME_INCHES = 1.5
+FRAME_INCHES = 1.7
 """Height of title and axis together."""
+LEGEND_ROWS = 1.0
+"""Height of one line of the legend, in lines of the picture: it stands below the bars, over none of them."""
 ROOM_FOR_FIGURES = 0.56
 """Space for figures beyond the longest bar, as a share of the bar's part of the axis: 1.9 inches of AXIS_INCHES."""
 AXIS_INCHES = 5.4
@@ -39,7 +41,8 @@ def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
         bars = bars[:MOST_BARS]
     highest = max((bar.high for bar in bars), default=2.0)
     lowest = min(0.92, *(bar.low / 1.05 for bar in bars), 0.92)
-    height = FRAME_INCHES + ROW_INCHES * max(1, len(bars))
+    legend_rows = LEGEND_ROWS * len({bar.over for bar in bars})
+    height = FRAME_INCHES + ROW_INCHES * (max(1, len(bars)) + legend_rows)
     width = AXIS_INCHES + INCHES_PER_LETTER * max((len(bar.name) for bar in bars), default=0)
     with picture(path, width=width, heights=(height,)) as (_, (axes,)):
         axes.set_xscale("log")
@@ -48,11 +51,13 @@ def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:
             _draw_all(axes, bars, over, colour)
         axes.axvline(1, color=MARK, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_yticks(range(len(bars)), [bar.name for bar in bars], fontsize=8.5)
-        axes.set_ylim(max(len(bars), 1) - 0.5, -0.5)
+        axes.set_ylim(max(len(bars), 1) - 0.5 + legend_rows, -0.5)
         axes.tick_params(axis="y", length=0)
         _set_ticks(axes)
         axes.grid(axis="x")
-        axes.set_xlabel("times as fast as the baseline, with the 95 % interval; ordered by its lower end")
+        axes.set_xlabel(
+            "times as fast as the baseline\ndot: ratio; line: its 95 % interval; ordered by the lower end"
+        )
         axes.set_title(wrapped(title, AXIS_INCHES))
         if bars:
             axes.legend(loc="lower right")

@@ -179,3 +179,12 @@ def test_importing_the_pictures_imports_no_drawing_library():
     code = "import sys, forge.pictures.roofline, forge.pictures.timeline, forge.pictures.terminal\n"
     code += "sys.exit(bool({'matplotlib', 'plotext', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_legend_stands_below_the_bars_and_the_axis_says_what_dot_and_line_are(tmp_path):
+    draw_speedups(BARS, tmp_path / "bars.svg", title="speedups")
+    drawn = (tmp_path / "bars.svg").read_text()
+    at = r'<!-- (.+?) -->\s*<g[^>]*transform="translate\([0-9.]+ ([0-9.]+)\)'
+    heights = {words: float(height) for words, height in re.findall(at, drawn)}
+    assert max(heights["a_v1"], heights["b_v1"]) + 8 < min(heights["over eager"], heights["over vendor"])
+    assert "dot: ratio; line: its 95 % interval; ordered by the lower end" in heights
