@@ -27,9 +27,11 @@ check: $(READY)  ## format, lint, types, layers, documentation
 	@$(BIN)/mypy benchmarks
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python docs/generate.py --check
+	@$(BIN)/python docs/api.py --check
 
 docs: $(READY)  ## write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/api.py
 
 performance: $(READY)  ## measure the ledger beside others, and write its page anew (minutes)
 	@$(BIN)/python benchmarks/ledger.py --json > docs/performance.json

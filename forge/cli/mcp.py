@@ -1,8 +1,13 @@
 """MCP: tools for coding agents, over standard input and output."""
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
+from forge.cli.confirming import Yes, require_yes
 from forge.cli.options import Home
+from forge.cli.output import emit_text, say
 
 app = typer.Typer(help="Tools for coding agents.", rich_markup_mode=None)
 
@@ -31,3 +36,35 @@ def mcp(context: typer.Context, home: Home = None) -> None:
     desk = Desk(find_home(home))
     caller = desk.read(lambda view: caller_of_environment(view.workspace)).result()
     serve_stdio(desk, caller)
+
+
+@app.command()
+def install(
+    client: Annotated[str, typer.Option(help="claude, codex, cursor, vscode or opencode.")],
+    project: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the project that the agent works in.")
+    ] = Path(),
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print what would be written, and write nothing.")
+    ] = False,
+    yes: Yes = False,
+    home: Home = None,
+) -> None:
+    """Set a coding agent up in a project: the entry that starts forge mcp, and the skill. Show the difference first.
+
+    Another program's entry is never replaced.
+
+    Example: forge mcp install --client claude --print
+    """
+    from forge.app import agent_clients
+    from forge.app.home import find_home
+
+    changes = agent_clients.planned(client, project, find_home(home))
+    for one in changes:
+        emit_text(one.difference)
+    if not changes:
+        say("nothing to change: it is set up already")
+    elif not only_print:
+        require_yes(f"Write these {len(changes)} files?", yes=yes)
+        agent_clients.write(changes)
+        say(f"wrote {len(changes)} files; start {client} anew in {project}")

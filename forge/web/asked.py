@@ -14,13 +14,13 @@ Name = Annotated[str | None, Field(max_length=200)]
 Wanted = Annotated[str, Field(max_length=200)]
 
 
-class Asked(BaseModel):
+class AskedForm(BaseModel):
     """Base of the fields of a request: unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Paged(Asked):
+class Paged(AskedForm):
     """Which page of a list."""
 
     after: Cursor = None
@@ -57,7 +57,7 @@ class EventQuery(Paged):
     type: Annotated[list[str], Field(max_length=20, description="Only these types; may be repeated.")] = []
 
 
-class LookupQuery(Asked):
+class LookupQuery(AskedForm):
     """What a kernel is looked up for."""
 
     op: Wanted
@@ -69,7 +69,7 @@ class LookupQuery(Asked):
     deprecated: bool = False
 
 
-class RecommendQuery(Asked):
+class RecommendQuery(AskedForm):
     """What a deployment is recommended for."""
 
     model: Annotated[list[str], Field(min_length=1, max_length=4)]
@@ -82,7 +82,7 @@ class RecommendQuery(Asked):
     max_price_per_hour: Annotated[float | None, Field(gt=0)] = None
 
 
-class ExperimentQuery(Asked):
+class ExperimentQuery(AskedForm):
     """Which experiments."""
 
     op: Name = None
@@ -92,7 +92,7 @@ class ExperimentQuery(Asked):
     limit: Limit = USUAL_ITEMS
 
 
-class BoardQuery(Asked):
+class BoardQuery(AskedForm):
     """Which slots of the leaderboard."""
 
     op: Name = None
@@ -102,7 +102,7 @@ class BoardQuery(Asked):
     baseline: Literal["eager", "compile", "vendor"] | None = None
 
 
-class AuditQuery(Asked):
+class AuditQuery(AskedForm):
     """What an audit is asked for; each audit takes some of these."""
 
     kernel: Name = None
@@ -115,27 +115,27 @@ class AuditQuery(Asked):
     limit: Limit = USUAL_ITEMS
 
 
-class NotesQuery(Asked):
+class NotesQuery(AskedForm):
     """Which processor."""
 
     gpu: Name = None
 
 
-class InclusionQuery(Asked):
+class InclusionQuery(AskedForm):
     """Which event, in which tree."""
 
     seq: Annotated[int, Field(ge=1, le=10**12)]
     size: Annotated[int | None, Field(ge=1, le=10**12)] = None
 
 
-class ConsistencyQuery(Asked):
+class ConsistencyQuery(AskedForm):
     """Which two trees."""
 
     old_size: Annotated[int, Field(ge=1, le=10**12)]
     size: Annotated[int | None, Field(ge=1, le=10**12)] = None
 
 
-class StreamQuery(Asked):
+class StreamQuery(AskedForm):
     """Where a stream of events begins."""
 
     after: Annotated[int | None, Field(ge=0, le=10**12, description="The last event that the caller has.")] = None
@@ -144,7 +144,7 @@ class StreamQuery(Asked):
 LastPhase = Literal["verify", "bench", "promote"]
 
 
-class Submission(Asked):
+class Submission(AskedForm):
     """A candidate that is handed in."""
 
     task: Annotated[str, Field(min_length=1, max_length=200, description="The whole id of a task.")]
@@ -156,13 +156,13 @@ class Submission(Asked):
     ] = "promote"
 
 
-class WorkAsked(Asked):
+class WorkAsked(AskedForm):
     """A request for work."""
 
     until: LastPhase = "promote"
 
 
-class Withdrawal(Asked):
+class Withdrawal(AskedForm):
     """The reason for withdrawing a request."""
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]

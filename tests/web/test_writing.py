@@ -45,7 +45,7 @@ def test_an_author_hands_in_and_a_worker_is_asked(server: Served) -> None:
     gone = server.post(f"/runs/{made['run_id']}/withdrawal", "ada", {"reason": "a better one is there"})
     assert gone.json()["withdrawn"] is True
     assert problem(server.post(f"/runs/{made['run_id']}/withdrawal", "ada", {"reason": "x"}))["status"] == 409
-    again = server.post(f"/runs/{made['run_id']}/work", "ada", {"until": "verify"})
+    again = server.post(f"/runs/{made['run_id']}/request", "ada", {"until": "verify"})
     assert again.json()["until"] == "verify"
     assert ledger_stands(server.home)
 
@@ -98,7 +98,7 @@ def test_without_an_accepted_token_nothing_is_written(server: Served, holder: st
     before = head(server)
     for path, document in (
         ("/submissions", submission(server)),
-        ("/runs/last/work", {"until": "promote"}),
+        ("/runs/last/request", {"until": "promote"}),
         ("/runs/last/withdrawal", {"reason": "x"}),
     ):
         answer = server.post(path, holder, document)
@@ -116,14 +116,14 @@ def test_an_author_reaches_no_run_of_another_author(server: Served) -> None:
         assert (seen["state"], seen["shown"], seen["phases"]["verify"]) == ("verified", False, None)
         for path in (f"/candidates/{candidate}/files/kernel.py", f"/runs/{run_id}/counterexample"):
             assert problem(server.get(path, holder))["status"] == 404
-    for path in (f"/runs/{run_id}/work", f"/runs/{run_id}/withdrawal"):
-        document = {"until": "promote"} if path.endswith("work") else {"reason": "mine now"}
+    for path in (f"/runs/{run_id}/request", f"/runs/{run_id}/withdrawal"):
+        document = {"until": "promote"} if path.endswith("request") else {"reason": "mine now"}
         refused = problem(server.post(path, "ada", document))
         assert (refused["status"], refused["code"]) == (403, "ACTOR_FORBIDDEN")
     assert head(server) == before
     assert server.get(f"/runs/{run_id}", "eve").json()["phases"]["verify"]["verdict"] == "accepted"
     assert server.get(f"/candidates/{candidate}/files/kernel.py", "olga").text == FILES["kernel.py"]
-    assert server.post(f"/runs/{run_id}/work", "eve", {"until": "bench"}).status_code == 200
+    assert server.post(f"/runs/{run_id}/request", "eve", {"until": "bench"}).status_code == 200
     assert server.post(f"/runs/{run_id}/withdrawal", "olga", {"reason": "the device is needed"}).status_code == 200
 
 

@@ -84,7 +84,7 @@ async def submit(request: Request) -> Response:
 
 
 @part.post(
-    "/runs/{run_id}/work",
+    "/runs/{run_id}/request",
     responses=answers(schemas.WorkAnswer),
     openapi_extra=_takes(questions.WorkAsked, {"until": "promote"}),
     tags=["work"],
