@@ -44,6 +44,7 @@ NOUNS: Lines = {
     "run": ("run", "Open, show, compare and close runs."),
     "kernel": ("kernel", "Show, export and revoke kernels."),
     "adopt": ("adopt", "Show what adopted programs ran."),
+    "model": ("model", "Measure adopted kernels in a model."),
     "benchmark": ("benchmark", "Withdraw a benchmark."),
     "claims": ("claims", "Check sentences about speed."),
     "ledger": ("ledger", "Verify, sign, copy and repair the ledger."),

@@ -40,6 +40,7 @@ from forge.events.ledger import (
     LedgerOpened,
     LedgerRestored,
 )
+from forge.events.model import ModelMeasured
 from forge.events.operation import OperationDescribed
 from forge.events.plan import ChosenSkill, PlanAccepted
 from forge.events.promote import (
@@ -109,6 +110,7 @@ Event = (
     | KernelPromoted
     | KernelDeprecated
     | KernelDoubted
+    | ModelMeasured
     | KernelRevoked
     | ReplicationRecorded
     | SessionOpened
@@ -196,6 +198,7 @@ __all__ = [
     "LessonProposed",
     "ModelFailed",
     "ModelLost",
+    "ModelMeasured",
     "ModelRequested",
     "ModelResponded",
     "OperationDescribed",

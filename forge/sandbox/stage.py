@@ -33,7 +33,7 @@ RUNTIME_BYTES_PER_THREAD = 104 << 20
 32 MiB and a stack of 8 MiB."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, DESCRIBE, PARTS = "serve.py", "build.py", "describe.py", "parts.py"
-OWN_TESTS, OWN_BENCHMARK = "own_tests.py", "own_benchmark.py"
+OWN_TESTS, OWN_BENCHMARK, MODEL = "own_tests.py", "own_benchmark.py", "model.py"
 SCRIPTS = {
     SERVE: ("guest.__main__", "main"),
     BUILD: ("guest.build", "main"),
@@ -41,6 +41,7 @@ SCRIPTS = {
     PARTS: ("guest.parts", "main"),
     OWN_TESTS: ("guest.own", "run_tests"),
     OWN_BENCHMARK: ("guest.own", "run_benchmark"),
+    MODEL: ("guest.model", "main"),
 }
 """Scripts that can be started on a stage: a module of the guest, and its function."""
 _ENTRY = """import sys

@@ -26,6 +26,8 @@ from forge.ledger.blobs import BlobStore
 from .making import GOLDEN, examples, open_ledger
 
 ELSEWHERE = {
+    "config_sha256": "a model's configuration, which its stored file holds",
+    "uses[].sha256": "a kernel's source, which its promotion names",
     "env_sha256": "the canonical text of an environment, which stands in an EnvironmentCaptured event",
     "environment.host_sha256": "a host's name, which isn't told",
     "author_sha256": "what an author was made from: its template and options, which the steps show",

@@ -25,6 +25,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "PromotionDenied": ("policy_sha256",),
     "KernelPromoted": ("files[].sha256", "artifact_sha256", "policy_sha256", *_TASK),
     "KernelDoubted": ("report_sha256",),
+    "ModelMeasured": ("model_sha256", "samples_sha256", "policy_sha256"),
     "OperationDescribed": ("description_sha256", "reference_sha256"),
     "ReplicationRecorded": _TIMED,
     "LessonAccepted": ("after_sha256",),

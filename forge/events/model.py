@@ -1,0 +1,46 @@
+"""Measurements of whole models, with and without adopted kernels."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from forge.domain.digest import Digest
+from forge.domain.evidence import Isolation
+from forge.domain.model_measurement import AdoptedUse, ModelComparison, ModelMode, ModelWorkload
+from forge.domain.task import Name
+from forge.events.fact import Fact, Group
+
+
+class ModelMeasured(Fact):
+    """A model was run with its own functions and with adopted kernels, side by side, gain or not."""
+
+    TYPE: ClassVar[str] = "ModelMeasured"
+    GROUP: ClassVar[Group] = "observed"
+    model: Name
+    """Name of the model's file, without its ending."""
+    model_sha256: Digest
+    """Digest of the model's file."""
+    config_sha256: Digest
+    """Digest of the configuration that the file builds the model from, as canonical JSON."""
+    workload: ModelWorkload
+    mode: ModelMode
+    gpu: str
+    """Processor that it ran on."""
+    env_sha256: Digest
+    generation: Digest
+    """Digest of the registry's snapshot that decided which kernels ran."""
+    uses: Annotated[tuple[AdoptedUse, ...], Field(min_length=1, max_length=1024)]
+    comparison: ModelComparison
+    conclusive: bool
+    """Whether the control lies within its band. Otherwise the machine was too noisy to tell."""
+    process_pairs: Annotated[int, Field(ge=2)]
+    rounds: Annotated[int, Field(ge=2)]
+    samples_sha256: Digest
+    """Digest of the times of all windows."""
+    isolation: Isolation
+    policy_sha256: Digest
+    evidence_level: Literal["end_to_end"] = "end_to_end"
+
+    def stream(self) -> str:
+        """Return the model's stream."""
+        return f"model:{self.model_sha256}"

@@ -1,0 +1,213 @@
+"""Measures a model with its own functions and with adopted kernels: windows in turn, by the host's clock.
+
+Each process pair is a fresh guest that holds both sides and a control. In each round the host asks for one window of
+every side, in random order, and times the answer. A window takes long enough that the messages don't count.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import forge
+from forge.domain.device import Device
+from forge.domain.evidence import Isolation
+from forge.domain.model_measurement import GREEDY_STEPS, ModelMode, ModelWorkload
+from forge.domain.policy import Policy
+from forge.errors import EnvironmentUnfit
+from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT
+from forge.languages import LANGUAGES
+from forge.sandbox.arena import Arena
+from forge.sandbox.channel import Channel
+from forge.sandbox.confinement import Bind
+from forge.sandbox.limits import Limits
+from forge.sandbox.model_guest import ModelGuest
+from forge.sandbox.stage import MODEL, Program, Stage
+
+SIDES = ("own", "adopted", "control")
+REPLY_BYTES = 1 << 20
+"""Largest reply of a guest, in bytes: a report has some hundred lines."""
+LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/__init__.py", "guest/plan_launcher.py")
+"""What a program needs of Forge to adopt kernels."""
+PUBLISHED = ("current.json", "lookup-*.json", "ops", "kernels")
+PLACE, SCRATCH = "/model", "/scratch"
+"""Folders in the guest: what adoption needs, and where torch.compile may write."""
+SETUP_S, WINDOW_S = 600.0, 120.0
+"""Seconds that a guest may take to build a model, and to answer one window."""
+MOST_STEPS = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelQuestion:
+    """A model's file and what is asked of it."""
+
+    name: str
+    source: bytes
+    workload: ModelWorkload
+    mode: ModelMode
+    seed: int
+    gpu: Device | None
+    """GPU that it runs on; None for the processor."""
+    registry: Path
+
+
+@dataclass(frozen=True)
+class ModelSamples:
+    """Times of one step in nanoseconds by side, process pair and round, and what the model's process says."""
+
+    times_ns: Mapping[str, Sequence[Sequence[float]]]
+    untrusted_facts: Mapping[str, Any]  # JSON of the guest
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowPlan:
+    """How much is measured."""
+
+    process_pairs: int
+    rounds: int
+    window_s: float
+    """Least time of a window, in seconds."""
+    threads: int
+
+
+def measure_model(
+    question: ModelQuestion, plan: WindowPlan, *, policy: Policy, isolation: Isolation, rng: Random
+) -> ModelSamples:
+    """Measure a model.
+
+    Raise UsageError for a model that doesn't do what is asked, EnvironmentUnfit for a machine that can't.
+    """
+    times: dict[str, list[list[float]]] = {side: [] for side in SIDES}
+    facts: dict[str, Any] = {}
+    with _stage(question, isolation) as (stage, folder):
+        for _ in range(plan.process_pairs):
+            with _guest(stage, folder, question, plan, policy) as guest:
+                steps = _steps(guest, plan.window_s)
+                taken = _windows(guest, steps, plan.rounds, rng)
+                for side in SIDES:
+                    times[side].append(taken[side])
+                facts = facts or guest.facts()
+    return ModelSamples(times, facts)
+
+
+class _TimedModel:
+    """One guest that runs the model, timed by the host's clock."""
+
+    def __init__(self, guest: ModelGuest) -> None:
+        self._guest = guest
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the model's process says of its answers."""
+        return self._guest.ask({"do": "facts"}, SETUP_S)
+
+    def window_s(self, side: int, steps: int) -> float:
+        """Return the host's time of a window, in seconds."""
+        begun = time.perf_counter()
+        self._guest.ask({"do": "window", "side": side, "steps": steps}, WINDOW_S)
+        return time.perf_counter() - begun
+
+
+def _steps(guest: _TimedModel, window_s: float) -> int:
+    """Return the number of steps that fill a window of the slower of both sides."""
+    steps = 1
+    while steps < MOST_STEPS:
+        took = min(guest.window_s(side, steps) for side in (0, 1))
+        if took >= window_s:
+            return steps
+        steps = max(2 * steps, min(int(steps * 1.1 * window_s / max(took, 1e-6)), 32 * steps))
+    return steps
+
+
+def _windows(guest: _TimedModel, steps: int, rounds: int, rng: Random) -> dict[str, list[float]]:
+    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    for _ in range(rounds):
+        order = list(enumerate(SIDES))
+        rng.shuffle(order)
+        for place, side in order:
+            taken[side].append(guest.window_s(place, steps) * 1e9 / steps)
+    return taken
+
+
+@contextmanager
+def _guest(
+    stage: Stage, folder: Path, question: ModelQuestion, plan: WindowPlan, policy: Policy
+) -> Iterator[_TimedModel]:
+    """Yield a fresh guest that has built the model."""
+    arena = Arena(REPLY_BYTES)
+    place = PLACE if stage.walled else str(folder)
+    limits = Limits(
+        wall_s=2 * SETUP_S + 64 * WINDOW_S,
+        cpu_s=int(SETUP_S) * 16,
+        memory_bytes=policy.memory_limit_bytes,
+        waits_for_device=question.gpu is not None,
+    )
+    try:
+        with closing(Channel(stage, MODEL, arena, limits=stage.bounded(limits), threads=plan.threads)) as channel:
+            guest = ModelGuest(channel, arena, question.name)
+            guest.ask(
+                {
+                    "path": f"{stage.candidate_directory}/model.py",
+                    "library": place,
+                    "registry": f"{place}/registry",
+                    "workload": question.workload.model_dump(mode="json"),
+                    "mode": question.mode,
+                    "device": "cpu" if question.gpu is None else "cuda",
+                    "seed": question.seed,
+                    "greedy_steps": GREEDY_STEPS,
+                    "arena_bytes": arena.size_bytes,
+                    "threads": plan.threads,
+                },
+                SETUP_S,
+            )
+            yield _TimedModel(guest)
+    finally:
+        arena.close()
+
+
+@contextmanager
+def _stage(question: ModelQuestion, isolation: Isolation) -> Iterator[tuple[Stage, Path]]:
+    if question.mode == "graphs" and question.gpu is None:
+        raise EnvironmentUnfit("mode 'graphs' captures CUDA graphs: expected a GPU; use --mode eager or compile")
+    with tempfile.TemporaryDirectory(prefix="forge-model-") as temporary:
+        folder = Path(temporary)
+        _fill(folder, question.registry)
+        program = Program(
+            language=LANGUAGES["torch"],
+            files={"model.py": question.source},
+            environment={name: value.replace(CACHE_FOLDER, SCRATCH) for name, value in COMPILER_ENVIRONMENT.items()},
+            device="cpu" if question.gpu is None else "cuda",
+            gpu=question.gpu,
+            binds=(Bind(folder, PLACE),),
+        )
+        stage = Stage(program, isolation)
+        try:
+            yield stage, folder
+        finally:
+            stage.remove()
+
+
+def _fill(folder: Path, registry: Path) -> None:
+    """Copy what adoption needs: that part of Forge, and what is published."""
+    home = Path(forge.__file__).parent
+    for name in LIBRARY:
+        source, target = home / name, folder / "forge" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, target)
+    published = folder / "registry"
+    published.mkdir()
+    for pattern in PUBLISHED:
+        for source in registry.glob(pattern):
+            if source.is_dir():
+                shutil.copytree(source, published / source.name)
+            else:
+                shutil.copyfile(source, published / source.name)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
