@@ -203,13 +203,14 @@ class Bench:
 
     def without_effect(self) -> dict[str, object]:
         options = SearchOptions(batch=self.asked.batch, most_trials=300)
-        log, took_s, step = self.carried_out(SearchAuthor(without_effect(self.template), options))
+        author = SearchAuthor(without_effect(self.template), options)
+        log, took_s, step = self.carried_out(author)
         return {
             "took_s": took_s,
             "trials": sum(len(one.trials) for one in log if isinstance(one, Screened)),
             "screened_most": max(ratios_of(log, final=False).values()),
             "final": sorted(ratios_of(log, final=True).values()),
-            "improved": len(step.drafts) if isinstance(step, Submit) else 0,
+            "improved": sum(one != author.template.own for one in step.drafts) if isinstance(step, Submit) else 0,
         }
 
     @property

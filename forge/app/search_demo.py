@@ -15,7 +15,7 @@ from forge.domain.budget import Amounts
 from forge.pipeline.create import TaskRequest
 
 TEMPLATE = "templates/cpp_fused_add_rmsnorm"
-OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
+OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1, "judge_own": 0}
 """Options of the search: one batch, whose processes are all alive at once, and one candidate for all phases."""
 POLICY = """\
 # The demonstration measures less than a new workspace does, so that it ends within a minute:

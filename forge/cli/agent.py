@@ -322,15 +322,15 @@ def cost(
 
     Example: forge agent cost last
     """
-    from forge.app.sessions.opening import find_session
-    from forge.app.sessions.report import cost_of, report, shrinkage
+    from forge.app.sessions.opening import all_sessions, find_session
+    from forge.app.sessions.report import cost_of, report
+    from forge.app.sessions.shrinkage import shrinkage
 
     with open_workspace(home) as workspace:
-        found = None if session is None else find_session(workspace, session)
-        authors = report(workspace, None if found is None else [found])
-        document: dict[str, Any] = {"authors": authors}
-        if found is not None:
-            document |= {"session": cost_of(found), "screening": shrinkage(workspace, found)}
+        named = all_sessions(workspace) if session is None else [find_session(workspace, session)]
+        document: dict[str, Any] = {"authors": report(workspace, named), "screening": shrinkage(workspace, named)}
+        if session is not None:
+            document["session"] = cost_of(named[0])
     if as_json:
         emit_json(document)
     else:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, emit_json_line, emit_table, visible
+from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
 
 if TYPE_CHECKING:
     from forge.pipeline.sessions.transcript import Replayed
@@ -118,17 +118,19 @@ def show_costs(found: Data) -> None:
         for one in found["authors"]
     ]
     emit_table("Authors, every candidate counted", columns, rows)
-    drafts = found.get("screening", {}).get("drafts", [])
-    if drafts:
-        gains = [
-            (
-                *(one["draft"][:12], f"{one['screened']:.3f}x"),
-                "-" if one["confirmed"] is None else f"{one['confirmed']:.3f}x",
-                f"{one['over_first_baseline']:.3f}x",
-            )
-            for one in drafts
-        ]
-        emit_table("Screened and confirmed", ("draft", "screened", "confirmed", "over first baseline"), gains)
+    screening = found["screening"]
+    if screening["drafts"]:
+        heads = ("draft", "screened", "again", "confirmed", "over first baseline")
+        measured = ("screened", "screened_again", "confirmed", "over_first_baseline")
+        gains = [(one["draft"][:12], *(_times(one[name]) for name in measured)) for one in screening["drafts"]]
+        emit_table("Gains over the template's own setting", heads, gains)
+    if screening["counted"]:
+        shrunk = _times(screening["median_confirmed_over_screened"])
+        say(f"confirmed gains are {shrunk} the screened ones, the median of {screening['counted']} drafts")
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}x"
 
 
 def _each(shared: Data | None) -> str:

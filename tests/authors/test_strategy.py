@@ -55,11 +55,23 @@ AUTHOR = SearchAuthor(template(WIDE, ["BLOCK % TILE == 0"]), SearchOptions(batch
 def test_it_climbs_to_the_top_of_a_hill_and_hands_in_the_finalists() -> None:
     steps, _ = run(AUTHOR, 1, hill)
     submitted = next(step for step in steps if isinstance(step, Submit))
-    assert 1 <= len(submitted.drafts) <= 3
+    assert 2 <= len(submitted.drafts) <= 4, "up to three finalists, and the template's own setting"
+    assert submitted.drafts[-1] == AUTHOR.template.own
+    assert AUTHOR.template.own not in submitted.drafts[:-1]
     best = submitted.drafts[0].setting
     assert best is not None
     assert (best.values["BLOCK"], best.values["TILE"]) == (512, 8)
     assert steps[-1] == Finished(reason="finalists_judged", detail=f"{len(submitted.drafts)} finalists were judged")
+
+
+def test_the_templates_own_setting_is_left_out_where_only_the_finalists_fit() -> None:
+    _, log = run(AUTHOR, 1, hill)
+    screened = log[: next(place for place, one in enumerate(log) if isinstance(one, Screened) and one.final) + 1]
+    for left in (1, 2):
+        step = AUTHOR.propose(1, screened, BudgetLeft(candidates=left))
+        assert isinstance(step, Submit)
+        assert len(step.drafts) <= left
+        assert step.drafts[0] != AUTHOR.template.own
 
 
 def test_the_same_seed_and_log_give_the_same_step_and_another_seed_gives_others() -> None:
@@ -184,6 +196,6 @@ def test_a_true_gain_over_the_same_noise_is_found() -> None:
         gain = 0.05 if draft.setting.values["WARPS"] == 8 else 0.0
         return timed(draft, trial.result.log_mean + gain, trial.result.log_error)
 
-    steps, _ = run(SearchAuthor(AUTHOR.template, SearchOptions()), 8, clock)
+    steps, _ = run(SearchAuthor(AUTHOR.template, SearchOptions(judge_own=0)), 8, clock)
     submitted = next(step for step in steps if isinstance(step, Submit))
     assert all(draft.setting and draft.setting.values["WARPS"] == 8 for draft in submitted.drafts)

@@ -36,28 +36,36 @@ static inline float exponential(float x) {
     return p * first * __builtin_bit_cast(float, (power - half + 127) << 23);
 }
 
+// a float sum of thousands of equal numbers errs by more than a row allows: it ends after this many
+constexpr int64_t RUN = 64;
+
 static void softmax_row(const float* __restrict x, float* __restrict y, int64_t width) {
-    float tops[LANES], sums[LANES];
+    float tops[LANES];
     const int64_t whole = width - width % LANES;
-    for (int lane = 0; lane < LANES; ++lane) { tops[lane] = -INFINITY; sums[lane] = 0.0f; }
+    for (int lane = 0; lane < LANES; ++lane) tops[lane] = -INFINITY;
     for (int64_t i = 0; i < whole; i += LANES)
         for (int lane = 0; lane < LANES; ++lane) tops[lane] = x[i + lane] > tops[lane] ? x[i + lane] : tops[lane];
-    float top = -INFINITY, sum = 0.0f;
+    float top = -INFINITY;
+    double sum = 0.0;
     for (int64_t i = whole; i < width; ++i) top = x[i] > top ? x[i] : top;
     for (int lane = 0; lane < LANES; ++lane) top = tops[lane] > top ? tops[lane] : top;
-    for (int64_t i = 0; i < whole; i += LANES)
-        for (int lane = 0; lane < LANES; ++lane) {
-            const float e = exponential(x[i + lane] - top);
-            y[i + lane] = e;
-            sums[lane] += e;
-        }
+    for (int64_t begin = 0; begin < whole; begin += RUN * LANES) {
+        const int64_t end = begin + RUN * LANES < whole ? begin + RUN * LANES : whole;
+        float sums[LANES] = {};
+        for (int64_t i = begin; i < end; i += LANES)
+            for (int lane = 0; lane < LANES; ++lane) {
+                const float e = exponential(x[i + lane] - top);
+                y[i + lane] = e;
+                sums[lane] += e;
+            }
+        for (int lane = 0; lane < LANES; ++lane) sum += sums[lane];
+    }
     for (int64_t i = whole; i < width; ++i) {
         const float e = exponential(x[i] - top);
         y[i] = e;
         sum += e;
     }
-    for (int lane = 0; lane < LANES; ++lane) sum += sums[lane];
-    const float scale = 1.0f / sum;
+    const float scale = static_cast<float>(1.0 / sum);
     for (int64_t i = 0; i < width; ++i) y[i] *= scale;
 }
 

@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from forge.app.sessions.opening import all_sessions
 from forge.app.sessions.view import Data, used
 from forge.app.workspace import Workspace
-from forge.domain.authoring import Judged, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
 from forge.domain.evidence import Interval
 from forge.domain.verdict import UNDECIDED
-from forge.events.screen import TrialsScreened
-from forge.events.session import ModelResponded, StepAnswered
-from forge.pipeline.sessions.learned import ENTRY
+from forge.events.session import ModelResponded
 from forge.projections.runs import RunState
 from forge.projections.sessions import SessionState
 
@@ -120,34 +116,3 @@ def _is_correct(run: RunState) -> bool:
     if run.verified is None:
         return False
     return run.failure is None or run.failure.event.reason.code in {"TOO_SLOW", *UNDECIDED}
-
-
-def shrinkage(workspace: Workspace, state: SessionState) -> Data:
-    """Return the screened gain of each judged draft beside its confirmed one, and the median of their ratio.
-
-    A screened gain is over the screening's reference. The confirmed one is too, where the reference was judged in the
-    same session; its time is compared by way of the task's first baseline.
-    """
-    screened: dict[Digest, tuple[Digest, float]] = {}
-    for recorded in workspace.ledger.read(stream=f"session:{state.session_id}", types=(TrialsScreened.TYPE,)):
-        assert isinstance(recorded.event, TrialsScreened)
-        found = recorded.event.screened
-        for trial in found.trials:
-            if isinstance(trial.result, TimedTrial):
-                screened[trial.draft] = (found.reference, trial.result.speedup.ratio)
-    confirmed = {_draft_of(workspace, one): one.speedup.ratio for one in state.answers() if one.speedup is not None}
-    rows: list[Data] = []
-    kept: list[float] = []
-    for draft, ratio in confirmed.items():
-        if draft is None or draft not in screened:
-            continue
-        reference, gain = screened[draft]
-        over = ratio / confirmed[reference] if reference in confirmed else None
-        rows.append({"draft": draft, "screened": gain, "over_first_baseline": ratio, "confirmed": over})
-        kept += [over / gain] if over is not None and reference != draft else []
-    return {"drafts": rows, "median_confirmed_over_screened": median(kept) if kept else None}
-
-
-def _draft_of(workspace: Workspace, answered: StepAnswered) -> Digest | None:
-    entry = ENTRY.validate_json(workspace.blobs.get(answered.entry_sha256))
-    return entry.draft if isinstance(entry, Judged) else None

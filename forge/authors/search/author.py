@@ -46,6 +46,8 @@ class SearchOptions(Value):
     """Number of settings that are screened, at most."""
     finalists: Annotated[int, Field(ge=1, le=MOST_FINALISTS)] = 3
     """Number of settings that are handed in as candidates, at most."""
+    judge_own: Annotated[int, Field(ge=0, le=1)] = 1
+    """Whether the template's own setting is handed in beside the finalists: their confirmed gains are over it."""
     patience: Annotated[int, Field(ge=1, le=100)] = 2
     """Number of batches without progress after which the next climb begins."""
 
@@ -138,7 +140,10 @@ class SearchAuthor:
                 f"none of {len(state.seen)} settings was faster than the template's own beyond the noise: "
                 "hand the template itself in to have it judged",
             )
-        return Submit(drafts=tuple(map(self.template.draft, settings)))
+        drafts = [self.template.draft(setting) for setting in settings]
+        if self.options.judge_own and len(drafts) < (left.candidates or MOST_FINALISTS):
+            drafts.append(self.template.own)
+        return Submit(drafts=tuple(drafts))
 
 
 def _finished(reason: Ending, detail: str) -> Finished:
