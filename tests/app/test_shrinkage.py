@@ -99,7 +99,5 @@ def test_gains_are_over_the_reference_and_their_median_says_how_much_they_shrank
 def test_the_command_shows_it_of_one_session_and_of_all(session: Path) -> None:
     one = ask("agent", "cost", "last", "--home", session, "--json").document["screening"]
     assert one == ask("agent", "cost", "--home", session, "--json").document["screening"]
-    assert (
-        "confirmed gains are 0.800x the screened ones, the median of 2 drafts"
-        in ask("agent", "cost", "--home", session).error
-    )
+    told = ask("agent", "cost", "--home", session).err
+    assert "confirmed gains are 0.800x the screened ones, the median of 2 drafts" in told
