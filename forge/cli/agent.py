@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli import agent_options as options
+from forge.cli import agent_solve
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
@@ -23,26 +24,17 @@ if TYPE_CHECKING:
     from forge.app.sessions.opening import SessionRequest
     from forge.app.workspace import Workspace
     from forge.domain.authoring import Author
-    from forge.domain.budget import Amounts, Price
 
 app = typer.Typer(
     help="Sessions, in which a program writes candidates in a budget.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+agent_solve.register(app)
 
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")
 ]
-Candidates = Annotated[
-    int, typer.Option("--candidates", min=0, max=10**6, help="Candidates that may take all phases.")
-]
-Minutes = Annotated[float, typer.Option("--minutes", min=0, max=1e6, help="Time on the clock, in minutes.")]
-DeviceMinutes = Annotated[
-    float, typer.Option("--device-minutes", min=0, max=1e6, help="Time on the judging device, in minutes.")
-]
-Dollars = Annotated[float, typer.Option("--dollars", min=0, max=1e6, help="Money for language models.")]
-Tokens = Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Tokens of language models.")]
 Reason = Annotated[str, typer.Option("--reason", help="Reason; it is recorded.")]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Note each difference and go on from what is recorded.")]
 
@@ -59,11 +51,11 @@ def run(
     allow: options.Allow = None,
     allow_env: options.AllowEnv = None,
     seed: options.Seed = None,
-    candidates: Candidates = 20,
-    minutes: Minutes = 120,
-    device_minutes: DeviceMinutes = 120,
-    dollars: Dollars = 0,
-    tokens: Tokens = 0,
+    candidates: options.Candidates = 20,
+    minutes: options.Minutes = 120,
+    device_minutes: options.DeviceMinutes = 120,
+    dollars: options.Dollars = 0,
+    tokens: options.Tokens = 0,
     price: options.Prices = None,
     option: options.Settings = None,
     rounds_without_gain: options.RoundsWithoutGain = 5,
@@ -94,14 +86,14 @@ def run(
         agent_cmd=agent_cmd,
         allow=tuple(allow or ()),
         allow_env=tuple(allow_env or ()),
-        options=dict(_option(one) for one in option or []),
+        options=dict(options.named_value(one) for one in option or []),
     )
     request = SessionRequest(
         task=task,
-        seed=seed if seed is not None else _drawn_seed(),
-        budget=_amounts(candidates, minutes, device_minutes, dollars, tokens),
+        seed=options.seed_or_drawn(seed),
+        budget=options.amounts(candidates, minutes, device_minutes, dollars, tokens),
         terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share, workers=workers),
-        prices=tuple(_price(one) for one in price or []),
+        prices=tuple(options.price_of(one) for one in price or []),
     )
     with open_workspace(home) as workspace:
         _begin(workspace, choice, request, key_file, as_json=as_json)
@@ -272,11 +264,11 @@ def replay(session: Session, lenient: Lenient = False, home: Home = None, as_jso
 @app.command()
 def grant(
     session: Session,
-    candidates: Candidates = 0,
-    minutes: Minutes = 0,
-    device_minutes: DeviceMinutes = 0,
-    dollars: Dollars = 0,
-    tokens: Tokens = 0,
+    candidates: options.Candidates = 0,
+    minutes: options.Minutes = 0,
+    device_minutes: options.DeviceMinutes = 0,
+    dollars: options.Dollars = 0,
+    tokens: options.Tokens = 0,
     reason: Reason = "granted by hand",
     home: Home = None,
     as_json: Json = False,
@@ -288,7 +280,7 @@ def grant(
     from forge.app.sessions.opening import grant as grant_more
     from forge.app.sessions.view import summary
 
-    more = _amounts(candidates, minutes, device_minutes, dollars, tokens)
+    more = options.amounts(candidates, minutes, device_minutes, dollars, tokens)
     with open_workspace(home) as workspace:
         state = grant_more(workspace, session, more, reason)
     show_state(summary(state), as_json=as_json)
@@ -352,36 +344,3 @@ def list_sessions(home: Home = None, as_json: Json = False) -> None:
         emit_json(found)
     else:
         show_sessions(found)
-
-
-def _amounts(candidates: int, minutes: float, device_minutes: float, dollars: float, tokens: int) -> "Amounts":
-    from forge.domain.budget import Amounts
-
-    return Amounts(
-        candidates=candidates,
-        wall_ms=round(minutes * 60_000),
-        device_ms=round(device_minutes * 60_000),
-        micro_dollars=round(dollars * 1_000_000),
-        tokens=tokens,
-    )
-
-
-def _drawn_seed() -> int:
-    from forge.lab.inputs.seeded import new_seed
-
-    return new_seed()
-
-
-def _option(text: str) -> tuple[str, str]:
-    from forge.errors import UsageError
-
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise UsageError(f"bad option {text!r:.100}: expected NAME=VALUE, such as finalists=2")
-    return name, value
-
-
-def _price(text: str) -> "Price":
-    from forge.app.sessions.prices import parse_price
-
-    return parse_price(text)

@@ -1,9 +1,12 @@
-"""The options of `forge agent run`, one for each thing that an author is made from or may use."""
+"""The options of `forge agent`, one for each thing that an author is made from or may use."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from forge.domain.budget import Amounts, Price
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")]
 AuthorKind = Annotated[
@@ -64,3 +67,51 @@ Workers = Annotated[
         "--workers", min=0, max=64, help="Candidates that `forge work` judges at once; 0: this process judges."
     ),
 ]
+Candidates = Annotated[
+    int, typer.Option("--candidates", min=0, max=10**6, help="Candidates that may take all phases.")
+]
+Minutes = Annotated[float, typer.Option("--minutes", min=0, max=1e6, help="Time on the clock, in minutes.")]
+DeviceMinutes = Annotated[
+    float, typer.Option("--device-minutes", min=0, max=1e6, help="Time on the judging device, in minutes.")
+]
+Dollars = Annotated[float, typer.Option("--dollars", min=0, max=1e6, help="Money for language models.")]
+Tokens = Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Tokens of language models.")]
+
+
+def amounts(candidates: int, minutes: float, device_minutes: float, dollars: float, tokens: int) -> "Amounts":
+    """Return a budget from what its options say."""
+    from forge.domain.budget import Amounts
+
+    return Amounts(
+        candidates=candidates,
+        wall_ms=round(minutes * 60_000),
+        device_ms=round(device_minutes * 60_000),
+        micro_dollars=round(dollars * 1_000_000),
+        tokens=tokens,
+    )
+
+
+def seed_or_drawn(seed: int | None) -> int:
+    """Return the given seed, or a new one."""
+    if seed is not None:
+        return seed
+    from forge.lab.inputs.seeded import new_seed
+
+    return new_seed()
+
+
+def named_value(text: str) -> tuple[str, str]:
+    """Return the name and the value of `--set NAME=VALUE`; raise UsageError."""
+    from forge.errors import UsageError
+
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise UsageError(f"bad option {text!r:.100}: expected NAME=VALUE, such as finalists=2")
+    return name, value
+
+
+def price_of(text: str) -> "Price":
+    """Return the price of `--price MODEL=IN,OUT`; raise UsageError."""
+    from forge.app.sessions.prices import parse_price
+
+    return parse_price(text)

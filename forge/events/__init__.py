@@ -41,6 +41,7 @@ from forge.events.ledger import (
     LedgerRestored,
 )
 from forge.events.model import ModelMeasured
+from forge.events.module import ModuleComposed, ModuleRouted
 from forge.events.operation import OperationDescribed
 from forge.events.plan import ChosenSkill, PlanAccepted
 from forge.events.promote import (
@@ -85,6 +86,8 @@ Event = (
     | WorkRequested
     | WorkWithdrawn
     | TaskCreated
+    | ModuleRouted
+    | ModuleComposed
     | PlanAccepted
     | PromptRendered
     | CandidateSubmitted
@@ -201,6 +204,8 @@ __all__ = [
     "ModelMeasured",
     "ModelRequested",
     "ModelResponded",
+    "ModuleComposed",
+    "ModuleRouted",
     "OperationDescribed",
     "PlanAccepted",
     "ProfileCaptured",

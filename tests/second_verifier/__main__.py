@@ -28,6 +28,7 @@ BLOBS = {
     "TrialsScreened": ("samples_sha256",),
     "ModelRequested": ("prompt_sha256",),
     "ModelResponded": ("response_sha256",),
+    "ModuleRouted": ("parts[].reference_sha256",),
     "SessionOpened": ("policy_sha256",),
     "StepAnswered": ("entry_sha256",),
     "StepProposed": ("step_sha256",),

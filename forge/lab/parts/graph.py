@@ -16,6 +16,8 @@ Op = Annotated[
 ]
 Argument = object
 """A tagged value: `["node", name]`, `["value", literal]`, `["float", hex]`, `["list", [...]]`, `["torch", name]`."""
+STRIDES_FREE = {"aten.view.default": "aten.reshape.default", "aten._unsafe_view.default": "aten.reshape.default"}
+"""Operator -> one that gives the same values whatever the strides of its input are. A part alone may get others."""
 _TORCH = re.compile(r"[a-z0-9_]{1,40}")
 
 
@@ -130,7 +132,8 @@ def statement(node: Node, names: dict[str, str]) -> str:
         return f"{names[node.name]} = torch.tensor({given[0]}, dtype={given[2]}).reshape({given[1]})"
     if node.op == "getitem":
         return f"{names[node.name]} = {given[0]}[{given[1]}]"
-    return f"{names[node.name]} = torch.ops.{node.op}({', '.join(given)})"
+    op = STRIDES_FREE.get(node.op, node.op)
+    return f"{names[node.name]} = torch.ops.{op}({', '.join(given)})"
 
 
 def names_of(nodes: Sequence[Node]) -> dict[str, str]:

@@ -35,6 +35,7 @@ BLOB_FIELDS: dict[str, tuple[str, ...]] = {
     "StepAnswered": ("entry_sha256",),
     "ModelRequested": ("prompt_sha256",),
     "ModelResponded": ("response_sha256",),
+    "ModuleRouted": ("parts[].reference_sha256",),
 }
 """Type -> the fields of its payload that name stored bytes; a field may be null if the type allows it."""
 OWN_FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(

@@ -1,0 +1,1 @@
+"""Solves whole modules: a route, parts that add up, a session for each different part, and the composed candidate."""

@@ -1,0 +1,54 @@
+"""Lets the chosen author work on a task of a module, with an equal share of the budget."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from forge.app.sessions.authors import make_author
+from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
+from forge.app.sessions.coding_agent import CodingAgent
+from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
+from forge.app.workspace import Workspace
+from forge.domain.budget import Amounts
+from forge.errors import UsageError
+from forge.lab.job import Progress
+from forge.projections.sessions import SessionState
+
+WORKS_FOR_MANY = ("model", "command")
+"""Authors that can work on any task. A search needs a template of its task, and a person can't be waited for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedWork:
+    """A chosen author, and the budget of all of its sessions together."""
+
+    workspace: Workspace
+    choice: AuthorChoice
+    request: SessionRequest
+    key_file: Path | None
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        if self.choice.kind not in WORKS_FOR_MANY:
+            expected = " or ".join(WORKS_FOR_MANY)
+            raise UsageError(f"author {self.choice.kind!r} can't work on parts of a module: expected {expected}")
+
+    def __call__(self, task_id: str, shares: int) -> SessionState:
+        """Let the author work on a task until its session is closed."""
+        source = source_of(self.workspace, task_id, self.choice)
+        author, asked = make_author(source), answering(self.workspace, source, self.key_file)
+        request = replace(
+            self.request,
+            task=task_id,
+            budget=_share(self.request.budget, shares),
+            prices=prices_for(source, self.request.prices),
+        )
+        session_id = open_session(self.workspace, author, request, source=source)
+        try:
+            return work_off(self.workspace, session_id, author, Means(progress=self.progress, model=asked))
+        finally:
+            if isinstance(asked, CodingAgent):
+                asked.close()
+
+
+def _share(budget: Amounts, shares: int) -> Amounts:
+    return Amounts(**{name: amount // shares for name, amount in budget.items()})

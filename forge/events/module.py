@@ -1,0 +1,66 @@
+"""Whole modules: which way they are solved, and what was put together from kernels of their parts."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from forge.domain.digest import Digest, Value
+from forge.events.fact import Fact, Group
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ModulePart(Value):
+    """One different part of a module."""
+
+    signature: Digest
+    """Digest of its operators, constants, types and sizes."""
+    count: Annotated[int, Field(ge=1)]
+    """Number of places in the module at which it stands."""
+    flops_share: Share
+    """Share of the module's arithmetic, all places together. `bytes_share` is the same for bytes moved."""
+    bytes_share: Share
+    reference_sha256: Digest
+    """Digest of its reference, which was written from the graph."""
+
+
+class _OfModule(Fact):
+    """An event in the stream of a whole module's task."""
+
+    task_id: str
+
+    def stream(self) -> str:
+        """Return the stream of the module's task."""
+        return f"module:{self.task_id}"
+
+
+class ModuleRouted(_OfModule):
+    """A module was looked at before any kernel was written, and a way to solve it was chosen."""
+
+    TYPE: ClassVar[str] = "ModuleRouted"
+    GROUP: ClassVar[Group] = "observed"
+    task_id: str
+    route: Literal["direct", "extract"]
+    """`direct`: one kernel for the whole. `extract`: kernels for its parts, put together."""
+    reason: Literal["few_parts", "several_parts", "not_exported", "parts_differ", "fallback"]
+    detail: str
+    """One sentence with the values behind the reason."""
+    parts: tuple[ModulePart, ...]
+    """Different parts, if their program gave the module's own bytes; none on the direct way."""
+
+
+class ModuleComposed(_OfModule):
+    """Kernels of parts were put together into one candidate for the whole module."""
+
+    TYPE: ClassVar[str] = "ModuleComposed"
+    GROUP: ClassVar[Group] = "observed"
+    task_id: str
+    run_id: str
+    """Run in which the candidate is judged."""
+    replaced: tuple[Digest, ...]
+    """Signatures of the parts that have a kernel."""
+    left: tuple[Digest, ...]
+    """Signatures of the parts that stay on their references."""
+    flops_share: Share
+    """Share of the module's arithmetic that kernels replace. `bytes_share` is the same for bytes moved."""
+    bytes_share: Share

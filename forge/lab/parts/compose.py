@@ -1,0 +1,183 @@
+"""Puts kernels of parts together into one kernel.py with a class ModelNew. Other parts stay on their references.
+
+Each kernel keeps its text, with its module-level names renamed. C++ texts become one text, each in a namespace.
+"""
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from forge.lab.parts.graph import Graph, written
+from forge.lab.parts.groups import Part
+from forge.lab.parts.program import body_of
+
+SOURCE = "CPP_SOURCE"
+"""Name of the constant that holds the C++ text of all kernels."""
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+_EXPORTED = re.compile(r'extern\s+"C"\s+[\w\s*&:<>]*?\b(\w+)\s*\(')
+
+
+class CannotCompose(Exception):
+    """A kernel's text can't stand beside others; the message says why. Its part stays on the reference."""
+
+
+@dataclass(frozen=True)
+class PartKernel:
+    """The kernel of one part, as its candidate has it."""
+
+    text: str
+    entry_point: str
+    cpp_source: str | None
+    """Name of the constant with its C++ text. None: it has none."""
+
+
+@dataclass
+class _Renamed:
+    """A kernel whose names carry a prefix."""
+
+    python: str
+    imports: list[str]
+    entry: str
+    cpp: str | None = None
+    includes: list[str] = field(default_factory=list)
+
+
+def composed_kernel(
+    module_source: str, graph: Graph, parts: Sequence[Part], kernels: Mapping[int, PartKernel]
+) -> tuple[str, bool]:
+    """Return a kernel.py for the whole module, and whether it has C++ text. `kernels` maps a part's place to its own.
+
+    Raises CannotCompose.
+    """
+    by_text: dict[str, _Renamed] = {}
+    for place, kernel in kernels.items():
+        if kernel.text not in by_text:
+            by_text[kernel.text] = _renamed(kernel, f"p{place}_")
+    entries = {place: by_text[kernel.text].entry for place, kernel in kernels.items()}
+    cpp = [one for one in by_text.values() if one.cpp is not None]
+    pieces = [
+        '"""A module put together from kernels of its parts. Parts without a kernel run as their references."""\n'
+    ]
+    pieces += sorted({line for one in by_text.values() for line in one.imports} | {"import torch"})
+    if cpp:
+        included = sorted({line for one in cpp for line in one.includes})
+        text = "\n".join([*included, *(one.cpp or "" for one in cpp)])
+        if '"""' in text:
+            raise CannotCompose("its C++ text has three double quotes: expected none")
+        pieces.append(f'{SOURCE} = r"""\n{text}\n"""\n')
+    pieces += [one.python for one in by_text.values()]
+    pieces += [_functions(parts, entries), _composed(graph, parts, entries), module_source, _MODEL]
+    return "\n\n".join(pieces), bool(cpp)
+
+
+_MODEL = '''class ModelNew(Model):
+    """The module, with the same state dict."""
+
+    def forward(self, *inputs):
+        return _composed(inputs, self.state_dict(keep_vars=True))
+'''
+
+
+def _functions(parts: Sequence[Part], entries: Mapping[int, str]) -> str:
+    functions = ["def _as_tuple(found):\n    return tuple(found) if isinstance(found, (tuple, list)) else (found,)\n"]
+    for place, part in enumerate(parts):
+        if place not in entries:
+            parameters = ", ".join(f"in_{one}" for one in range(len(part.inputs)))
+            functions.append(f"def _part_{place}({parameters}):\n{body_of(part)}")
+    return "\n\n".join(functions)
+
+
+def _composed(graph: Graph, parts: Sequence[Part], entries: Mapping[int, str]) -> str:
+    names = {node.name: f"g_{place}" for place, node in enumerate(graph.nodes)}
+    inputs = [node for node in graph.nodes if node.op == "input"]
+    lines = [f"    {names[node.name]} = inputs[{place}]" for place, node in enumerate(inputs)]
+    lines += [f"    {names[node.name]} = state[{node.origin!r}]" for node in graph.nodes if node.op == "state"]
+    for place, part in enumerate(parts):
+        given = [names[name] for name in part.inputs]
+        taken = ", ".join(names[name] for name in part.outputs)
+        if place in entries:
+            call = f"_as_tuple({entries[place]}({', '.join(f'{one}.contiguous()' for one in given)}))"
+        else:
+            call = f"_part_{place}({', '.join(given)})"
+        lines.append(f"    ({taken},) = {call}")
+    lines.append(f"    return {', '.join(written(one, names) for one in graph.outputs)}")
+    return "def _composed(inputs, state):\n" + "\n".join(lines) + "\n"
+
+
+def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
+    try:
+        tree = ast.parse(kernel.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CannotCompose(f"it can't be parsed: {error}") from error
+    imports = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    rest = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom) and not _is_text(one)]
+    cpp, symbols = None, frozenset[str]()
+    if kernel.cpp_source is not None:
+        text = next((_text_of(one) for one in rest if kernel.cpp_source in _bound(one)), None)
+        if text is None:
+            raise CannotCompose(f"its constant {kernel.cpp_source!r} is no plain text")
+        rest = [one for one in rest if kernel.cpp_source not in _bound(one)]
+        cpp, symbols = text, frozenset(_EXPORTED.findall(text))
+    bound = {name for one in rest for name in _bound(one)}
+    clashes = {node.arg for one in rest for node in ast.walk(one) if isinstance(node, ast.arg)} & bound
+    if clashes:
+        raise CannotCompose(f"a parameter has the name of a function or constant: {', '.join(sorted(clashes))}")
+    renamer = _Renamer(prefix, frozenset(bound), symbols)
+    python = "\n\n".join(ast.unparse(renamer.visit(one)) for one in rest)
+    found = _Renamed(python, imports, prefix + kernel.entry_point)
+    if cpp is not None:
+        found.includes = [line.strip() for line in _INCLUDE.findall(cpp)]
+        body = _INCLUDE.sub("", cpp)
+        for symbol in symbols:
+            body = re.sub(rf"\b{re.escape(symbol)}\b", prefix + symbol, body)
+        found.cpp = f"namespace {prefix.rstrip('_')} {{\n{body.strip()}\n}}"
+    return found
+
+
+class _Renamer(ast.NodeTransformer):
+    """Puts a prefix before module-level names, and before C++ symbols where the library is asked for them."""
+
+    def __init__(self, prefix: str, bound: frozenset[str], symbols: frozenset[str]) -> None:
+        self._prefix, self._bound, self._symbols = prefix, bound, symbols
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:  # the name that ast calls
+        return ast.Name(self._new(node.id), node.ctx)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # the name that ast calls
+        node.name = self._new(node.name)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # the name that ast calls
+        node.name = self._new(node.name)
+        return self.generic_visit(node)
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:  # the name that ast calls
+        return ast.Global([self._new(name) for name in node.names])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # the name that ast calls
+        if node.attr in self._symbols:
+            node.attr = self._prefix + node.attr
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:  # the name that ast calls
+        return ast.Constant(self._prefix + str(node.value)) if node.value in self._symbols else node
+
+    def _new(self, name: str) -> str:
+        return self._prefix + name if name in self._bound else name
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a module-level statement binds."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _text_of(statement: ast.stmt) -> str | None:
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
