@@ -30,6 +30,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
+from forge.lab.reference.reference_guest import HERE, Place
 from forge.lab.sources.mending import LineToMend, place_to_mend
 from forge.languages import LANGUAGES, Language, find_language
 from forge.operations import find_operation
@@ -136,7 +137,9 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
     gpu = request.gpu or _usual_target(language, here.slug if here else None)
     terms = TaskRequest(op=request.op or "", language=language.name, gpu=gpu, dtype=request.dtype, shape="")
     target = parse_terms(terms, Policy()).target
-    operation, shape, held_out = _asked(request, target, wall, progress)
+    on_target = device if target.platform == "cuda" and here is not None and here.slug == target.gpu else None
+    place = HERE if on_target is None else Place("cuda", on_target)
+    operation, shape, held_out = _asked(request, target, wall, place, progress)
     own = operation.own
     names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
     return _Comparison(
@@ -148,12 +151,12 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
         shape=shape,
         held_out=held_out,
         entry=request.entry_point or guessed_entry(tree, names),
-        gpu=device if target.platform == "cuda" and here is not None and here.slug == target.gpu else None,
+        gpu=on_target,
     )
 
 
 def _asked(
-    request: CheckRequest, target: Target, wall: Isolation, progress: Progress
+    request: CheckRequest, target: Target, wall: Isolation, place: Place, progress: Progress
 ) -> tuple[Operation, Shape, tuple[Shape, ...]]:
     """Return the operation, the shape, and other shapes that are asked; infer them from a reference file."""
     rng, dtype, policy = random.SystemRandom(), parse_dtype(request.dtype), Policy()
@@ -173,7 +176,12 @@ def _asked(
     )
     require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(
-        question, policy=policy, isolation=wall, rng=rng, progress=lambda step: progress(f"reference: {step}")
+        question,
+        policy=policy,
+        isolation=wall,
+        rng=rng,
+        progress=lambda step: progress(f"reference: {step}"),
+        place=place,
     )
     require_strength(inferred.admission, hint="forge check --help")
     make_known(inferred.operation)

@@ -6,19 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge.app.site import executor_of
 from forge.app.tasks import Opened, open_first_run
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.own_operation import PREFIX, is_own
+from forge.domain.policy import Policy
+from forge.domain.target import Target
 from forge.domain.task import Task
 from forge.errors import UsageError, WeakTask
+from forge.executor import Site
 from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
+from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.operations.own import SLUG_LIMIT, make_known
-from forge.pipeline.create import RequestedTerms, TaskRequest, parse_terms
+from forge.pipeline.create import RequestedTerms, TaskRequest, device_room_bytes, parse_terms
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
 from forge.pipeline.task_shapes import parse_own_shapes
@@ -83,8 +89,31 @@ def infer_reference(
         slug=parse_name(declared.name),
     )
     require_arguments(question.operands, question.source, function=question.function)
-    inferred = infer(question, policy=workspace.policy, isolation=isolation(), rng=workspace.rng, progress=progress)
+    place = place_of(terms.target, executor_of(workspace).site(workspace.policy))
+    inferred = infer(
+        question,
+        policy=_with_room_of(place, terms.target, workspace.policy),
+        isolation=isolation(),
+        rng=workspace.rng,
+        progress=progress,
+        place=place,
+    )
     return Confirmable(inferred, terms)
+
+
+def place_of(target: Target, site: Site) -> Place:
+    """Return where a reference for this target answers: on the GPU if it is the target's, else on the processor."""
+    here = site.environment.gpu
+    on_target = here is not None and site.device is not None and here.slug == target.gpu
+    return Place("cuda", site.device) if on_target else HERE
+
+
+def _with_room_of(place: Place, target: Target, policy: Policy) -> Policy:
+    """Return the policy with room for what an eighth of the GPU's memory holds, up to half of this machine's."""
+    if place == HERE:
+        return policy
+    half_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return with_room(policy, min(SETS_PER_GUEST * device_room_bytes(target), half_bytes))
 
 
 def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:

@@ -201,6 +201,8 @@ class Operation:
     reconsidered: Callable[..., tuple[Expected, ...]] | None = None
     """Function from the oracle's rules and the inputs to wider rules, for values at which rounding is magnified. It
     is called only if an answer breaks the oracle's rules."""
+    oracle_is: Callable[[], str] | None = None
+    """Function that says how the oracle computes, if its reference is a file. None: in fp64, from the definition."""
     reads_in_part: bool = False
     """True if some elements of an input decide nothing, such as keys and values beside queries. They aren't counted
     in `bytes_moved`."""

@@ -18,7 +18,7 @@ from forge.domain.tensors import DType, Shape, parse_dtype
 from forge.errors import UsageError, WeakTask
 from forge.events import TaskCreated
 from forge.lab.inputs.random_sizes import near_shape
-from forge.lab.reference.describe import SETS_PER_GUEST, expected_room, most_set_bytes
+from forge.lab.reference.room import SETS_PER_GUEST, expected_room, most_set_bytes
 from forge.lab.runner import PROCESSOR
 from forge.languages import Language, find_language
 from forge.operations import baselines_of, find_operation, reference_source, tolerance_digest

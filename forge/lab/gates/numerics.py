@@ -41,10 +41,15 @@ def examine(kernel: LoadedKernel) -> Finding:
         return together
     worst = max(e.bound_used for e in errors)
     return Passed(
-        observed=f"{worst:.3g} x the bound over {len(cases)} draws; {together}",
+        observed=f"{worst:.3g} x the bound over {len(cases)} draws; {together}{_oracle(kernel)}",
         threshold="1 x the bound, every element; 1 x the allowance for root mean square and bias",
         errors=tuple(errors),
     )
+
+
+def _oracle(kernel: LoadedKernel) -> str:
+    """Return in words what computed the expected answers, if it is a file of the user."""
+    return f"; oracle: {kernel.operation.oracle_is()}" if kernel.operation.oracle_is is not None else ""
 
 
 def _errors_together(kernel: LoadedKernel) -> str | Failed:

@@ -1,6 +1,7 @@
-"""Runs a reference file in a guest: outputs in the task's type and in fp64, its weights, its own inputs.
+"""Answers questions by a reference file: outputs in the task's type and in fp64, its weights, its own inputs.
 
-The guest has a sandbox of its own, never the candidate's. It returns bytes in forms that the host laid out.
+It runs in guests of its own: on the processor, where it draws, and on a GPU if the candidates run there. In fp64 it
+is asked for some samples at a time if all together have no room.
 """
 
 from __future__ import annotations
@@ -8,44 +9,38 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from forge.domain.evidence import Isolation
 from forge.domain.input_kind import END_KINDS, EndKind
-from forge.domain.own_operation import Contract, sizes_at
+from forge.domain.own_operation import BATCH, Contract, sizes_at
 from forge.domain.policy import Policy
-from forge.domain.tensors import TORCH_NAMES, UNIT_ROUNDOFF, DType, ElementType
+from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, ElementType
 from forge.errors import EnvironmentUnfit
-from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
-from forge.lab.job import STILL_S
-from forge.languages import LANGUAGES
-from forge.sandbox.arena import Arena, Form, Slot
-from forge.sandbox.limits import Limits
+from forge.lab.reference.reference_guest import HERE, Function, Place, ReferenceGuest, Tensors
+from forge.lab.reference.room import most_set_bytes
+from forge.sandbox.arena import Form
 from forge.sandbox.reply import Refused
-from forge.sandbox.session import GuestFunction, Session
-from forge.sandbox.stage import Program, Stage
 
 if TYPE_CHECKING:
     import torch
 
-Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
 FUNCTIONS: tuple[Function, ...] = ("module", "module_state", "module_inputs", "module_fp64")
+ANSWERING: tuple[Function, ...] = ("module", "module_fp64")
+"""Functions that run on the GPU, if there is one; the others draw."""
 Pattern = Literal["plain", EndKind]
 PATTERNS: tuple[Pattern, ...] = ("plain", *END_KINDS)
 """Patterns of random numbers in the order of the guest's, which goes by the place."""
-SESSION_LIMIT_S = 7200.0
-"""Seconds for which the host waits for answers in one session, at most."""
 KEPT_ANSWERS = 4
 """Number of remembered answers, since one judgement asks for the same one several times."""
 SAME_ANSWER = 1e-5
 """Distance between two answers to one question, over the root mean square, up to which they are one answer."""
-Tensors = tuple["torch.Tensor", ...]
 
 
 class Answers:
-    """An open session with a reference; use as a context manager."""
+    """Open sessions with a reference; use as a context manager."""
 
     def __init__(
         self,
@@ -56,43 +51,64 @@ class Answers:
         isolation: Isolation,
         threads: int,
         arena_bytes: int,
+        place: Place = HERE,
+        most_wide_bytes: int | None = None,
     ) -> None:
+        """Open the guests; without `most_wide_bytes` a call in fp64 may take what the policy gives to one call."""
         self.contract = contract
-        self.failed: Refused | None = None
-        """Reason why the reference couldn't be loaded, if it couldn't."""
-        files = {"reference.py": source, CONTRACT_FILE: contract_file(contract)}
-        stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
-        self._open = ExitStack()
-        self._open.callback(stage.remove)
-        self._arena = Arena(arena_bytes)
-        self._open.callback(self._arena.close)
-        self._operands: tuple[Slot, ...] = ()
+        self._most_wide_bytes = most_set_bytes(policy) if most_wide_bytes is None else most_wide_bytes
+        self._samples: int | None = None
+        """Number of samples that the reference is asked for at once in fp64; None: all."""
+        self._sliced: bool | None = None
+        """Whether samples were seen to be independent; None: not tried yet."""
+        self._left: str | None = None
+        """Reason why the GPU isn't asked any more; None: it is, or there is none."""
         self._lock = threading.RLock()
-        """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
         self._kept: deque[tuple[Function, Tensors, Tensors]] = deque(maxlen=KEPT_ANSWERS)
-        limits = Limits(
-            wall_s=SESSION_LIMIT_S,
-            cpu_s=int(SESSION_LIMIT_S),
-            reply_cpu_s=policy.verify_limit_s,
-            still_s=STILL_S,
-            memory_bytes=policy.memory_limit_bytes,
+        wanted = FUNCTIONS if contract.wide else FUNCTIONS[:-1]
+        opened = partial(
+            ReferenceGuest,
+            contract,
+            source,
+            policy=policy,
+            isolation=isolation,
+            threads=threads,
+            arena_bytes=arena_bytes,
         )
+        self._here = opened(wanted, place=HERE)
+        self._there = self._opened_there(partial(opened, [one for one in ANSWERING if one in wanted]), place)
+
+    def _opened_there(self, opened: Callable[..., ReferenceGuest], place: Place) -> ReferenceGuest | None:
+        """Open the guest on a GPU, if the reference is to answer on one."""
+        if place == HERE or self._here.failed is not None:
+            return None
         try:
-            self._session = self._open.enter_context(Session(stage, self._arena, limits=limits, threads=threads))
-            wanted = FUNCTIONS if contract.wide else FUNCTIONS[:-1]
-            answer = self._session.load(
-                tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in wanted)
-            )
-            self.failed = answer if isinstance(answer, Refused) else None
+            return opened(place=place)
         except BaseException:
-            self._open.close()
+            self._here.close()
             raise
+
+    @property
+    def failed(self) -> Refused | None:
+        """Return why the reference couldn't be loaded, if it couldn't."""
+        return self._here.failed
+
+    @property
+    def oracle(self) -> str:
+        """Return in words how expected answers are computed, for the ledger."""
+        kind = "fp64" if self.contract.wide else f"{self.contract.dtype}, since it doesn't run in fp64,"
+        where = "on the processor" if self._there is None else "on the GPU"
+        slices = f", {self._samples} samples at a time" if self._samples is not None else ""
+        left = f"; not on the GPU: {self._left}" if self._left is not None else ""
+        return f"the reference in {kind} {where}{slices}{left}"
 
     def __enter__(self) -> Answers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        self._here.close()
+        if self._there is not None:
+            self._there.close()
 
     def outputs(self, inputs: Tensors, shape: Mapping[str, int], *, wide: bool) -> Tensors | Refused:
         """Return the reference's outputs for operands and weights, in the task's type or in fp64."""
@@ -110,20 +126,110 @@ class Answers:
         return found
 
     def asked(self, function: Function, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
-        """Call the reference once, without using remembered answers."""
+        """Call the reference anew, without using remembered answers; in fp64 in slices, if it takes too much room."""
+        with self._lock:
+            if function != "module_fp64":
+                return self._asked_once(function, inputs, shape)
+            return self._asked_wide(inputs, shape)
+
+    def _asked_wide(self, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
+        """Ask in fp64: at once if there is room, in slices otherwise, and on the processor if the GPU has no room."""
+        found = self._asked_in_room(inputs, shape)
+        if self._there is None or not _ran_out(found):
+            return found
+        self._leave("it runs out of memory there")
+        return self._asked_in_room(inputs, shape)
+
+    def _asked_in_room(self, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
+        if not self._has_samples(shape):
+            return self._asked_once("module_fp64", inputs, shape)
+        at_once = self._samples or max(1, shape[BATCH] * self._most_wide_bytes // max(1, self._wide_bytes(shape)))
+        if at_once >= shape[BATCH]:
+            found = self._asked_once("module_fp64", inputs, shape)
+            if not _ran_out(found):
+                return found
+            at_once = shape[BATCH] // 2
+        if not self._may_be_sliced(inputs, shape):
+            return self._asked_once("module_fp64", inputs, shape)
+        found = self._in_slices("module_fp64", inputs, shape, at_once)
+        while _ran_out(found) and at_once > 1:
+            at_once //= 2
+            found = self._in_slices("module_fp64", inputs, shape, at_once)
+        self._samples = at_once
+        return found
+
+    def _has_samples(self, shape: Mapping[str, int]) -> bool:
+        contract = self.contract
+        batched = any(one.batched for one in contract.tensors) and all(one.batched for one in contract.results)
+        return contract.varies and batched and shape[BATCH] > 1
+
+    def _may_be_sliced(self, inputs: Tensors, shape: Mapping[str, int]) -> bool:
+        """Return whether each sample's answer is its own; asked once, in the task's type, in two halves."""
+        if self._sliced is None:
+            whole = self._asked_once("module", inputs, shape)
+            halves = self._in_slices("module", inputs, shape, -(-shape[BATCH] // 2))
+            self._sliced = not (isinstance(whole, Refused) or isinstance(halves, Refused)) and all(
+                map(same, whole, halves)
+            )
+        return self._sliced
+
+    def _in_slices(
+        self, function: Function, inputs: Tensors, shape: Mapping[str, int], at_once: int
+    ) -> Tensors | Refused:
+        import torch
+
+        parts: list[Tensors] = []
+        count = len(self.contract.tensors)
+        for start in range(0, shape[BATCH], at_once):
+            taken = min(at_once, shape[BATCH] - start)
+            some = [
+                tensor[start : start + taken].contiguous() if one.batched else tensor
+                for one, tensor in zip(self.contract.tensors, inputs[:count], strict=True)
+            ]
+            found = self._asked_once(function, (*some, *inputs[count:]), {**shape, BATCH: taken})
+            if isinstance(found, Refused):
+                return found
+            parts.append(found)
+        return tuple(torch.cat(one) for one in zip(*parts, strict=True))
+
+    def _wide_bytes(self, shape: Mapping[str, int]) -> int:
+        """Return the bytes of all operands, weights and results of one call with every float in fp64."""
+
+        def size(element: ElementType | None, sizes: tuple[int, ...]) -> int:
+            return math.prod(sizes) * (8 if element is None else ITEMSIZE_BYTES[element])
+
+        contract = self.contract
+        operands = sum(size(one.element, sizes_at(one.axes, shape)) for one in contract.tensors)
+        results = sum(size(one.element, sizes_at(one.axes, shape)) for one in contract.results)
+        return operands + results + sum(size(one.element, one.sizes) for one in contract.weights)
+
+    def _asked_once(self, function: Function, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
+        """Ask on the GPU if there is one; on the processor if the reference doesn't run there."""
         floats: ElementType = "fp64" if function == "module_fp64" else self.contract.dtype
         forms = tuple(Form(sizes_at(one.axes, shape), one.element or floats) for one in self.contract.results)
-        return self._ask(function, inputs, forms)
+        if self._there is not None:
+            found = self._there.ask(function, inputs, forms)
+            if not isinstance(found, Refused) or (_ran_out(found) and function == "module_fp64"):
+                return found
+            self._leave(found.reason.message)
+        return self._here.ask(function, inputs, forms)
+
+    def _leave(self, why: str) -> None:
+        """Ask the GPU no more: the reference doesn't run there."""
+        assert self._there is not None
+        self._left = why
+        self._there.close()
+        self._there = None
 
     def operands_unchanged(self, inputs: Tensors) -> bool:
         """Return whether the last call, which got these operands, hasn't written to them."""
-        return all(map(self._arena.holds, self._operands, inputs))
+        return (self._there or self._here).holds(inputs)
 
     def state(self, seed: int) -> Tensors:
         """Return the module's initial weights under a seed; raise EnvironmentUnfit."""
         weights = self.contract.weights
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in weights)
-        return self._or_unfit(self._ask("module_state", (_seed(seed),), forms)) if weights else ()
+        return self._or_unfit(self._here.ask("module_state", (_seed(seed),), forms)) if weights else ()
 
     def generated(self, seed: int, pattern: Pattern = "plain") -> Tensors:
         """Return what the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
@@ -135,7 +241,7 @@ class Answers:
         In all patterns but `plain`, its random numbers reach the ends of their ranges; forge/guest/reach.py has them.
         """
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in self.contract.tensors)
-        return self._ask("module_inputs", (_seed(seed), _seed(PATTERNS.index(pattern))), forms)
+        return self._here.ask("module_inputs", (_seed(seed), _seed(PATTERNS.index(pattern))), forms)
 
     def _or_unfit(self, answer: Tensors | Refused) -> Tensors:
         if isinstance(answer, Refused):
@@ -144,25 +250,9 @@ class Answers:
             )
         return answer
 
-    def _ask(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
-        if self.failed is not None:
-            return self.failed
-        with self._lock:
-            return self._exchange(function, inputs, results)
 
-    def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
-        operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
-        (slots,) = self._arena.lay_out(1, operands, tuple(results))
-        self._operands = slots.inputs
-        answer = self._session.lay_out((slots,), scalars=0)
-        if isinstance(answer, Refused):
-            return answer
-        for slot, tensor in zip(slots.inputs, inputs, strict=True):
-            self._arena.write(slot, tensor.cpu())
-        for slot in slots.outputs:
-            self._arena.poison(slot)
-        answer = self._session.release(FUNCTIONS.index(function), 0, 1, ())
-        return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
+def _ran_out(found: Tensors | Refused) -> bool:
+    return isinstance(found, Refused) and found.reason.code == "OUT_OF_MEMORY"
 
 
 def rms(tensor: torch.Tensor) -> float:
@@ -201,8 +291,3 @@ def _seed(seed: int) -> torch.Tensor:
     import torch
 
     return torch.tensor(seed, dtype=torch.int64)
-
-
-def _element(tensor: torch.Tensor) -> ElementType:
-    name = str(tensor.dtype).removeprefix("torch.")
-    return next(element for element, known in TORCH_NAMES.items() if known == name)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from forge.domain.input_kind import END_KINDS
 from forge.domain.own_operation import Among, Constant, Family, Integers, Normal, Operand, Source, Uniform
-from forge.lab.reference.answers import Answers, Tensors
+from forge.lab.reference.answers import Answers
 from forge.lab.reference.describe import Declared, SubmittedReference, refusal
 from forge.lab.reference.families import family_of
+from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.survey import Seen, related, survey
 from forge.sandbox.reply import Refused
 

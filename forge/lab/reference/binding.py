@@ -23,6 +23,8 @@ from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.locality import sizes_of
+from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.lab.reference.rounding import widened
 from forge.operations.operation import Exact, Expectation, Expected, Operation
 from forge.sandbox.reply import Refused
@@ -58,7 +60,8 @@ def answered(job: Job) -> Iterator[Job]:
     with Answers(
         own.contract,
         own.source,
-        policy=job.policy,
+        place=Place(job.device, job.gpu) if job.device == "cuda" else HERE,
+        policy=with_room(job.policy, SETS_PER_GUEST * own.contract.set_bytes),
         isolation=job.isolation,
         threads=job.threads,
         arena_bytes=arena_bytes_for(own.contract.set_bytes),
@@ -85,7 +88,12 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
         return widened(expected, answers, inputs, _shape(contract, inputs[:count]), policy)
 
     return dataclasses.replace(
-        operation, reference=reference, oracle=oracle, reconsidered=reconsidered, draw=Drawing(answers)
+        operation,
+        reference=reference,
+        oracle=oracle,
+        oracle_is=lambda: answers.oracle,
+        reconsidered=reconsidered,
+        draw=Drawing(answers),
     )
 
 

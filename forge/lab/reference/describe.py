@@ -19,6 +19,7 @@ from forge.errors import ReferenceRefused
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.job import STILL_S, WALL_PER_CPU_S
 from forge.lab.reference.packed import require_places
+from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.languages import LANGUAGES
 from forge.sandbox.limits import Limits
 from forge.sandbox.log import harmless
@@ -33,9 +34,6 @@ LIMIT_S = 60.0
 judge."""
 TEXT_LIMIT = 400
 """Number of characters of a problem's description, at most."""
-SETS_PER_GUEST = 8
-"""Number of sets of operands that must fit into a guest's memory: the operands of a few calls, intermediate results,
-and both in fp64."""
 TorchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
 
 ProblemCode = Literal[
@@ -160,17 +158,6 @@ class SubmittedReference:
     """Further shapes of the task, besides the file's own sizes."""
     slug: str = ""
     """Name of the operation. Empty: the function's, or the file's for a class Model."""
-
-
-def most_set_bytes(policy: Policy) -> int:
-    """Return how many bytes the operands, weights and results of one call may take in fp64."""
-    return policy.memory_limit_bytes // SETS_PER_GUEST
-
-
-def expected_room(policy: Policy) -> str:
-    """Return the end of a refusal: how much memory there is, and how to have more."""
-    most = f"expected at most {most_set_bytes(policy)}, an eighth of what a guest may have"
-    return f"{most}; on a machine with more memory, raise memory_limit_bytes in policy.toml"
 
 
 def describe(

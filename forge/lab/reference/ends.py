@@ -11,9 +11,10 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.own_operation import Among, Integers, Operand
 from forge.domain.policy import Policy
 from forge.lab.reference.admission import equal_answers, right_answer
-from forge.lab.reference.answers import Answers, Tensors
+from forge.lab.reference.answers import Answers
 from forge.lab.reference.binding import bound
 from forge.lab.reference.drawing import Drawing
+from forge.lab.reference.reference_guest import Tensors
 from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused

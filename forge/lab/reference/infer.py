@@ -17,14 +17,16 @@ from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.job import Progress, processors
-from forge.lab.reference.answers import Answers, Tensors, equal, relative_error, same
+from forge.lab.reference.answers import Answers, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
 from forge.lab.reference.binding import errs_within, least_error, rounded_up
-from forge.lab.reference.describe import SubmittedReference, describe, expected_room, most_set_bytes, refusal
+from forge.lab.reference.describe import SubmittedReference, describe, refusal
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.reference_guest import HERE, Place, Tensors
+from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.trial import tried
 from forge.operations.operation import Operation
@@ -66,9 +68,18 @@ class Inferred:
 
 
 def infer(
-    question: SubmittedReference, *, policy: Policy, isolation: Isolation, rng: random.Random, progress: Progress
+    question: SubmittedReference,
+    *,
+    policy: Policy,
+    isolation: Isolation,
+    rng: random.Random,
+    progress: Progress,
+    place: Place = HERE,
 ) -> Inferred:
-    """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit."""
+    """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit.
+
+    On a GPU, if `place` is one, the reference answers there, and its operands may take an eighth of its memory.
+    """
     threads = processors()
     keep_freed_memory()
     progress("described in a sandbox")
@@ -85,6 +96,7 @@ def infer(
         isolation=isolation,
         threads=threads,
         arena_bytes=arena_bytes_for(contract.set_bytes),
+        place=place,
     )
     with opened as answers:
         if answers.failed is not None:
@@ -120,7 +132,8 @@ class _Inference:
         self._require_dependence(cases, rights)
         self._require_more_sound()
         self._progress("its own error in fp64")
-        self._update(wide=self._runs_wide(cases[0]))
+        shapes = Shapes(self._question, self._answers, self._weights, SEED, self._policy)
+        varied = self._find_wide(cases[0], shapes)
         self._update(results=self._errors(cases, rights))
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
@@ -129,8 +142,8 @@ class _Inference:
         self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
-        shapes = Shapes(self._question, self._answers, self._weights, SEED, self._policy)
-        shapes.vary()
+        if not varied:
+            shapes.vary()
         further = shapes.further()
         held_out = shapes.held_out(rng, alone=self._stays_sound("normal", batch=1))
         self._require_same(cases[0], rights[0])
@@ -197,8 +210,19 @@ class _Inference:
                 "its output doesn't depend on its inputs: a kernel that always returned it would be right"
             )
 
-    def _runs_wide(self, case: Tensors) -> bool:
-        return not isinstance(self._answers.asked("module_fp64", case, self._contract.shape), Refused)
+    def _find_wide(self, case: Tensors, shapes: Shapes) -> bool:
+        """Find whether the reference runs in fp64; if all samples take too much room, whether it does in slices.
+
+        Return whether its shapes had to be varied for that, which shows where the samples are.
+        """
+        found = self._answers.asked("module_fp64", case, self._contract.shape)
+        ran_out = isinstance(found, Refused) and found.reason.code == "OUT_OF_MEMORY"
+        self._update(wide=not isinstance(found, Refused))
+        if ran_out:
+            shapes.vary()
+            again = self._answers.asked("module_fp64", case, self._contract.shape)
+            self._update(wide=not isinstance(again, Refused))
+        return ran_out
 
     def _errors(self, cases: list[Tensors], rights: list[Tensors]) -> tuple[Result, ...]:
         """Return each result with its largest error over all seeds, at least the smallest error that counts."""

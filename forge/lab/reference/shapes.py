@@ -11,9 +11,11 @@ from forge.domain.own_operation import BATCH, Axis, Constant, Contract, Generate
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape, shape_text
 from forge.errors import ReferenceRefused
-from forge.lab.reference.answers import Answers, Function, Tensors
-from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, most_set_bytes, refusal
+from forge.lab.reference.answers import Answers
+from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, refusal
 from forge.lab.reference.drawing import Drawing
+from forge.lab.reference.reference_guest import Function, Tensors
+from forge.lab.reference.room import most_set_bytes
 from forge.sandbox.reply import Refused
 
 OTHER_BATCHES = (3, 2)

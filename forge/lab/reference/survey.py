@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import END_KINDS
 from forge.domain.own_operation import Contract
-from forge.lab.reference.answers import Answers, Tensors
+from forge.lab.reference.answers import Answers
+from forge.lab.reference.reference_guest import Tensors
 from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:

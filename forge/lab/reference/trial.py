@@ -16,9 +16,10 @@ from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
 from forge.lab.reference.admission import AdmissionDraw, admit, coarse
-from forge.lab.reference.answers import Answers, Tensors, relative_error
+from forge.lab.reference.answers import Answers, relative_error
 from forge.lab.reference.binding import ERROR_FACTOR, bound, expectation, least_error, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
+from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, nearby
 from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation

@@ -6,7 +6,8 @@ import pytest
 
 from forge.domain.policy import Policy
 from forge.errors import ReferenceRefused
-from forge.lab.reference.describe import Declared, SubmittedReference, most_set_bytes, parse_description
+from forge.lab.reference.describe import Declared, SubmittedReference, parse_description
+from forge.lab.reference.room import most_set_bytes
 from tests.lab.reference.references import POLICY
 
 X = {"name": "x", "literal": None, "dtype": "float32", "sizes": [4, 8]}

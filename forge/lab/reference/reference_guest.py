@@ -1,0 +1,143 @@
+"""Runs a reference file in one guest with a sandbox of its own, on the processor or on a GPU.
+
+The guest is never the candidate's. It returns bytes in forms that the host laid out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from forge.domain.device import Device
+from forge.domain.evidence import Isolation
+from forge.domain.own_operation import Contract
+from forge.domain.policy import Policy
+from forge.domain.tensors import TORCH_NAMES, ElementType
+from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
+from forge.lab.job import STILL_S
+from forge.languages import LANGUAGES
+from forge.sandbox.arena import Arena, Form, Slot
+from forge.sandbox.limits import Limits
+from forge.sandbox.reply import Refused
+from forge.sandbox.session import GuestFunction, Session
+from forge.sandbox.stage import Program, Stage
+
+if TYPE_CHECKING:
+    import torch
+
+Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
+SESSION_LIMIT_S = 7200.0
+"""Seconds for which the host waits for answers in one session, at most."""
+EXACT_PRODUCTS = {"NVIDIA_TF32_OVERRIDE": "0"}
+"""Environment of a guest on a GPU: without it, convolutions of fp32 are rounded to TF32 there."""
+Tensors = tuple["torch.Tensor", ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The device on which a reference runs."""
+
+    device: Literal["cpu", "cuda"] = "cpu"
+    gpu: Device | None = None
+    """The GPU that its guest sees, if it runs on one."""
+
+
+HERE = Place()
+"""The processor."""
+
+
+class ReferenceGuest:
+    """An open session with a reference in one place."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        source: bytes,
+        functions: Sequence[Function],
+        *,
+        place: Place,
+        policy: Policy,
+        isolation: Isolation,
+        threads: int,
+        arena_bytes: int,
+    ) -> None:
+        self.failed: Refused | None = None
+        """Reason why the reference couldn't be loaded, if it couldn't."""
+        self._functions = tuple(functions)
+        stage = Stage(_program(contract, source, place), isolation)
+        self._open = ExitStack()
+        self._open.callback(stage.remove)
+        self._arena = Arena(arena_bytes)
+        self._open.callback(self._arena.close)
+        self._operands: tuple[Slot, ...] = ()
+        self._lock = threading.RLock()
+        """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
+        limits = _limits(policy, place)
+        try:
+            self._session = self._open.enter_context(Session(stage, self._arena, limits=limits, threads=threads))
+            answer = self._session.load(
+                tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in self._functions)
+            )
+            self.failed = answer if isinstance(answer, Refused) else None
+        except BaseException:
+            self._open.close()
+            raise
+
+    def close(self) -> None:
+        """End the guest with its sandbox."""
+        self._open.close()
+
+    def holds(self, inputs: Tensors) -> bool:
+        """Return whether the last call, which got these operands, hasn't written to them."""
+        return all(map(self._arena.holds, self._operands, inputs))
+
+    def ask(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
+        """Call one function once; return its results in these forms, or why there are none."""
+        if self.failed is not None:
+            return self.failed
+        with self._lock:
+            return self._exchange(function, inputs, results)
+
+    def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
+        operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
+        (slots,) = self._arena.lay_out(1, operands, tuple(results))
+        self._operands = slots.inputs
+        answer = self._session.lay_out((slots,), scalars=0)
+        if isinstance(answer, Refused):
+            return answer
+        for slot, tensor in zip(slots.inputs, inputs, strict=True):
+            self._arena.write(slot, tensor.cpu())
+        for slot in slots.outputs:
+            self._arena.poison(slot)
+        answer = self._session.release(self._functions.index(function), 0, 1, ())
+        return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
+
+
+def _program(contract: Contract, source: bytes, place: Place) -> Program:
+    return Program(
+        language=LANGUAGES["torch"],
+        files={"reference.py": source, CONTRACT_FILE: contract_file(contract)},
+        environment=EXACT_PRODUCTS if place.device == "cuda" else {},
+        device=place.device,
+        gpu=place.gpu,
+        warm=True,
+    )
+
+
+def _limits(policy: Policy, place: Place) -> Limits:
+    return Limits(
+        wall_s=SESSION_LIMIT_S,
+        cpu_s=int(SESSION_LIMIT_S),
+        reply_cpu_s=policy.verify_limit_s,
+        still_s=STILL_S,
+        waits_for_device=place.device == "cuda",
+        memory_bytes=policy.memory_limit_bytes,
+    )
+
+
+def _element(tensor: torch.Tensor) -> ElementType:
+    name = str(tensor.dtype).removeprefix("torch.")
+    return next(element for element, known in TORCH_NAMES.items() if known == name)
