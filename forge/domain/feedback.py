@@ -116,11 +116,12 @@ def fitted(document: FeedbackDocument, *, most_bytes: int = DOCUMENT_BYTES) -> F
             shorter = {"build_log": document.build_log[1:]}
         elif document.counterexample is not None and document.counterexample.snippet is not None:
             shorter = {"counterexample": document.counterexample.model_copy(update={"snippet": None})}
-        elif document.reason is not None and len(document.reason.message) > len("..."):
+        elif document.reason is not None and len(document.reason.message) > 2 * len("..."):
             message = document.reason.message[: len(document.reason.message) // 2].removesuffix("...") + "..."
             shorter = {"reason": document.reason.model_copy(update={"message": message})}
         else:
-            shorter = {"tried": (), "note": None, "counterexample": None, "diagnosis": None}
+            left_out = document.left_out + len(document.tried)
+            shorter = {"tried": (), "left_out": left_out, "note": None, "counterexample": None, "diagnosis": None}
         document = document.model_copy(update=shorter)
     return document
 

@@ -1,14 +1,15 @@
 """The processor that a kernel is for, and the slug that names it in identifiers."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import StringConstraints
 
 from forge.domain.digest import Value
 
-PlatformName = Literal["cpu", "cuda", "rocm", "metal"]
-"""Name of a platform. Candidates run only on those in `forge.platforms.PLATFORMS`; the others appear in plans."""
+PlatformName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,31}$")]
+"""Name of a platform. Each processor in `forge.platforms.PROCESSORS` has one. Candidates run only on those in
+`forge.platforms.PLATFORMS`; others appear in plans."""
 GpuSlug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,40}$")]
 
 
