@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli import agent_options as options
-from forge.cli import agent_solve
+from forge.cli import agent_score, agent_solve
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
@@ -31,6 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 agent_solve.register(app)
+agent_score.register(app)
 
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")

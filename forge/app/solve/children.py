@@ -52,11 +52,12 @@ def known_kernel(workspace: Workspace, task_id: str) -> PartKernel | None:
 
 def best_kernel(workspace: Workspace, state: SessionState) -> PartKernel | None:
     """Return the fastest kernel of a session that passed every gate."""
-    found = fastest(list(_attempts(workspace, state)), 1)
+    found = fastest(list(attempts_of(workspace, state)), 1)
     return _kernel(found[0].draft.files) if found else None
 
 
-def _attempts(workspace: Workspace, state: SessionState) -> Iterator[Attempt]:
+def attempts_of(workspace: Workspace, state: SessionState) -> Iterator[Attempt]:
+    """Yield each candidate of a session with what was found about it."""
     drafts: dict[str, Draft] = {}
     for one in state.rounds:
         step = STEP.validate_json(workspace.blobs.get(one.step.step_sha256))
