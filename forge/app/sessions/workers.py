@@ -53,9 +53,11 @@ def judge_by_workers(
         progress("waiting for a worker")
         spent_ns, unfit = _answered(workspace, run_id, patience_s, is_wanted)
         device_ns += spent_ns
-    with taken(workspace.directory(run_id)) as is_ours:
-        assert is_ours, "no request stands, and the worker has left the run"
-        return judging_of(workspace, run_id, draft, device_ns=device_ns, unfit=unfit)
+    while True:
+        with taken(workspace.directory(run_id)) as is_ours:
+            if is_ours:
+                return judging_of(workspace, run_id, draft, device_ns=device_ns, unfit=unfit)
+        time.sleep(POLL_S)  # a worker that comes too late takes the run for a moment
 
 
 def _answered(workspace: Workspace, run_id: str, patience_s: float, is_wanted: Callable[[], bool]) -> tuple[int, str]:
