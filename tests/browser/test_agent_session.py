@@ -1,0 +1,58 @@
+"""A scripted agent goes from a task to a promoted kernel by the tools alone, with a real worker and real gates."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters, stdio_client
+
+from forge.domain.verdict import UNDECIDED
+from tests.cli.asking import HONEST, ask, copied, ledger_stands
+from tests.web.serving import ROOT, served
+from tests.web.test_mcp import called
+
+FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
+TRIES = 12
+
+
+def test_an_agent_gets_a_kernel_promoted_by_tools_alone(open_workspace: Path, tmp_path: Path) -> None:
+    home = copied(open_workspace, tmp_path / "home")
+
+    async def session() -> dict[str, Any]:
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "forge", "mcp", "--home", str(home)], cwd=str(ROOT)
+        )
+        async with Client(stdio_client(command)) as client:
+            task = (await called(client, "task_list"))["items"][0]["task_id"]
+            assert (await called(client, "task_brief", task=task))["text"]
+            broken = FILES | {
+                "kernel.py": FILES["kernel.py"].replace("1e-", "1e+", 1) + "\nraise RuntimeError('x')\n"
+            }
+            first = await called(client, "submit", task=task, files=broken, key="broken")
+            waited = await called(client, "wait", run=first["run_id"])
+            for _ in range(TRIES):
+                if not waited["waiting"]:
+                    break
+                waited = await called(client, "wait", run=first["run_id"])
+            assert (waited["state"], waited["following"]) == ("rejected", "counterexample")
+            assert (await called(client, "counterexample", run=first["run_id"]))["reason"]
+            for attempt in range(3):
+                made = await called(client, "submit", task=task, files=FILES, key=f"right {attempt}")
+                for _ in range(TRIES):
+                    if not (await called(client, "wait", run=made["run_id"]))["waiting"]:
+                        break
+                result = await called(client, "result", run=made["run_id"])
+                if result["state"] in ("promoted", "denied"):
+                    return result
+            return result
+
+    with served(home, {}, "--work", "1"):
+        result = asyncio.run(session())
+    kernels = [one["kernel_id"] for one in ask("kernel", "list", "--home", home, "--json").document]
+    if result["state"] == "promoted":
+        assert kernels == [result["kernel_id"]]
+    else:  # a machine that is too busy to measure says so: it never refuses what is right
+        assert result["reason"]["code"] in UNDECIDED, result
+        assert kernels == []
+    assert ledger_stands(home)
