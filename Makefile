@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Many tests start Python: bytecode that is kept saves each process the compilation of Forge.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick check docs scores performance measurement registry clean setup
+.PHONY: demo test test-ray quick check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -15,6 +15,10 @@ demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 
 test: $(READY)  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-ray: $(READY)  ## jobs on the nodes of a Ray cluster on this machine; installs Ray (minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+	@$(BIN)/python -m pytest -n 0 tests/cluster
 
 quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick

@@ -4,7 +4,7 @@ import atexit
 import os
 from functools import cache
 
-from forge.executor.remote.executor import RemoteExecutor
+from forge.executor.remote.executor import Connection, RemoteExecutor
 from forge.executor.remote.ssh import SshConnection, ssh_command
 
 VARIABLE = "FORGE_ON"
@@ -13,7 +13,7 @@ VARIABLE = "FORGE_ON"
 
 def choose_place(address: str) -> None:
     """Let jobs run on the machine with this address; raise UsageError if it is no address."""
-    ssh_command(address)
+    _connection_to(address)
     os.environ[VARIABLE] = address
 
 
@@ -25,6 +25,15 @@ def chosen_place() -> RemoteExecutor | None:
 
 @cache
 def _executor_at(address: str) -> RemoteExecutor:
-    connection = SshConnection(address, ssh_command(address))
+    connection = _connection_to(address)
     atexit.register(connection.close)
     return RemoteExecutor(connection)
+
+
+def _connection_to(address: str) -> Connection:
+    """Return a connection that isn't open yet; raise UsageError if the address is none."""
+    if address.startswith("ray:"):
+        from forge.executor.ray import RayConnection, parse_address
+
+        return RayConnection(parse_address(address))
+    return SshConnection(address, ssh_command(address))

@@ -58,8 +58,16 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="ADDRESS",
-        help="Another machine that runs the jobs, with the same Forge: ssh://[user@]host[:port][/path/of/forge].",
+        help="Another machine that runs the jobs: ssh://[user@]host[:port][/path/of/forge], or one of doctor --ray.",
         callback=on_another_machine,
         show_default=False,
     ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--ray", metavar="HOST:PORT", help="A Ray cluster, by its head's address.", show_default=False),
+]
+PlainNetwork = Annotated[
+    bool,
+    typer.Option("--plain-network", help="With --ray: the network is private, so it isn't encrypted."),
 ]

@@ -7,7 +7,7 @@ import typer
 
 from forge.cli.document import fact_text
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json
+from forge.cli.options import Cluster, DeviceName, Home, Json, PlainNetwork
 from forge.cli.output import SIMULATED, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
@@ -48,6 +48,8 @@ def doctor(
         ),
     ] = False,
     device: DeviceName = None,
+    ray: Cluster = None,
+    plain_network: PlainNetwork = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -58,6 +60,9 @@ def doctor(
     from forge.app.chosen_device import chosen_device
     from forge.app.doctor import examine_machine
 
+    if ray is not None:
+        _show_cluster(ray, plain_network=plain_network, as_json=as_json)
+        return
     chosen_device(device)
     if calibrate:
         _calibrate(home, as_json=as_json)
@@ -85,6 +90,20 @@ def doctor(
     assert isinstance(warnings, list)
     for warning in warnings:
         say(f"note: {warning}")
+
+
+def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:
+    """Print for each place of a Ray cluster whether jobs may run there."""
+    from forge.app.cluster import cluster_report
+    from forge.domain.policy import Policy
+
+    found = cluster_report(cluster, Policy(), plain_network=plain_network)
+    if as_json:
+        emit_json(found)
+        return
+    columns = ("place", "usable", "gpu", "forge", "torch", "isolation", "why_not")
+    rows = [[one.get(column) if one.get(column) is not None else "" for column in columns] for one in found]
+    emit_table("Places of the cluster", columns, rows)
 
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:

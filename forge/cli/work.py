@@ -1,5 +1,6 @@
 """Work on request: ask for a run's phases, list and withdraw requests, and serve them as a worker."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Annotated, Any, get_args
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json, On, Run
+from forge.cli.options import Cluster, Home, Json, On, PlainNetwork, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
 from forge.cli.suggest import suggest
 
 app = typer.Typer(rich_markup_mode=None)
 
+MOST_IN_A_ROW = 3
+"""Number of jobs in a row that may fail by the machine's own fault; then a worker takes no more."""
 Reason = Annotated[str, typer.Option(help="Reason; it is recorded.")]
 Devices = Annotated[
     list[str] | None,
@@ -34,6 +37,8 @@ def work(
     ] = False,
     device: Devices = None,
     _on: On = None,
+    ray: Cluster = None,
+    plain_network: PlainNetwork = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -46,8 +51,18 @@ def work(
     """
     if context.invoked_subcommand is not None:
         return
+    if ray is not None:
+        from forge.app.cluster import places_of
+
+        places = [("--on", place) for place in places_of(ray, plain_network=plain_network)]
+        raise typer.Exit(_serve_side_by_side(places, once=once, home=home, as_json=as_json))
     if device and len(device) > 1:
-        raise typer.Exit(_serve_each(device, once=once, home=home, as_json=as_json))
+        from forge.app.chosen_device import devices_named
+        from forge.app.refusals import recording_refusal
+
+        with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(device)):
+            gpus = [("--device", one.uuid) for one in devices_named(device)]
+        raise typer.Exit(_serve_side_by_side(gpus, once=once, home=home, as_json=as_json))
     raise typer.Exit(_serve(device[0] if device else None, once=once, home=home, as_json=as_json))
 
 
@@ -67,13 +82,23 @@ def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) 
     worker = Worker(lambda: open_workspace(home), _progress_of, gpu=environment.gpu)
     if not once:
         say(f"work: waiting for requests on {environment.gpu.slug if environment.gpu else 'the processor'}")
-    failed = False
+    failed, in_a_row = False, 0
     for summary in worker.work_off() if once else worker.serve():
         failed = failed or summary["error"] is not None
+        in_a_row = in_a_row + 1 if summary["error"] is not None else 0
         _show(summary, as_json=as_json)
+        if in_a_row == MOST_IN_A_ROW:
+            say(f"work: {in_a_row} jobs in a row failed on {_place()}, and not by their candidates: it gets no more")
+            break
     if failed:
         suggest("try", "forge work list")
     return int(failed)
+
+
+def _place() -> str:
+    from forge.app.chosen_place import VARIABLE
+
+    return os.environ.get(VARIABLE) or "this machine"
 
 
 def _progress_of(run_id: str) -> Any:  # Any: a function that prints one step
@@ -90,16 +115,11 @@ def _show(summary: dict[str, Any], *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _serve_each(named: list[str], *, once: bool, home: Path | None, as_json: bool) -> int:
-    """Start one worker for each GPU, and end them all with this process; return the largest exit status."""
-    from forge.app.chosen_device import devices_named
-    from forge.app.refusals import recording_refusal
-
-    with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(named)):
-        found = devices_named(named)
+def _serve_side_by_side(places: list[tuple[str, str]], *, once: bool, home: Path | None, as_json: bool) -> int:
+    """Start one worker for each place, and end them all with this process; return the largest exit status."""
     command = [sys.executable, "-m", "forge", "work", *(["--once"] if once else []), *(["--json"] if as_json else [])]
     command += ["--home", str(home)] if home else []
-    workers = [subprocess.Popen([*command, "--device", device.uuid]) for device in found]
+    workers = [subprocess.Popen([*command, *place]) for place in places]
     try:
         return max(worker.wait() for worker in workers)
     finally:

@@ -85,11 +85,6 @@ class KernelRow(HistoryTable, table=True):
     speedup: float
     low: float
     high: float
-    resident_baseline: str | None
-    """Fastest baseline with resident operands; None where that regime wasn't measured. The figures above are cold."""
-    resident_speedup: float | None
-    resident_low: float | None
-    resident_high: float | None
     policy_sha256: str
     env_sha256: str
     perf_key: str

@@ -237,18 +237,6 @@ def kernel_row(kernel: PromotedKernel) -> dict[str, Cell]:
     }
 
 
-def _resident_figures(kernel: PromotedKernel) -> Row:
-    own = kernel.promoted.event.task.shape
-    point = next((one for one in kernel.resident_points if one.shape == own), None)
-    interval = point.speedup.interval if point else None
-    return {
-        "resident_baseline": point.speedup.baseline if point else None,
-        "resident_speedup": interval.ratio if interval else None,
-        "resident_low": interval.low if interval else None,
-        "resident_high": interval.high if interval else None,
-    }
-
-
 def _figures(kernel: PromotedKernel) -> Row:
     event = kernel.promoted.event
     return {
@@ -257,7 +245,6 @@ def _figures(kernel: PromotedKernel) -> Row:
         "speedup": event.speedup.ratio,
         "low": event.speedup.low,
         "high": event.speedup.high,
-        **_resident_figures(kernel),
         "policy_sha256": event.policy_sha256,
         "env_sha256": event.env_sha256,
         "perf_key": event.perf_key,

@@ -5,13 +5,11 @@ import dataclasses
 import orjson
 import pytest
 
-from forge.app.audit.drawing import bars_of
 from forge.domain.history_version import PROJECTOR_VERSION
 from forge.domain.protocol import SUPERSEDED
 from forge.errors import LedgerCorrupt
 from forge.events import BenchmarkRecorded, Event, Recorded
 from forge.projections.standing import Standings
-from tests.pipeline.making import in_cache
 from tests.projections.histories import History, asked, benchmarked, head_of, opened, promoted, rebuild
 from tests.projections.replications import ANOTHER_HOST, replicated
 from tests.projections.values import digest, environment, task
@@ -144,21 +142,6 @@ def test_another_set_of_superseded_protocols_needs_another_projector_version():
         5,
         ["graph_replay.unnamed", "graph_replay.v1", "graph_replay.v2", "host_slope.v1", "host_slope.v2"],
     )
-
-
-def test_a_kernel_s_speedup_with_resident_operands_stands_beside_the_cold_one_in_tables_and_pictures():
-    cold_names = "kernel_id, speedup, low, high, baseline"
-    names = f"{cold_names}, resident_speedup, resident_low, resident_high, resident_baseline"
-    query = f"SELECT {names} FROM kernels"
-    (row,) = asked(measured(residency=in_cache(low=1.2)), query)
-    interval = in_cache(low=1.2).timing.confirmation.speedups[0].interval
-    assert row[5:] == (interval.ratio, interval.low, interval.high, "eager")
-    cold, resident = bars_of([dict(zip(names.split(", "), row, strict=True))])
-    assert (cold.ratio, resident.ratio) == (row[1], interval.ratio)
-    assert resident.name.endswith("(resident)")
-    (older,) = asked(measured(), query)
-    assert older[5:] == (None,) * 4
-    assert len(bars_of([dict(zip(names.split(", "), older, strict=True))])) == 1
 
 
 def measured(*, process_sha256: str | None = None, **changes: object) -> History:

@@ -2,10 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from forge.app.audit.answer import Answer, Cell, Filter, named_rows, number, where
+from forge.app.audit.answer import Answer, Filter, named_rows, number, where
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.pictures.roofline import draw_roofline as roofline_picture
@@ -15,12 +14,10 @@ from forge.pictures.timeline import draw_timeline
 from forge.pictures.values import Bar, Moment, Placed, Roofs, Standing, legible
 
 STANDING = """
-    SELECT kernel_id, speedup, low, high, baseline, resident_speedup, resident_low, resident_high, resident_baseline
-    FROM kernels WHERE status = 'active' AND {condition} ORDER BY low DESC, kernel_id
+    SELECT kernel_id, speedup, low, high, baseline FROM kernels WHERE status = 'active' AND {condition}
+    ORDER BY low DESC, kernel_id
 """
-SPEEDUPS_TITLE = "Active kernels: speedup at their own shape, with cold operands unless said otherwise"
-RESIDENT = " (resident)"
-"""End of the name of a speedup with resident operands."""
+SPEEDUPS_TITLE = "Active kernels: speedup at their own shape"
 MACHINE = ("gpu", "driver", "torch", "triton")
 """Fields that tell two machines of a history apart."""
 VECTOR_UNIT = "fp32"
@@ -33,22 +30,16 @@ def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) 
     """Return the active kernels by the lower end of their speedup, each with the baseline it had to beat."""
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted)
-        return bars_of(named_rows(connection, STANDING.format(condition=condition), values))
-
-
-def bars_of(rows: Iterable[Mapping[str, Cell]]) -> list[Bar]:
-    """Return a bar for each kernel, and behind it one for resident operands, where that regime was measured."""
+        rows = named_rows(connection, STANDING.format(condition=condition), values)
     return [
         Bar(
-            name=legible(str(row["kernel_id"]) + said),
-            ratio=number(row[f"{regime}speedup"]),
-            low=number(row[f"{regime}low"]),
-            high=number(row[f"{regime}high"]),
-            over=str(row[f"{regime}baseline"]),
+            name=legible(str(row["kernel_id"])),
+            ratio=number(row["speedup"]),
+            low=number(row["low"]),
+            high=number(row["high"]),
+            over=str(row["baseline"]),
         )
         for row in rows
-        for regime, said in (("", ""), ("resident_", RESIDENT))
-        if row[f"{regime}speedup"] is not None
     ]
 
 

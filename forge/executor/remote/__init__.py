@@ -9,5 +9,6 @@ carries it out. The other machine has no ledger, no key, and no held-out shape b
 - `answering`: carries calls out, on the machine that is asked
 - `executor`: the executor that asks
 - `ssh`: a connection to a machine over ssh
-- `ray`: a connection to one node of a Ray cluster
+
+`forge.executor.ray` has the connection to a node of a Ray cluster.
 """

@@ -67,8 +67,8 @@ def serve(read: Callable[[int], bytes], send: Send, executor: Executor) -> None:
     threading.Thread(target=calls.run, daemon=True).start()
     with suppress(KeyboardInterrupt, BrokenPipeError):
         while (payload := calls.wait()) is not None:
-            with _signs_of_life(send):
-                reply = answering.answer(payload, lambda step: send(_progress(step)))
+            with signs_of_life(send):
+                reply = answering.answer(payload, lambda step: send(progress_frame(step)))
             send(reply)
 
 
@@ -216,7 +216,7 @@ class _Incoming:
 
 
 @contextmanager
-def _signs_of_life(send: Send) -> Iterator[None]:
+def signs_of_life(send: Send) -> Iterator[None]:
     """Send a sign of life every few seconds until the block ends."""
     done = threading.Event()
 
@@ -234,5 +234,6 @@ def _signs_of_life(send: Send) -> Iterator[None]:
         thread.join()
 
 
-def _progress(step: str) -> Frame:
+def progress_frame(step: str) -> Frame:
+    """Return one step of progress as a message."""
     return Frame("progress", step.encode()[: LONGEST["progress"]])

@@ -1,0 +1,24 @@
+"""A cluster of two nodes on this machine, which asks for a token. Without Ray nothing here is collected."""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+
+import pytest
+
+collect_ignore_glob = [] if importlib.util.find_spec("ray") else ["test_*.py"]
+# Ray reads these when it is first imported
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    """Two nodes of one processor each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    yield made
+    ray.shutdown()
+    made.shutdown()

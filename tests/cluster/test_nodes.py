@@ -1,0 +1,125 @@
+"""Two nodes of one machine judge: what they answer, what happens if one is lost, and who may be asked at all."""
+
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from forge.app.cluster import cluster_report, places_of
+from forge.domain.policy import Policy
+from forge.domain.verdict import Rejected
+from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
+from forge.executor import ray as nodes
+from forge.executor.ray import Node, RayConnection, parse_address, require_protected
+from forge.executor.remote.executor import RemoteExecutor
+from forge.lab.judge_version import gates_sha256
+from tests.candidates import job_for
+from tests.cluster.answers import Garbage, Silent, Verbose
+
+WRONG = "def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n"
+ENDLESS = "def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n"
+
+
+def test_every_node_is_a_place_that_says_what_it_is(cluster: Any) -> None:
+    found = cluster_report(cluster.address, Policy(), plain_network=True)
+    assert [one["usable"] for one in found] == [True, True], found
+    assert len({one["place"] for one in found}) == 2
+
+
+def test_a_node_judges_with_its_own_wall(cluster: Any) -> None:
+    connection = RayConnection(parse_address(places_of(cluster.address, plain_network=True)[0]))
+    executor = RemoteExecutor(connection)
+    assert executor.site(Policy()).gates_sha256 == gates_sha256(Policy())
+    steps: list[str] = []
+    examined = executor.examine(job_for(WRONG, language="torch"), progress=steps.append)
+    assert isinstance(examined.verdict, Rejected)
+    assert "sources" in steps
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("worker", "said"),
+    [(Garbage, "no message of Forge"), (Verbose, "hello in place of an answer"), (Silent, "sent nothing for")],
+)
+def test_what_is_no_answer_is_one_clear_error(
+    cluster: Any, worker: type, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = parse_address(places_of(cluster.address, plain_network=True)[0])
+    other = RayConnection(place, worker=worker)
+    other.hello()
+    monkeypatch.setattr(nodes, "SILENT_S", 1.0)
+    with pytest.raises(RemoteFailed, match=said):
+        RemoteExecutor(other).site(Policy())
+
+
+def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
+    lost = cluster.add_node(num_cpus=1)
+    places = set(places_of(cluster.address, plain_network=True))
+    (place,) = [one for one in places if parse_address(one).node == lost.node_id]
+    executor = RemoteExecutor(RayConnection(parse_address(place)))
+    executor.site(Policy())
+
+    def progress(step: str) -> None:
+        if step == "signature":  # the first gate, which calls it
+            cluster.remove_node(lost, allow_graceful=False)
+
+    began = time.monotonic()
+    with pytest.raises(RemoteFailed, match=r"was lost|sent nothing"):
+        executor.examine(job_for(ENDLESS, language="torch"), progress=progress)
+    assert time.monotonic() - began < 100, "far below the limit of the candidate's own work on a quiet machine"
+    until = time.monotonic() + 60
+    while place in places_of(cluster.address, plain_network=True):
+        assert time.monotonic() < until, "Ray counts a node as lost after a few missed heartbeats"
+        time.sleep(1)
+    with pytest.raises(RemoteFailed):
+        executor.site(Policy())
+
+
+def test_a_stranger_without_a_token_is_not_taken_in(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes_there = [Node(id="a", host="192.0.2.7", gpus=0)]
+    monkeypatch.delenv("RAY_USE_TLS", raising=False)
+    with pytest.raises(EnvironmentUnfit, match="isn't encrypted"):
+        require_protected(cluster.address, nodes_there, plain_network=False)
+
+
+OPEN_CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+print(made.address, flush=True)
+sys.stdin.readline()
+made.shutdown()
+"""
+
+
+def test_a_cluster_that_takes_in_anyone_is_refused() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
+    asked = [sys.executable, "-c", OPEN_CLUSTER]
+    pipe = subprocess.PIPE
+    environment["RAY_AUTH_MODE"] = "disabled"
+    with subprocess.Popen(
+        asked, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as at:
+        assert at.stdin is not None
+        assert at.stdout is not None
+        lines = (line.strip() for line in at.stdout)
+        address = next(line for line in lines if ":" in line and " " not in line)
+        with pytest.raises(EnvironmentUnfit, match="asks for no token"):
+            require_protected(address, [Node(id="a", host="192.0.2.7", gpus=0)], plain_network=True)
+        at.stdin.write("end\n")
+        at.stdin.flush()
+
+
+def test_a_cluster_on_loopback_alone_needs_no_token() -> None:
+    require_protected("127.0.0.1:1", [Node(id="a", host="127.0.0.1", gpus=0)], plain_network=False)
+
+
+@pytest.mark.parametrize(
+    "address", ["ray:", "ray://", "ray://host:1", "ray://host:1/", "ray://host:1/a/b/c", "x://a/b"]
+)
+def test_what_is_no_place_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="expected ray://"):
+        parse_address(address)
