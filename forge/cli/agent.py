@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli import agent_options as options
-from forge.cli import agent_score, agent_solve
+from forge.cli import agent_pack, agent_score, agent_solve
 from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
 from forge.cli.opening import open_workspace
 from forge.cli.options import DeviceName, Home, Json
@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 agent_solve.register(app)
 agent_score.register(app)
+agent_pack.register(app)
 
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")
@@ -51,6 +52,7 @@ def run(
     agent_cmd: options.AgentCommand = None,
     allow: options.Allow = None,
     allow_env: options.AllowEnv = None,
+    profile: options.Profile = None,
     seed: options.Seed = None,
     candidates: options.Candidates = 20,
     minutes: options.Minutes = 120,
@@ -87,6 +89,7 @@ def run(
         agent_cmd=agent_cmd,
         allow=tuple(allow or ()),
         allow_env=tuple(allow_env or ()),
+        profile=profile,
         options=dict(options.named_value(one) for one in option or []),
     )
     request = SessionRequest(

@@ -41,6 +41,12 @@ AllowEnv = Annotated[
     typer.Option("--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; repeat it."),
 ]
 Hypothesis = Annotated[str, typer.Option("--hypothesis", help="Why it is right, or faster, and what changed.")]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile", metavar="TOOL:FILE", help="Export of a profiler, such as perf:stat.txt or ncu:raw.csv."
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")]
 Prices = Annotated[
     list[str] | None,

@@ -16,6 +16,7 @@ from forge.app.sessions.language_models import (
     read_key,
     require_library,
 )
+from forge.app.sessions.transfer import sections
 from forge.app.tasks import find_task, open_run
 from forge.app.workspace import Workspace
 from forge.authors.model.author import ModelOptions
@@ -27,11 +28,14 @@ from forge.pipeline.starter import starter_files
 from forge.projections.runs import RunState
 
 
-def briefed_source(workspace: Workspace, task_name: str, *, kind: str, settings: Mapping[str, str]) -> AuthorSource:
+def briefed_source(
+    workspace: Workspace, task_name: str, *, kind: str, settings: Mapping[str, str], profile: str | None = None
+) -> AuthorSource:
     """Return what an author of a task is made from. The task's brief is rendered if it wasn't."""
     require_lab()
     task = find_task(workspace, task_name)
-    told = brief(workspace, _run_with_brief(workspace, task.task_id))
+    added = sections(workspace, task.task, profile)
+    told = brief(workspace, _run_with_brief(workspace, task.task_id)) + added
     files = {name: content.decode() for name, content in starter_files(task.task).items()}
     return AuthorSource(kind=kind, files={BRIEF: told, **files}, options={}, settings=dict(settings))
 

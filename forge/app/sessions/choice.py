@@ -19,10 +19,10 @@ from forge.errors import UsageError
 
 HINT = "forge agent run --help"
 """Command that lists the options of an author."""
-TAKES = {
-    "model": {"--model": True, "--base-url": None},
-    "command": {"--agent-cmd": True, "--allow": None, "--allow-env": None},
-    "person": {},
+TAKES: dict[str, dict[str, bool | None]] = {
+    "model": {"--model": True, "--base-url": None, "--profile": None},
+    "command": {"--agent-cmd": True, "--allow": None, "--allow-env": None, "--profile": None},
+    "person": {"--profile": None},
 }
 """Author that works from a brief -> its options, and whether each must be given. None: it may be."""
 
@@ -38,6 +38,8 @@ class AuthorChoice:
     agent_cmd: str | None = None
     allow: tuple[str, ...] = ()
     allow_env: tuple[str, ...] = ()
+    profile: str | None = None
+    """Profiler and file, as `TOOL:FILE`, whose numbers go into the brief."""
     options: Mapping[str, str] = field(default_factory=dict)
 
     def given(self) -> dict[str, bool]:
@@ -49,6 +51,7 @@ class AuthorChoice:
             "--agent-cmd": self.agent_cmd is not None,
             "--allow": bool(self.allow),
             "--allow-env": bool(self.allow_env),
+            "--profile": self.profile is not None,
         }
 
 
@@ -62,9 +65,10 @@ def source_of(workspace: Workspace, task: str, choice: AuthorChoice) -> AuthorSo
     if choice.kind == "model":
         assert choice.model is not None
         settings = model_settings(choice.model, choice.base_url, choice.options)
-        return briefed_source(workspace, task, kind="model", settings=settings)
+        return briefed_source(workspace, task, kind="model", settings=settings, profile=choice.profile)
     if choice.kind in TAKES:
-        return briefed_source(workspace, task, kind=choice.kind, settings=_outside_settings(workspace, choice))
+        settings = _outside_settings(workspace, choice)
+        return briefed_source(workspace, task, kind=choice.kind, settings=settings, profile=choice.profile)
     assert choice.template is not None
     return read_source(
         choice.kind, choice.template, {name: _whole(name, one) for name, one in choice.options.items()}
