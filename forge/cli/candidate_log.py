@@ -38,6 +38,8 @@ def _show_excerpt(log: Log) -> None:
         _line(MARK + line)
     if log["lines_left_out"]:
         _line(f"{log['lines_left_out']} more lines are in the report")
+    if log["note"]:
+        _line(f"note: {log['note']}")
 
 
 def _line(text: str) -> None:

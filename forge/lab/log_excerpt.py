@@ -22,6 +22,11 @@ MOST_BYTES = 2**20
 """Number of characters of a log that are read, from its end."""
 COMPILED = ("kernel.cpp", "kernel.cu")
 """Names under which a builder compiles the text in a string constant of kernel.py."""
+NO_MODULE = (
+    "a candidate has the modules of the Python that runs forge and installs none: use what is there, or install the "
+    "module beside Forge, if you trust it"
+)
+"""Note beside a missing module. It repeats no name: a candidate could name a package that harms who installs it."""
 _DIRECTORY = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,()\[\]]+/)+")
 _PACKAGE = re.compile(r"/(?:[^\s/:'\"<>|,()\[\]]+/)*site-packages/")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]+)", line (?P<line>\d{1,7})(?:, in .*)?$')
@@ -62,7 +67,12 @@ class LogExcerpt:
             "untrusted_lines": list(self.untrusted_lines),
             "lines_left_out": self.lines_left_out,
             "withheld": self.withheld,
+            "note": NO_MODULE if self._lacks_a_module else None,
         }
+
+    @property
+    def _lacks_a_module(self) -> bool:
+        return (self.untrusted_error or "").partition(":")[0] == "ModuleNotFoundError"
 
 
 def excerpt(untrusted_log: str, *, files: Mapping[str, bytes], withheld: bool) -> LogExcerpt | None:

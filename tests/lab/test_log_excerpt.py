@@ -105,3 +105,16 @@ def test_a_line_that_no_file_has_shows_no_source() -> None:
 def test_an_empty_log_says_nothing() -> None:
     assert excerpt("", files=FILES, withheld=False) is None
     assert excerpt(" \n\n", files=FILES, withheld=False) is None
+
+
+def test_a_missing_module_is_answered_with_which_modules_there_are_and_no_name_to_install() -> None:
+    log = 'Traceback (most recent call last):\n  File "/guest/kernel.py", line 2, in <module>\n    import einops\n'
+    found = excerpt(f"{log}ModuleNotFoundError: No module named 'einops'\n", files=FILES, withheld=False)
+    assert found is not None
+    note = found.document()["note"]
+    assert isinstance(note, str)
+    assert "the modules of the Python that runs forge" in note
+    assert "einops" not in note
+    other = excerpt(f"{log}ImportError: no\n", files=FILES, withheld=False)
+    assert other is not None
+    assert other.document()["note"] is None
