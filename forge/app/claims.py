@@ -32,9 +32,15 @@ def kernel_claims(home: Path, kernel_id: str) -> Data:
             raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
         near = tuple(difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED))
         raise UnknownName("kernel", kernel_id, list(known), near=near, listed_by="forge kernel list")
-    own = [one for one in evidence.by_kernel(kernel_id) if one.timing.shape == one.task.shape]
+    points = evidence.by_kernel(kernel_id)
+    own = [one for one in points if one.timing.shape == one.task.shape]
     ended = own[0].ended
-    sentences = [sentence.model_dump(mode="json") for one in own for sentence in kernel_sentences(one)]
+    others = [one for one in points if one not in own]
+    sentences = [
+        sentence.model_dump(mode="json")
+        for one in own
+        for sentence in kernel_sentences(one, further=[other for other in others if other.regime == one.regime])
+    ]
     return {"kernel_id": kernel_id, "may_be_quoted": ended is None, "sentences": sentences}
 
 

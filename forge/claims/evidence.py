@@ -17,6 +17,7 @@ from forge.events import (
     Event,
     KernelPromoted,
     Recorded,
+    ShapeTimed,
     TaskCreated,
 )
 from forge.projections.standing import Standing, Standings, Status
@@ -32,6 +33,7 @@ TYPES = (
     "KernelPromoted",
     "KernelRevoked",
     "ReplicationRecorded",
+    "ShapeTimed",
     "TaskCreated",
 )
 """Types of the events that are read."""
@@ -163,6 +165,8 @@ class _Seen:
     environments: dict[str, tuple[int, Environment]] = field(default_factory=dict)
     verified: dict[int, CandidateVerified] = field(default_factory=dict)
     benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
+    shapes: dict[int, ShapeTimed] = field(default_factory=dict)
+    """Measurements at further shapes, by their numbers."""
     promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
     """Promotions with their own numbers, by the number of the benchmark that each rests on."""
     standings: Standings = field(default_factory=Standings)
@@ -190,6 +194,8 @@ def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
             seen.verified[recorded.seq] = event
         case BenchmarkRecorded() | BenchmarkFailed() as event:
             seen.benchmarks.append((recorded.seq, event))
+        case ShapeTimed() as event:
+            seen.shapes[recorded.seq] = event
         case KernelPromoted() as event:
             seen.promoted[event.benchmark_seq] = (recorded.seq, event)
         case DeviceCalibrated() as event:
@@ -231,6 +237,34 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
             ended=_ended(seen.standings.of(kernel_id, seq)),
             no_verdict=code if code in UNDECIDED else None,
         )
-        yield cold
-        if timing.residency is not None and timing.residency.timing is not None:
-            yield replace(cold, regime="resident")
+        yield from _in_each_regime(cold)
+        for at, found, timing_there in _further(seen, event):
+            covered = promoted is not None and found.shape in promoted.coverage.measured
+            yield from _in_each_regime(
+                replace(
+                    cold,
+                    seq=at,
+                    event_type=found.TYPE,
+                    timing=timing_there,
+                    promoted=promoted if covered else None,
+                    promoted_seq=promoted_seq if covered else None,
+                    no_verdict=found.reason.code if found.reason and found.reason.code in UNDECIDED else None,
+                )
+            )
+
+
+def _in_each_regime(cold: Measurement) -> Iterable[Measurement]:
+    """Yield a measurement, and the same with resident operands where that was measured."""
+    yield cold
+    if cold.timing.residency is not None and cold.timing.residency.timing is not None:
+        yield replace(cold, regime="resident")
+
+
+def _further(
+    seen: _Seen, event: BenchmarkRecorded | BenchmarkFailed
+) -> Iterable[tuple[int, ShapeTimed, WorkloadTiming]]:
+    """Yield what a benchmark names of further shapes, as far as it was timed there."""
+    for seq in event.further_seqs if isinstance(event, BenchmarkRecorded) else ():
+        found = seen.shapes.get(seq)
+        if found is not None and found.timing is not None:
+            yield seq, found, found.timing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from forge.claims import named
 from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
-from forge.claims.names import beyond, unnamed
+from forge.claims.names import at_named_shapes, beyond, unnamed
 from forge.claims.number import decimals_of, rounds_to, value_of
 from forge.claims.sentence import REGIME_WORDS, shape_written, written
 from forge.claims.spoken import Sentence, SpokenFigure
@@ -38,7 +38,7 @@ def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ..
     """Check every figure of a sentence against the evidence that its passage cites."""
     cited, unknown = _resolved(sentence.cites, evidence)
     regime: Regime = "resident" if _RESIDENT.search(sentence.text) else "cold"
-    found = tuple(one for one in cited if one.regime == regime)
+    found = at_named_shapes(sentence, tuple(one for one in cited if one.regime == regime))
     if cited and not found:
         unknown += (fault("no_evidence", f"what it names wasn't measured {REGIME_WORDS[regime]}"),)
     ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]

@@ -8,6 +8,7 @@ from forge.claims.evidence import Measurement
 from forge.claims.sentence import shape_written
 from forge.claims.spoken import Sentence
 from forge.claims.verdict import Fault, fault
+from forge.domain.digest import canonical
 from forge.platforms import PROCESSORS, evidence_reach
 
 _HOST_FAMILY = re.compile(r"\b(?:EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
@@ -65,9 +66,31 @@ def _shape(sentence: Sentence, measured: Measurement) -> Faults:
         own = named.shape(_elsewhere(sentence, measured), wanted, op)
     if own.other is not None:
         yield fault("wrong_shape", f"{own.other!r}: it was measured at {shape_written(wanted)}")
-    elif own.missing and measured.kernel_id not in sentence.cites.kernels:
+    elif own.missing and not (measured.kernel_id in sentence.cites.kernels and wanted == measured.task.shape):
         why = f"it gives no {', '.join(own.missing)}: it was measured at {shape_written(wanted)}"
         yield fault("no_shape", why)
+
+
+def at_named_shapes(sentence: Sentence, found: tuple[Measurement, ...]) -> tuple[Measurement, ...]:
+    """Return the measurements that a sentence is about, where one kernel was measured at several shapes.
+
+    Those at the shapes that the sentence names, else those whose event it cites, else the one at the task's own
+    shape, which a kernel's id names.
+    """
+    kept: list[Measurement] = []
+    for kernel_id in dict.fromkeys(one.kernel_id for one in found):
+        own = [one for one in found if one.kernel_id == kernel_id]
+        if kernel_id is not None and len({canonical(one.timing.shape) for one in own}) > 1:
+            said = [one for one in own if _is_named(sentence, one)]
+            cited = [one for one in own if one.seq in sentence.cites.events]
+            own = said or cited or [one for one in own if one.timing.shape == one.task.shape]
+        kept += own
+    return tuple(kept)
+
+
+def _is_named(sentence: Sentence, measured: Measurement) -> bool:
+    said = named.shape(sentence.text, measured.timing.shape, measured.task.op)
+    return said.other is None and not said.missing
 
 
 def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:

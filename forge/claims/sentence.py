@@ -1,6 +1,6 @@
 """The sentences that recorded evidence allows, each ending in the event it rests on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from forge.claims.evidence import Measurement
 from forge.claims.named import baseline_name
@@ -31,19 +31,27 @@ class ClaimSentence(Value):
     event_type: str
 
 
-def kernel_sentences(measured: Measurement) -> Iterator[ClaimSentence]:
-    """Yield all sentences that may be said of a promoted kernel; of a withdrawn one, that nothing may be said."""
+def kernel_sentences(measured: Measurement, *, further: Sequence[Measurement] = ()) -> Iterator[ClaimSentence]:
+    """Yield all sentences that may be said of a promoted kernel; of a withdrawn one, that nothing may be said.
+
+    `further` are its measurements in the same regime at the other shapes for which it is promoted.
+    """
     if measured.ended is not None:
         yield taken_back(measured)
         return
-    order = sorted(measured.speedups, key=lambda one: (one.baseline != measured.fastest, one.baseline))
-    for speedup in order:
+    for point in (measured, *further):
+        yield from _figures(point)
+    if measured.regime == "cold":
+        yield from _verification(measured)
+        yield from _limits(measured, further)
+
+
+def _figures(measured: Measurement) -> Iterator[ClaimSentence]:
+    """Yield the speed over each baseline, the share of the floor and the time at one shape."""
+    for speedup in sorted(measured.speedups, key=lambda one: (one.baseline != measured.fastest, one.baseline)):
         yield speed(measured, speedup)
     yield floor(measured)
     yield _time(measured)
-    if measured.regime == "cold":
-        yield from _verification(measured)
-        yield from _limits(measured)
 
 
 def taken_back(measured: Measurement) -> ClaimSentence:
@@ -152,7 +160,7 @@ def _verification(measured: Measurement) -> Iterator[ClaimSentence]:
         yield _sentence("domain", text, measured.verified_seq, verified.TYPE)
 
 
-def _limits(measured: Measurement) -> Iterator[ClaimSentence]:
+def _limits(measured: Measurement, further: Sequence[Measurement]) -> Iterator[ClaimSentence]:
     """Yield sentences on what the numbers don't hold for."""
     promoted, seq, kind = measured.promoted, measured.seq, measured.event_type
     if promoted is not None and measured.promoted_seq is not None:
@@ -161,8 +169,9 @@ def _limits(measured: Measurement) -> Iterator[ClaimSentence]:
             "what a layer, a model or a request gains was not measured"
         )
         yield _sentence("level", text, measured.promoted_seq, promoted.TYPE)
-    shape = shape_written(measured.timing.shape)
-    yield _sentence("shape", f"Its speed was measured at {shape} and nowhere else", seq, kind)
+    shapes = "; ".join(shape_written(one.timing.shape) for one in (measured, *further))
+    only = "promoted" if further else "measured"
+    yield _sentence("shape", f"Its speed was {only} at {shapes} and nowhere else", seq, kind)
     environment = measured.environment
     if environment is not None and measured.environment_seq is not None:
         software = (("driver", environment.driver), ("torch", environment.torch), ("triton", environment.triton))

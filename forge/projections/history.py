@@ -2,9 +2,11 @@
 
 import math
 
+from forge.errors import LedgerCorrupt
+from forge.events.benchmark import ShapeTimed
 from forge.ledger.replay import Line
-from forge.projections.fold import Source
-from forge.projections.rows import benchmark_rows, candidate_row, environment_row, rejection_row, task_row
+from forge.projections.fold import Source, holds
+from forge.projections.rows import Document, benchmark_rows, candidate_row, environment_row, rejection_row, task_row
 from forge.projections.state import Row, State
 
 TYPES = frozenset(
@@ -21,7 +23,7 @@ TYPES = frozenset(
 )
 
 
-def take(state: State, line: Line, _: Source) -> None:
+def take(state: State, line: Line, source: Source) -> None:
     """Extend the tables by one event."""
     match line.type:
         case "TaskCreated":
@@ -38,7 +40,7 @@ def take(state: State, line: Line, _: Source) -> None:
         case "BenchmarkInvalidated":
             _invalidate(state, line)
         case _:
-            _take_benchmark(state, line)
+            _take_benchmark(state, line, source)
 
 
 def _task(state: State, line: Line) -> Row | None:
@@ -54,8 +56,11 @@ def _take_environment(state: State, line: Line) -> None:
             state.registry_changed(line)
 
 
-def _take_benchmark(state: State, line: Line) -> None:
-    rows = benchmark_rows(line, _task(state, line), state.get("environments", line.event["env_sha256"]))
+def _take_benchmark(state: State, line: Line, source: Source) -> None:
+    """Add the rows of a benchmark, and under its number those of the further shapes that it names."""
+    further = [_shape_timed(source, seq, before=line.seq) for seq in line.event.get("further_seqs", ())]
+    environment = state.get("environments", line.event["env_sha256"])
+    rows = benchmark_rows(line, _task(state, line), environment, further=further)
     for row in rows:
         state.add("benchmarks", row)
     if line.type == "BenchmarkFailed":
@@ -64,11 +69,20 @@ def _take_benchmark(state: State, line: Line) -> None:
         _count(state, rows, times=1)
 
 
+def _shape_timed(source: Source, seq: int, *, before: int) -> Document:
+    """Return what was measured at a further shape; raise LedgerCorrupt if the event is no such measurement."""
+    found = source.event_at(seq) if 0 < seq < before else None
+    if not holds(found, ShapeTimed):
+        raise LedgerCorrupt(f"event {before} names event {seq}, which is no ShapeTimed before it")
+    return found.event.model_dump(mode="json")
+
+
 def _count(state: State, rows: list[Row], *, times: int) -> None:
     """Add accepted measurements to their slot's geometric mean; `times=-1` removes them again."""
     for row in rows:
         ratio = row["speedup"]
-        if not row["baseline_used"] or row["op"] is None or not isinstance(ratio, float):
+        proven = row.get("verdict", "accepted") == "accepted"
+        if not (proven and row["baseline_used"]) or row["op"] is None or not isinstance(ratio, float):
             continue
         key = (row["op"], row["gpu"], row["dtype"])
         summed = state.get("speedups", *key) or {"measurements": 0, "log_sum": 0.0}

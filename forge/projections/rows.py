@@ -1,5 +1,6 @@
 """Makes rows of `history.db` from recorded events; a row's keys are its table's columns."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from forge.domain.digest import canonical
@@ -80,10 +81,14 @@ def candidate_row(line: Line, task: Row | None) -> Row:
     }
 
 
-def benchmark_rows(line: Line, task: Row | None, environment: Row | None) -> list[Row]:
-    """Return one row per workload and baseline; a benchmark that measured nothing has one without figures."""
+def benchmark_rows(
+    line: Line, task: Row | None, environment: Row | None, *, further: Sequence[Document] = ()
+) -> list[Row]:
+    """Return one row per workload and baseline; a benchmark that measured nothing has one without figures.
+
+    `further` are the measurements at further shapes that the benchmark names, each with a verdict of its own.
+    """
     event = line.event
-    reason = event.get("reason")
     shared: Row = {
         "seq": line.seq,
         "run_id": event["run_id"],
@@ -92,13 +97,22 @@ def benchmark_rows(line: Line, task: Row | None, environment: Row | None) -> lis
         **slot(task),
         "env_sha256": event["env_sha256"],
         **{name: environment[name] if environment else None for name in ("perf_key", "driver", "torch", "triton")},
-        "verdict": verdict_of(reason) if reason else "accepted",
-        "reason_code": reason["code"] if reason else None,
         "invalidated_seq": None,
         "recorded_at": line.recorded_at,
     }
     lines = [row for workload in event["workloads"] for row in _timings(workload, event["baseline_used"])]
-    return [{**shared, "line": number, **row} for number, row in enumerate(lines or [NOT_MEASURED], start=1)]
+    told = [{**_decided(event.get("reason")), **row} for row in lines or [NOT_MEASURED]]
+    for one in further:
+        at_shape = _timings(one["timing"], one["baseline_used"]) if one["timing"] else [NOT_MEASURED]
+        told += [{**_decided(one["reason"]), **row, "shape": text(one["shape"])} for row in at_shape]
+    return [{**shared, "line": number, **row} for number, row in enumerate(told, start=1)]
+
+
+def _decided(reason: Document | None) -> Row:
+    """Return the verdict of a measurement at one shape."""
+    if reason is None:
+        return {"verdict": "accepted", "reason_code": None}
+    return {"verdict": verdict_of(reason), "reason_code": reason["code"]}
 
 
 NOT_MEASURED: Row = dict.fromkeys(

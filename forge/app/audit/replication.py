@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from forge.app.audit.answer import Answer, Cell, Named, named_rows
+from forge.app.audit.answer import Answer, Cell, Named, named_rows, number
 from forge.app.workspace import Workspace
 from forge.domain.environment import Environment
 from forge.domain.replication import ReplicatedSpeedup, same_machine
@@ -11,16 +11,19 @@ from forge.lab.timing.session_spread import FEWEST_REPLICATIONS, log_difference,
 from forge.projections.fold import holds
 
 COLUMNS = (
-    *("kernel_id", "status", "evidence", "regime", "baseline", "first", "first_low", "first_high"),
+    *("kernel_id", "status", "evidence", "points", "regime", "baseline", "first", "first_low", "first_high"),
     *("second", "second_low", "second_high", "difference", "allowed", "outcome", "another_machine", "why"),
     *("benchmark_seq", "replication_seq"),
 )
 SHOWN = (
-    *("kernel_id", "evidence", "regime", "baseline", "first", "second", "difference", "outcome", "another_machine"),
-    "why",
+    *("kernel_id", "evidence", "points", "regime", "baseline", "first", "second", "difference", "outcome"),
+    *("another_machine", "why"),
 )
 KERNELS = """
-    SELECT kernel_id, status, evidence, benchmark_seq, env_sha256 FROM kernels ORDER BY kernel_id
+    SELECT kernel_id, status, evidence, benchmark_seq, env_sha256, (
+        SELECT count(DISTINCT point.shape) FROM benchmarks AS point
+        WHERE point.seq = kernels.benchmark_seq AND point.verdict = 'accepted'
+    ) AS points FROM kernels ORDER BY kernel_id
 """
 Found = Recorded[ReplicationRecorded]
 
@@ -37,6 +40,7 @@ def replication(workspace: Workspace) -> Answer:
     held = sum(one.event.outcome == "held" for one in decided)
     offered = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
     spreads = _spreads(found, elsewhere)
+    several = sum(number(row["points"]) > 1 for row in offered)
     replicated = sum(row["evidence"] == "replicated" for row in offered)
     return Answer(
         f"Replications: {held} of {len(decided)} held" if decided else "No replications yet",
@@ -45,6 +49,7 @@ def replication(workspace: Workspace) -> Answer:
         notes=(
             f"of {len(offered)} kernels on offer, {replicated} are replicated and {len(offered) - replicated} "
             "provisional: measured on one occasion",
+            *((f"{several} of them have several shapes: the main one alone is replicated",) if several else ()),
             *(f"spread between sessions, {_said(one)}" for one in spreads),
             "an interval of one measurement leaves this spread out",
         ),
@@ -81,7 +86,7 @@ def _rows(one: Found, kernel: Named, another_machine: bool) -> Iterable[tuple[Ce
     event = one.event
     why = f"{event.reason.code}: {event.reason.message}" if event.reason else None
     ends = (event.outcome, another_machine, why, event.benchmark_seq, one.seq)
-    begins = (event.kernel_id, kernel["status"], kernel["evidence"])
+    begins = (event.kernel_id, kernel["status"], kernel["evidence"], kernel["points"])
     if not event.comparisons:
         yield (*begins, *(None,) * 10, *ends)
     for found in event.comparisons:

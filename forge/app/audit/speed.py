@@ -29,7 +29,12 @@ OFFERED = """
     WHERE submit_attempts > 0 GROUP BY 1, 2, 3, 4
 """
 STANDING = """
-    SELECT op, gpu, dtype, shape, count(*) AS standing FROM kernels WHERE status = 'active' GROUP BY 1, 2, 3, 4
+    SELECT op, gpu, dtype, shape, count(*) AS standing FROM (
+        SELECT op, gpu, dtype, shape, kernel_id FROM kernels WHERE status = 'active'
+        UNION SELECT point.op, point.gpu, point.dtype, point.shape, kernel.kernel_id
+        FROM kernels AS kernel JOIN benchmarks AS point ON point.seq = kernel.benchmark_seq
+        WHERE kernel.status = 'active' AND point.verdict = 'accepted' AND point.shape IS NOT NULL
+    ) GROUP BY 1, 2, 3, 4
 """
 CHANGED = "SELECT * FROM changes WHERE change = 'lower' OR :all ORDER BY later_speedup / earlier_speedup"
 LATELY = """
@@ -82,9 +87,8 @@ def leaderboard(
         ratios = [number(row["speedup"]) for row in found]
         shape = shape_slug(orjson.loads(str(slot[3])))
         figures = (len(found), min(ratios), statistics.median(ratios), *(best[name] for name in BEST))
-        rows.append(
-            (*slot[:3], shape, key[4], offered.get(slot, 0), *figures, best["candidate"], standing.get(slot, 0))
-        )
+        rows.append((*slot[:3], shape, key[4], offered.get(slot), *figures, best["candidate"], standing.get(slot, 0)))
+    bare = any(row[LEADERBOARD_COLUMNS.index("offered")] is None for row in rows)
     return Answer(
         f"Speedup over {baseline or BEATEN}: typical, worst and best",
         LEADERBOARD_COLUMNS,
@@ -93,6 +97,7 @@ def leaderboard(
             "n: candidates that were timed with a verdict, those refused as too slow among them; "
             "best: the highest lower end; typical: the median",
             "offered: runs that handed in a candidate for the slot, timed or not; best never stands for the rest",
+            *(("no number offered: a further shape, timed where a task's main shape was proven",) if bare else ()),
         ),
         shown=tuple(name for name in LEADERBOARD_COLUMNS if name not in ("best_low", "best_high", "best_candidate")),
     )
