@@ -138,4 +138,4 @@ def test_a_folder_without_problems_is_refused(home: Path, tmp_path: Path) -> Non
         answer = ask("task", "import", "kernelbench", path, *TERMS, "--home", home)
         assert answer.status == 2
         assert "no problem files" in answer.error
-    assert os.listdir(home / "forge_runs") in ([], ["cas"])
+    assert set(os.listdir(home / "forge_runs")) <= {"cas", "policy.read"}

@@ -24,6 +24,10 @@ FILTERS: dict[str, tuple[str, str, str | None]] = {
 Filter = Literal["op", "gpu", "dtype", "language", "author", "gate", "task"]
 
 
+COLD = "figures are of the cold regime; the columns resident_... of the table kernels have those of the other"
+"""Note of an answer about speeds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Rows with the same columns. `notes` say what a figure was counted over; `more` is shown only in the document.

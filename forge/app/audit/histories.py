@@ -2,7 +2,7 @@
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, candidate_named, named_rows, where
+from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_rows, where
 from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
@@ -32,6 +32,7 @@ OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
 NOTES = (
     "withdrawn measurements are listed and say by which event; refused ones say why",
     "source: figures are those of the confirmation where one was made, else of the first measurement",
+    COLD,
 )
 
 

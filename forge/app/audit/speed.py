@@ -6,7 +6,7 @@ from itertools import groupby
 
 import orjson
 
-from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, number, where
+from forge.app.audit.answer import COLD, Answer, Cell, Filter, Named, named_rows, number, where
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
 from forge.errors import UsageError
@@ -98,6 +98,7 @@ def leaderboard(
             "best: the highest lower end; typical: the median",
             "offered: runs that handed in a candidate for the slot, timed or not; best never stands for the rest",
             *(("no number offered: a further shape, timed where a task's main shape was proven",) if bare else ()),
+            COLD,
         ),
         shown=tuple(name for name in LEADERBOARD_COLUMNS if name not in ("best_low", "best_high", "best_candidate")),
     )
@@ -121,6 +122,7 @@ def regressions(workspace: Workspace, *, slower: float, everything: bool = False
             "machine: the same candidate, shape and baseline on two kinds of machine, where the 95 % intervals of "
             "the speedups have nothing in common; `slower` is later over earlier time",
             f"lately: the mean of a kernel's newest ten times over that of those before, above {slower:g}",
+            COLD,
         ),
     )
 
