@@ -16,6 +16,7 @@ from forge.events import (
     EnvironmentCaptured,
     Event,
     KernelPromoted,
+    ModelMeasured,
     Recorded,
     ShapeTimed,
     TaskCreated,
@@ -32,6 +33,7 @@ TYPES = (
     "KernelDeprecated",
     "KernelPromoted",
     "KernelRevoked",
+    "ModelMeasured",
     "ReplicationRecorded",
     "ShapeTimed",
     "TaskCreated",
@@ -142,6 +144,8 @@ class ClaimEvidence:
     calibrations: Mapping[int, Calibration]
     known: frozenset[int]
     """Number of every event that a claim could name, with or without a time."""
+    models: Mapping[int, ModelMeasured] = field(default_factory=dict)
+    """Measurements of whole models, by the numbers of their events."""
 
     def by_event(self, seq: int) -> tuple[Measurement, ...]:
         """Return what an event measured: a benchmark's measurements, or those that a promotion rests on."""
@@ -171,6 +175,7 @@ class _Seen:
     """Promotions with their own numbers, by the number of the benchmark that each rests on."""
     standings: Standings = field(default_factory=Standings)
     calibrations: dict[int, Calibration] = field(default_factory=dict)
+    models: dict[int, ModelMeasured] = field(default_factory=dict)
 
 
 def gather(events: Iterable[Recorded[Event]]) -> ClaimEvidence:
@@ -180,7 +185,7 @@ def gather(events: Iterable[Recorded[Event]]) -> ClaimEvidence:
         known.add(recorded.seq)
         _take(seen, recorded)
     measurements = tuple(one for seq, event in seen.benchmarks for one in _measured(seen, seq, event))
-    return ClaimEvidence(measurements, seen.calibrations, frozenset(known))
+    return ClaimEvidence(measurements, seen.calibrations, frozenset(known), seen.models)
 
 
 def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
@@ -198,6 +203,8 @@ def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
             seen.shapes[recorded.seq] = event
         case KernelPromoted() as event:
             seen.promoted[event.benchmark_seq] = (recorded.seq, event)
+        case ModelMeasured() as event:
+            seen.models[recorded.seq] = event
         case DeviceCalibrated() as event:
             _, environment = seen.environments.get(event.env_sha256, (None, None))
             slug = (environment.gpu.slug if environment.gpu else "cpu") if environment else None

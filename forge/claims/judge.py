@@ -8,6 +8,7 @@ from forge.claims import named
 from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
 from forge.claims.names import at_named_shapes, beyond, unnamed
 from forge.claims.number import decimals_of, rounds_to, value_of
+from forge.claims.of_models import faults_of_model
 from forge.claims.sentence import REGIME_WORDS, shape_written, written
 from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, Problem, fault
@@ -36,6 +37,9 @@ class JudgedFigure:
 
 def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ...]:
     """Check every figure of a sentence against the evidence that its passage cites."""
+    models = [seq for seq in sentence.cites.events if seq in evidence.models]
+    if models:
+        return tuple(_of_models(figure, sentence, models, evidence) for figure in sentence.figures)
     cited, unknown = _resolved(sentence.cites, evidence)
     regime: Regime = "resident" if _RESIDENT.search(sentence.text) else "cold"
     found = at_named_shapes(sentence, tuple(one for one in cited if one.regime == regime))
@@ -52,6 +56,13 @@ def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ..
             since = figure.end
         judged.append(_judged(figure, sentence, about, unknown, evidence))
     return tuple(judged)
+
+
+def _of_models(figure: SpokenFigure, sentence: Sentence, seqs: list[int], evidence: ClaimEvidence) -> JudgedFigure:
+    """Check a figure against the measurements of models that the sentence cites. It must hold for each."""
+    found = [one for seq in seqs for one in faults_of_model(figure, sentence, seq, evidence.models[seq])]
+    rests_on = tuple(f"event {seq}, ModelMeasured" for seq in seqs)
+    return JudgedFigure(figure, tuple(dict.fromkeys(found)), rests_on=rests_on)
 
 
 def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:

@@ -26,6 +26,7 @@ Problem = Literal[
     "no_operation",
     "wrong_operation",
     "beyond_operation",
+    "other_model",
     "best_case",
     "no_measure",
     "unreadable",
