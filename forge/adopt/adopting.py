@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge.adopt.advice import Advice, Build, advise
 from forge.adopt.deciding import BACKENDS, Backend, Decider
 from forge.adopt.described import OperationForm, parse_described
 from forge.adopt.operation import NAMESPACE, AdoptedOperation
@@ -131,6 +132,22 @@ class Adopted:
             "rejected": [list(one) for one in rejected],
             "generation": self.generation,
         }
+
+    def advise(
+        self,
+        build: Build,
+        inputs: Sequence[object],
+        *,
+        compiled: bool = False,
+        pairs: int = 11,
+        window_s: float = 0.05,
+    ) -> Advice:
+        """Time a whole model with and without each operation, in pairs, and propose which to adopt.
+
+        `build(op)` returns a model to call with `inputs`; it calls `op(name, own)` for each function that may be
+        replaced. `compiled` applies torch.compile to each side. `window_s` is the least time of a window in seconds.
+        """
+        return advise(self.operations, build, inputs, compiled=compiled, pairs=pairs, window_s=window_s)
 
     def report(self) -> Report:
         """Return what all calls took so far."""
