@@ -117,10 +117,10 @@ def _draft(state: _Progress, entry: Replied) -> Draft | str:
     draft = Draft(files=answer.files, hypothesis=answer.hypothesis or f"submission {state.answers}")
     others = {name: text for name, text in answer.files.items() if name != "kernel.py"}
     meaning = digest_of({**others, "kernel": meaning_of(answer.files["kernel.py"])})
-    earlier = state.seen.setdefault(meaning, state.answers)
-    if earlier != state.answers:
-        return f"the candidate is the same as submission {earlier}: expected another one"
+    if meaning in state.seen:
+        return f"the candidate is the same as submission {state.seen[meaning]}: expected another one"
     blocked = refuted(state.attempts).get(words_of(answer.hypothesis))
     if blocked is not None:
         return f"the hypothesis was refuted by attempt {blocked}: expected another one"
+    state.seen[meaning] = state.answers
     return draft

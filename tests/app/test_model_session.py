@@ -15,12 +15,12 @@ from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts, Price
 from forge.domain.feedback import DOCUMENT_BYTES
 from forge.events import CandidateSubmitted, KernelPromoted
-from forge.events.session import ModelFailed
+from forge.events.session import ModelFailed, ModelLost
 from forge.projections.sessions import SessionState
 from tests.app.model_server import Refuse, Reply, Say, Server, serving
 from tests.app.prepared import benchmarked
 from tests.app.test_session_cheats import killed_at
-from tests.app.test_sessions import Killed
+from tests.app.test_sessions import Killed, killing_after
 from tests.cli.asking import HONEST, ledger_stands
 from tests.evil.described import CANDIDATES
 
@@ -144,3 +144,41 @@ def test_a_model_without_a_price_is_not_asked(home: Path, tmp_path: Path) -> Non
         assert (state.closed.event.reason, server.requests) == ("budget", [])
         assert f"the price of model {NAME!r} isn't known" in state.closed.event.detail
         assert find_session(workspace, free).requests == 0
+
+
+UNFIT = Say(f'```python kernel.py\n{HONEST_KERNEL}```\n```json metadata.json\n{{"name": "x"}}\n```\n')
+"""An answer whose candidate is refused at submission, so that no guest is started."""
+
+
+def test_a_model_session_that_is_killed_after_any_event_sends_no_answered_request_again(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = (Say("no code"), UNFIT, Say("none"), Refuse(429), Say("none"), Say("none"))
+    whole: list[object] = []
+    with Workspace.open(home) as workspace, serving() as server:
+        for fatal in range(1, 60):
+            server.replies, server.requests = list(replies), []
+            session_id, author, model = opened(workspace, server, tmp_path)
+            try:
+                with monkeypatch.context() as patched:
+                    killing_after(patched, fatal)
+                    work_off(workspace, session_id, author, Means(model=model))
+                killed = False
+            except Killed:
+                killed = True
+            state = find_session(workspace, session_id)
+            if state.closed is None:
+                server.replies = [*replies[len(server.requests) :], *replies[-1:]]
+                state = work_off(workspace, session_id, author, Means(model=model))
+            lost = sum(isinstance(one.ended, ModelLost) for each in state.rounds for one in each.requests)
+            assert len(server.requests) - lost <= len(replies)
+            assert len({headers["x-request-id"] for _, headers, _ in server.requests}) == len(server.requests)
+            assert state.closed is not None
+            assert (state.closed.event.reason, state.tree.session.reserved) == ("nothing_left", Amounts())
+            assert state.tree.session.settled.candidates == 1
+            assert replay_session(workspace, session_id, author).divergences == ()
+            whole.append(killed)
+            if not killed:
+                break
+    assert len(whole) > 30, "killed after each of its events"
+    assert ledger_stands(home)

@@ -162,12 +162,12 @@ class ModelAuthor:
         if isinstance(answer, NoAnswer):
             return answer.why
         meaning = meaning_of(answer.files["kernel.py"])
-        earlier = state.seen.setdefault(meaning, state.answers)
-        if earlier != state.answers:
-            return f"kernel.py is the same as in answer {earlier}: expected another one"
+        if meaning in state.seen:
+            return f"kernel.py is the same as in answer {state.seen[meaning]}: expected another one"
         blocked = refuted(state.attempts).get(words_of(answer.hypothesis))
         if blocked is not None:
             return f"the hypothesis was refuted by attempt {blocked}: expected another one"
+        state.seen[meaning] = state.answers
         best = fastest(state.attempts, 1)
         files = {**self.files, **answer.files}
         parents = [best[0].judged.candidate] if best else None
