@@ -1,6 +1,9 @@
 """The schema of metadata.json for one task: the published schema without the parts that can't apply."""
 
 import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 from forge.domain.candidate import Metadata
 from forge.domain.task import Task
@@ -11,7 +14,7 @@ BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
 
 def metadata_schema(task: Task) -> str:
     """Return the JSON schema for the task, one property on each line."""
-    schema = Metadata.model_json_schema()
+    schema = _published()
     properties, parts = dict(schema["properties"]), dict(schema.get("$defs", {}))
     for language, part in BUILDS.items():
         if language != task.language:
@@ -24,6 +27,12 @@ def metadata_schema(task: Task) -> str:
         "$defs": parts,
     }
     return _lines(_plain(document))
+
+
+@cache
+def _published() -> Mapping[str, Any]:  # Any: a JSON document
+    """Return the published schema; making it takes most of a brief's time."""
+    return Metadata.model_json_schema()
 
 
 def _plain(node: object) -> object:

@@ -1,11 +1,14 @@
 """Links lead somewhere, and no page shows where it was written."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from tests.docs.markdown import ROOT, anchor, headings, links, pages, prose, read
 
+COMMIT = re.compile(r"\b(?:The commit|git show) ([0-9a-f]{7,40})\b")
 LEAKS = re.compile(r"(?<![\w.])/(work|root|home|tmp/|Users)\b")
 URL = re.compile(r"^https://[a-z0-9.-]+/\S*$")
 
@@ -51,3 +54,17 @@ def test_the_licence_is_the_whole_apache_licence():
         "APPENDIX:",
     ):
         assert part in text
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists() or shutil.which("git") is None, reason="no history here")
+def test_each_commit_that_a_page_names_is_in_the_history():
+    named = {commit for page in pages() for commit in COMMIT.findall(read(page))}
+    assert len(named) >= 6
+    if (
+        subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True).stdout
+        == b"true\n"
+    ):
+        pytest.skip("only the newest commits are here")
+    for commit in named:
+        known = subprocess.run(["git", "merge-base", "--is-ancestor", commit, "HEAD"], cwd=ROOT, capture_output=True)
+        assert known.returncode == 0, commit
