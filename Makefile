@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Many tests start Python: bytecode that is kept saves each process the compilation of Forge.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-ray quick check docs scores performance measurement registry clean setup
+.PHONY: demo test test-ray test-web quick check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -19,6 +19,11 @@ test: $(READY)  ## every test that needs no GPU
 test-ray: $(READY)  ## jobs on the nodes of a Ray cluster on this machine; installs Ray (minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
 	@$(BIN)/python -m pytest -n 0 tests/cluster
+
+test-web: $(READY)  ## the pages in Chromium, the API with generated input, an agent's session with real gates (5 minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web-tests]'
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	@FORGE_TEST_WEB=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
 
 quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick
