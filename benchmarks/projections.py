@@ -39,8 +39,8 @@ MEMORY_GOAL_MIB = 64
 SPEED_GOAL = 0.9
 
 
-def events_of(count: int) -> Iterator[list[Any]]:  # Any: events
-    """About `count` events, run by run: half are refused, half are measured, a few are promoted."""
+def events_of(count: int, *, after: int = 1) -> Iterator[list[Any]]:  # Any: events
+    """About `count` events after event `after`, run by run: half are refused, half measured, a few promoted."""
     from forge.events import Event
     from forge.events.plan import ChosenSkill, PlanAccepted
     from forge.events.prompt import PromptRendered
@@ -59,10 +59,11 @@ def events_of(count: int) -> Iterator[list[Any]]:  # Any: events
 
     batch: list[object] = []
     history = Counting()
+    history.seq = after
     skills = tuple(ChosenSkill(id=f"skill.{n}", sha256=digest(n), provider="forge", why="x" * 60) for n in range(4))
     wanted = [task(op=op, gpu=gpu) for op in OPS for gpu in GPUS]
     number = 0
-    while history.seq < count:
+    while history.seq < after - 1 + count:
         number += 1
         run = Run(history, wanted[number % len(wanted)], f"run {number}").start()
         ids = {"task_id": run.task.task_id, "run_id": run.run_id}

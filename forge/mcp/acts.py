@@ -1,11 +1,13 @@
-"""What each tool does, by the functions of `forge.app.desk`. Clients are told a function's docstring."""
+"""What each tool does, by the functions of `forge.app.desk`. Clients are told a function's docstring.
+
+What a tool needs is imported when it is called: a client waits for the list of tools, and asks the desk later.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from forge.app.desk import agents, answers, asking, kernels, runs, tasks
 from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
@@ -36,6 +38,8 @@ class Asking:
 
 async def task_list(call: Asking, asked: forms.TaskListForm) -> Fitted:
     """List tasks that want a kernel, the newest first."""
+    from forge.app.desk import tasks
+
     found = await call.read(
         lambda view: tasks.all_tasks(
             view, op=asked.op, gpu=asked.gpu, language=asked.language, after=asked.after, limit=LISTED_TASKS
@@ -46,6 +50,8 @@ async def task_list(call: Asking, asked: forms.TaskListForm) -> Fitted:
 
 async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
     """Read the brief of a task: what the kernel computes, in which files, and how it is judged."""
+    from forge.app.desk import tasks
+
     found = await call.read(lambda view: tasks.task_brief(view, asked.task))
     shown = part(str(found["brief"]), asked.offset)
     return Fitted({"task_id": found["task_id"], **shown}, f"forge://task/{found['task_id']}")
@@ -53,6 +59,8 @@ async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
 
 async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
     """Hand a candidate in. It answers at once with a run_id; then call wait."""
+    from forge.app.desk import asking
+
     found = await asyncio.wrap_future(
         call.desk.write(
             call.caller,
@@ -72,6 +80,8 @@ async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
 
 async def wait(call: Asking, asked: forms.WaitForm) -> Fitted:
     """Wait at most 45 s until a run is decided. While `waiting` is true, call wait again."""
+    from forge.app.desk import agents
+
     loop = asyncio.get_running_loop()
     began, told = loop.time(), 0
     while True:
@@ -87,6 +97,8 @@ async def wait(call: Asking, asked: forms.WaitForm) -> Fitted:
 
 async def result(call: Asking, asked: forms.RunForm) -> Fitted:
     """Read how a run ended: gates, reason, speedups, kernel id."""
+    from forge.app.desk import agents
+
     found = await call.read(lambda view: agents.result(view, call.caller, asked.run))
     whole_at = f"forge://candidate/{found['candidate']}" if found["candidate"] else None
     return fitted(found, whole_at=whole_at)
@@ -94,12 +106,16 @@ async def result(call: Asking, asked: forms.RunForm) -> Fitted:
 
 async def counterexample(call: Asking, asked: forms.RunForm) -> Fitted:
     """Read why a candidate was refused: the wrong element, the input, the log, where to mend."""
+    from forge.app.desk import runs
+
     found = await call.read(lambda view: runs.counterexample(view, call.caller, asked.run))
     return fitted(found, whole_at=f"forge://candidate/{found['candidate']}")
 
 
 async def kernel_lookup(call: Asking, asked: forms.LookupForm) -> Fitted:
     """Find a promoted kernel for an operation, processor, dtype and shape."""
+    from forge.app.desk import answers
+
     found = await call.read(
         lambda view: answers.lookup(
             view, op=asked.op, gpu=asked.gpu, dtype=asked.dtype, shape=asked.shape, nearest=asked.nearest
@@ -110,6 +126,8 @@ async def kernel_lookup(call: Asking, asked: forms.LookupForm) -> Fitted:
 
 async def kernel_source(call: Asking, asked: forms.SourceForm) -> Fitted:
     """Read a file of a promoted kernel."""
+    from forge.app.desk import kernels
+
     text = await call.read(lambda view: kernels.kernel_file(view, asked.kernel, asked.file))
     shown = part(text, asked.offset)
     return Fitted(
@@ -119,11 +137,15 @@ async def kernel_source(call: Asking, asked: forms.SourceForm) -> Fitted:
 
 async def notes(call: Asking, asked: forms.NotesForm) -> Fitted:
     """Read what was tried for an operation, failures included, before you write."""
+    from forge.app.desk import answers
+
     return fitted(await call.read(lambda view: answers.notes(view, op=asked.op, gpu=asked.gpu)), whole_at=None)
 
 
 async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:
     """Rank deployments of a model, with the kernels that could help."""
+    from forge.app.desk import answers
+
     constraints: Data = {"max_gpus": asked.max_gpus}
     if asked.gpu is not None:
         constraints["gpus"] = [asked.gpu]
@@ -136,6 +158,8 @@ async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:
 
 async def budget(call: Asking, asked: forms.BudgetForm) -> Fitted:
     """Read how many candidates you have handed in, or what is left of a session's budget."""
+    from forge.app.desk import agents, answers
+
     if asked.session is not None:
         name = asked.session
         return fitted(await call.read(lambda view: answers.session(view, name)), whole_at=None)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from forge.app.desk.asking import LONGEST_KEY
+from forge.app.desk.limits import LONGEST_KEY
 
 LONGEST_WAIT_S = 45
 """Longest time that `wait` takes, in seconds: many clients give a tool up after 60."""

@@ -1,7 +1,5 @@
 """Resources and the prompt: whole documents by address, and how a kernel is written for a task."""
 
-from forge.app.desk import history, kernels, runs, tasks
-from forge.app.desk.answers import as_text
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
 from forge.errors import NotFound
@@ -24,6 +22,9 @@ LONGEST_ADDRESS = 400
 
 def read_resource(view: View, caller: Caller, untrusted_address: str) -> str:
     """Return the text at an address; raise NotFound for one that isn't of these forms."""
+    from forge.app.desk import history, kernels, runs, tasks
+    from forge.app.desk.answers import as_text
+
     kind, _, rest = untrusted_address.removeprefix(BEGINNING).partition("/")
     name, _, file = rest.partition("/")
     is_one = untrusted_address.startswith(BEGINNING) and name and len(untrusted_address) <= LONGEST_ADDRESS

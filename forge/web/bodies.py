@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from forge.app.desk.asking import FILE_LIMIT_BYTES
+from forge.app.desk.limits import FILE_LIMIT_BYTES
 from forge.errors import RequestRefused, UsageError
 
 Form = TypeVar("Form", bound=BaseModel)

@@ -41,9 +41,7 @@ STATES = "SELECT state, count(*) AS runs FROM runs GROUP BY state ORDER BY runs 
 MACHINES = (
     "SELECT env_sha256, perf_key, abi_key, gpu, gpu_arch, driver, torch, triton, seq FROM environments ORDER BY seq"
 )
-OPEN_RUNS = (
-    "SELECT run_id FROM runs WHERE state IN ('candidate_ready', 'verified', 'benchmarked') ORDER BY started_seq"
-)
+IS_OPEN = "SELECT 1 FROM runs WHERE run_id = ? AND state IN ('candidate_ready', 'verified', 'benchmarked')"
 SLOWER = 1.05
 """Ratio of two times above which a kernel counts as slower than before, as `forge audit regressions` has it."""
 FAST_LEVELS = (0.0, 1.0, 1.5, 2.0)
@@ -68,10 +66,14 @@ def state(view: View) -> Data:
 
 def requests(view: View) -> Data:
     """Return the requests for work that no worker has answered, the oldest first."""
+    asked = dict.fromkeys(
+        recorded.event.run_id
+        for recorded in view.workspace.ledger.read(types=(WorkRequested.TYPE,))
+        if holds(recorded, WorkRequested)
+    )
     with view.workspace.publication.tables() as history:
-        names = [run_id for (run_id,) in history.execute(OPEN_RUNS)]
-    asked = next(view.workspace.ledger.rows(types=(WorkRequested.TYPE,), limit=1), None) is not None
-    found = {name: run_state(view.workspace.ledger, name) for name in names} if asked else {}
+        names = [name for name in asked if history.execute(IS_OPEN, (name,)).fetchone() is not None]
+    found = {name: run_state(view.workspace.ledger, name) for name in names}
     items = [request_summary(run) for run in open_work(RunsState(runs=found))]
     return {"items": items, "next": None, "seq": view.head.seq}
 

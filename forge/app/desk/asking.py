@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge.app import phases
+from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
 from forge.app.phase_answer import phase_answer
 from forge.app.recovery import recover
@@ -23,10 +24,6 @@ from forge.events import Event, RunStarted
 Data = dict[str, object]
 SERVER = "system:serve"
 """Actor that opens a run for a candidate that was handed in over HTTP or MCP."""
-FILE_LIMIT_BYTES = 256 * 1024
-"""Largest file of a candidate over HTTP or MCP, in bytes."""
-LONGEST_KEY = 200
-"""Largest length of an idempotency key, in characters."""
 
 
 @contextmanager

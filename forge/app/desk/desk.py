@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from forge.app.desk.asking import opened
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
@@ -72,5 +71,7 @@ class Desk:
                 f"the ledger failed its check ({self.damage}): nothing is written until it is repaired",
                 hint="forge ledger verify",
             )
+        from forge.app.desk.asking import opened  # it brings the phases, which take long to import
+
         with opened(self.home, caller) as workspace:
             return asked(workspace)

@@ -95,6 +95,22 @@ def candidate_document(view: View, caller: Caller, digest: str) -> Data:
     """Return a candidate: its files, who handed it in and what was found; raise NotFound."""
     run = run_of_candidate(view, digest)
     require_look_into(caller, run)
+    return _described(view, run)
+
+
+def whole_candidate(view: View, caller: Caller, digest: str) -> tuple[Data, dict[str, str], RunState]:
+    """Return a candidate, the text of its files by name, and its run; raise NotFound."""
+    run = run_of_candidate(view, digest)
+    require_look_into(caller, run)
+    assert run.submitted is not None
+    texts = {
+        file.path: view.workspace.blobs.get(file.sha256).decode(errors="replace")
+        for file in run.submitted.event.files.files
+    }
+    return _described(view, run), texts, run
+
+
+def _described(view: View, run: RunState) -> Data:
     assert run.submitted is not None
     event = run.submitted.event
     found: Data = {

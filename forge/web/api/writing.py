@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from forge.app.desk import asking
+from forge.app.desk.limits import LONGEST_KEY
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import changed
@@ -20,7 +21,7 @@ KEY = {
     "in": "header",
     "required": False,
     "description": "A text of your own: a repeated call with it gives the same run, and hands nothing in twice.",
-    "schema": {"type": "string", "maxLength": asking.LONGEST_KEY},
+    "schema": {"type": "string", "maxLength": LONGEST_KEY},
 }
 TOKEN: list[dict[str, list[str]]] = [{"token": []}]
 """What the OpenAPI document says of an address that needs a token."""

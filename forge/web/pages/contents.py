@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from forge.app.desk import answers, comparing, history, kernels, runs, tasks
 from forge.app.desk.desk import Desk
 from forge.app.desk.paging import USUAL_ITEMS
-from forge.app.desk.permits import may_look_into
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
 from forge.errors import ForgeError, NotFound, RequestRefused
@@ -73,13 +72,7 @@ def run(asked: PageQuestion) -> Data:
 
 def candidate(asked: PageQuestion) -> Data:
     """Return a candidate with the text of its files."""
-    found = runs.candidate_document(asked.view, asked.caller, asked.named["name"])
-    state = runs.run_of_candidate(asked.view, asked.named["name"])
-    listed = found["files"] if may_look_into(asked.caller, state) else []
-    assert isinstance(listed, list)
-    texts = {
-        one["path"]: runs.candidate_file(asked.view, asked.caller, asked.named["name"], one["path"]) for one in listed
-    }
+    found, texts, state = runs.whole_candidate(asked.view, asked.caller, asked.named["name"])
     why = None
     if state.rejection is not None:
         why = runs.counterexample(asked.view, asked.caller, state.run_id)

@@ -1,0 +1,6 @@
+"""Limits of what is handed in over HTTP and MCP. They stand alone, so that listing the tools is quick."""
+
+FILE_LIMIT_BYTES = 256 * 1024
+"""Largest file of a candidate over HTTP or MCP, in bytes."""
+LONGEST_KEY = 200
+"""Largest length of an idempotency key, in characters."""
