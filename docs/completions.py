@@ -1,4 +1,4 @@
-"""Writes `forge/cli/completions.json`: what a shell may complete, from the commands and the catalogue."""
+"""Writes what `forge/cli` reads instead of the code: what a shell may complete, and the catalogue's operations."""
 
 import inspect
 import json
@@ -8,6 +8,7 @@ from typing import Any
 
 from forge.cli import command_tree
 from forge.cli.lists import KERNEL_COLUMNS, RUN_COLUMNS, TASK_COLUMNS
+from forge.cli.operation import described
 from forge.domain.verdict import REASON_CODES
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS
@@ -56,6 +57,11 @@ def table() -> str:
         "axes": {name: list(one.axes) for name, one in OPERATIONS.items()},
     }
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def operations() -> str:
+    """Return what is known of each operation of the catalogue, as `forge op show --json` prints it."""
+    return json.dumps([described(one) for one in OPERATIONS.values()], indent=1, ensure_ascii=False) + "\n"
 
 
 def _walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:  # Any: Typer's command classes are private

@@ -58,6 +58,8 @@ from tests.ledger.edits.copy import Found
 FOLDER = Path(__file__).parent / "reference"
 COMPLETIONS = "../../forge/cli/completions.json"
 """Place of what a shell completes, beside the code that reads it."""
+OPERATION_DOCUMENTS = "../../forge/cli/operations.json"
+"""Place of the catalogue's operations, beside the code that reads them."""
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
 NOUNS = (
     *(authoring, budget, candidate, digest, environment, evidence, experiment, kernel_domain, policy, session),
@@ -102,6 +104,7 @@ def pages() -> dict[str, str]:
         "metadata.schema.json": _metadata_schema(),
         "feedback.schema.json": _feedback_schema(),
         COMPLETIONS: completions.table(),
+        OPERATION_DOCUMENTS: completions.operations(),
     }
 
 

@@ -52,7 +52,11 @@ def _answered_quickly(arguments: list[str]) -> bool:
         from forge.cli.quick_lookup import quick_lookup
 
         return quick_lookup(arguments[1:])
-    if arguments[1:2] in (["list"], ["show"]):
+    if arguments[:1] == ["op"]:
+        from forge.cli.quick_operations import quick_operation
+
+        return quick_operation(arguments[1:])
+    if arguments[1:2] in (["list"], ["show"], ["log"]):
         from forge.cli.quick_lists import quick_list
 
         return quick_list(arguments)

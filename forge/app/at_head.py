@@ -21,7 +21,7 @@ from forge.app.policy_stamp import was_read
 from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
-from forge.ledger.opening import open_checked
+from forge.ledger.opening import TAIL_ROWS, open_checked
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import SELECT_HEAD
 
@@ -43,6 +43,7 @@ RUNS = """
     ORDER BY r.started_seq
 """
 TASKS = "SELECT payload FROM event WHERE type = 'TaskCreated' ORDER BY seq"
+EVENTS = "SELECT seq, recorded_at, type, stream, actor, event_hash FROM event ORDER BY seq DESC LIMIT ?"
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 
@@ -66,6 +67,15 @@ class AtHead:
     def kernels(self) -> list[Data]:
         """Return the registry's entries, as published."""
         return [json.loads(entry) for (entry,) in self._history.execute(ENTRIES)]
+
+    def newest_events(self, count: int) -> list[Data] | None:
+        """Return what a table shows of the newest events, oldest first; None for more than were checked."""
+        if count > TAIL_ROWS:
+            return None
+        found = self._ledger.execute(EVENTS, (count,)).fetchall()
+        names = ("seq", "recorded_at", "type", "stream", "actor", "event_hash")
+        rows = [dict(zip(names, row, strict=True)) for row in reversed(found)]
+        return [row | {"event_hash": row["event_hash"].hex()} for row in rows]
 
     def kernel(self, kernel_id: str) -> Data | None:
         """Return one entry of the registry; None if there is no such kernel."""

@@ -7,9 +7,10 @@ import typer
 
 from forge.cli import ledger_copies, ledger_key
 from forge.cli.confirming import Yes, require_yes
+from forge.cli.lists import show_events
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say, short, show_facts
+from forge.cli.output import emit_json, emit_table, say, show_facts
 from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 from forge.cli.verified import show_report
@@ -68,11 +69,7 @@ def log(
     if as_json:
         emit_json(events)
     else:
-        rows = [
-            (e["seq"], e["recorded_at"][:19], e["type"], e["stream"][:60], e["actor"], short(e["event_hash"]))
-            for e in events
-        ]
-        emit_table("Ledger", ("seq", "recorded at", "type", "stream", "actor", "hash"), rows)
+        show_events(events)
 
 
 @app.command()

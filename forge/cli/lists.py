@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from forge.cli.output import SIMULATED, emit_json, emit_table, shape_text
+from forge.cli.output import SIMULATED, emit_json, emit_table, shape_text, short
 from forge.cli.rows import Document, Key, listed
 
 
@@ -110,3 +110,12 @@ def show_kernels(
         for e in found
     ]
     emit_table("Kernels", ("kernel", "status", "shape", "speedup", "over"), rows)
+
+
+def show_events(events: Iterable[Document]) -> None:
+    """Print events of the ledger."""
+    rows = [
+        (e["seq"], e["recorded_at"][:19], e["type"], e["stream"][:60], e["actor"], short(e["event_hash"]))
+        for e in events
+    ]
+    emit_table("Ledger", ("seq", "recorded at", "type", "stream", "actor", "hash"), rows)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forge.cli.document import emit_document
 from forge.cli.opening import open_workspace
+from forge.cli.operation_tables import show_operation, show_operations
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, emit_text
+from forge.cli.output import emit_json, emit_table
 
 if TYPE_CHECKING:
     from forge.operations.operation import Operation
@@ -25,36 +25,8 @@ def list_operations(home: Home = None, as_json: Json = False) -> None:
     Example: forge op list
     """
     from forge.operations import OPERATIONS
-    from forge.operations.scores import mutant_scores
 
-    scores = mutant_scores()
-    found: list[dict[str, Any]] = [  # Any: JSON documents
-        {
-            "op": one.name,
-            "signature": one.signature,
-            "summary": one.summary,
-            "mutants": {"killed": scores[one.name].killed, "total": len(scores[one.name].mutants)},
-        }
-        for one in OPERATIONS.values()
-    ]
-    own = _own_operations(home)
-    if as_json:
-        emit_json([*found, *({name: one[name] for name in found[0]} for one in own)])
-        return
-    columns = ("operation", "signature", "what it is", "mutants refused")
-    emit_table("Operations", columns, [_row(one) for one in found])
-    if own:
-        emit_table("Own operations of this workspace", columns, [_row(one) for one in own])
-
-
-def _row(one: dict[str, Any]) -> tuple[str, ...]:  # Any: a JSON document
-    tried = one["mutants"]
-    return (
-        one["op"],
-        one["signature"],
-        one["summary"],
-        f"{tried['killed']}/{tried['total']}" if tried else "not tried",
-    )
+    show_operations([described(one) for one in OPERATIONS.values()], _own_operations(home), as_json=as_json)
 
 
 def _own_operations(home: Path | None) -> list[dict[str, Any]]:  # Any: JSON documents
@@ -73,7 +45,7 @@ def _own_operations(home: Path | None) -> list[dict[str, Any]]:  # Any: JSON doc
 
 
 @app.command("show")
-def show_operation(
+def show_one(
     op: Annotated[str, typer.Argument(help="The operation's name; an own one's beginning, with or without own_.")],
     home: Home = None,
     as_json: Json = False,
@@ -82,12 +54,7 @@ def show_operation(
 
     Example: forge op show rmsnorm
     """
-    document = _document(op, home)
-    if as_json:
-        emit_json(document)
-    else:
-        emit_document(str(document["op"]), {name: value for name, value in document.items() if name != "reference"})
-        emit_text(f"{document['reference']}\n")
+    show_operation(_document(op, home), as_json=as_json)
 
 
 @app.command("describe")
@@ -115,18 +82,18 @@ def _document(op: str, home: Path | None) -> dict[str, object]:
     from forge.operations import OPERATIONS, find_operation
 
     if op in OPERATIONS:
-        return _described(OPERATIONS[op])
+        return described(OPERATIONS[op])
     try:
         workspace = open_workspace(home)
     except WorkspaceNotFound:
         if home is not None:
             raise
-        return _described(find_operation(op))
+        return described(find_operation(op))
     with workspace:
         return find_own_operation(workspace, op)
 
 
-def _described(one: "Operation") -> dict[str, object]:
+def described(one: "Operation") -> dict[str, object]:
     """Return everything that Forge knows of an operation before there is a candidate."""
     from forge.operations import reference_source
     from forge.operations.scores import mutant_scores

@@ -74,8 +74,7 @@ def _parsed(arguments: Sequence[str], command: QuickCommand) -> tuple[dict[str, 
         if option in given or not is_plain:
             return None
         given[option] = value
-    limit = given.get(LIMIT, "1")
-    if not (limit.isascii() and limit.isdigit() and len(limit) <= MOST_DIGITS and int(limit) > 0):
+    if not _is_number(given.get(LIMIT, "1")):
         return None
     return (given, argument) if command.has_argument == (argument is not None) else None
 
@@ -120,6 +119,21 @@ def _kernel(found: "AtHead", given: Given, kernel_id: str | None) -> bool:
     return True
 
 
+def _events(found: "AtHead", given: Given, _: str | None) -> bool:
+    if JSON in given or not _is_number(given.get("--last", "")):
+        return False
+    from forge.cli.lists import show_events
+
+    events = found.newest_events(int(given["--last"]))
+    if events is not None:
+        show_events(events)
+    return events is not None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text) > 0
+
+
 def _asked(given: Given) -> "Asked":
     """Return order, length and form of a list."""
     from forge.cli.lists import Asked
@@ -132,6 +146,7 @@ COMMANDS: dict[tuple[str, ...], QuickCommand] = {
     ("run", "list"): QuickCommand((*LISTING, "--state", "--task"), _runs),
     ("task", "list"): QuickCommand((*LISTING, "--op", "--gpu"), _tasks),
     ("kernel", "list"): QuickCommand((*LISTING, "--op", "--gpu", "--status"), _kernels),
+    ("ledger", "log"): QuickCommand((HOME, "--last"), _events),
     ("kernel", "show"): QuickCommand((HOME,), _kernel, has_argument=True),
 }
 """Words of a command -> how it is answered here."""

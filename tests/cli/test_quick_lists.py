@@ -63,7 +63,7 @@ def whole(home: Path, *arguments: str) -> str:
         *(("run", "list"), ("run", "list", "--json"), ("run", "list", "--state=promoted", "--sort", "-run")),
         *(("task", "list"), ("task", "list", "--op", "softmax"), ("kernel", "list", "--sort", "-speedup")),
         *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
-        ("run", "list", "--task", "triton_softmax", "--limit=2"),
+        *(("run", "list", "--task", "triton_softmax", "--limit=2"), ("ledger", "log", "--last", "20")),
     ],
 )
 def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence[str]) -> None:
@@ -137,6 +137,7 @@ def test_nothing_unusual_is_answered_quickly(empty: Path) -> None:
         *(("run", "list", "--limit", "-1"), ("run", "list", "--limit", "9" * 5000), ("run", "list", "--help")),
         *(("run", "list", "--json", "--json"), ("run", "list", "x"), ("run", "show", "last"), ("kernel", "show")),
         *(("run", "list", "--state", "nonsense\x1b"), ("run",), ("run", "list", "--sort", "")),
+        *(("ledger", "log"), ("ledger", "log", "--last", "101"), ("ledger", "log", "--last", "5", "--json")),
     ):
         assert quick(empty, *arguments) is None, arguments
     assert quick(empty / "nowhere", "run", "list") is None
@@ -228,3 +229,43 @@ def test_a_quick_answer_loads_neither_the_models_nor_the_parser(shipped: Path) -
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("list", "--json"), ("show", "rmsnorm"), ("show", "rope", "--json")]
+)
+def test_an_operation_is_told_alike(empty: Path, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import contextlib
+    import io
+
+    from forge.cli.quick_operations import quick_operation
+    from forge.cli.tree import tree_of
+
+    ask("run", "list", "--home", empty)
+    monkeypatch.setenv("FORGE_HOME", str(empty))
+    printed = [io.StringIO(), io.StringIO()]
+    with contextlib.redirect_stdout(printed[0]):
+        assert quick_operation(arguments)
+    with contextlib.redirect_stdout(printed[1]):
+        tree_of("op")(["op", *arguments], standalone_mode=False)
+    assert printed[0].getvalue() == printed[1].getvalue()
+
+
+def test_own_operations_and_mistakes_are_left_to_the_whole_command(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from forge.cli.quick_operations import quick_operation
+
+    ask("run", "list", "--home", empty)
+    monkeypatch.setenv("FORGE_HOME", str(empty))
+    for arguments in (
+        ["show", "nope"],
+        ["list", "--hom", "x"],
+        ["list", "--json", "--json"],
+        [],
+        ["describe"],
+        ["--help"],
+    ):
+        assert not quick_operation(arguments), arguments
+    broken_policy(empty)
+    assert not quick_operation(["list"])
