@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import orjson
+
 from forge.app.home import REGISTRY_FOLDER, find_home
-from forge.errors import UsageError, WorkspaceNotFound
+from forge.errors import BlobCorrupt, UsageError, WorkspaceNotFound
+from forge.projections.documents import MODELS_FILE
 from forge.recommend import (
     Comparison,
     Recommendation,
@@ -38,10 +41,30 @@ def recommend(
         raise UsageError("no model: expected at least one --model")
     request = parse_request({**asked, "model": models[0], "prices": parse_prices(list(prices))})
     measured = [profile for path in profiles for profile in _read(path)]
-    recommender = Recommender(profiles=measured, registry_path=_registry(home))
+    registry = _registry(home)
+    recommender = Recommender(profiles=measured, registry_path=registry)
     if len(models) == 1:
-        return _answer(recommender.recommend(request))
-    return _comparison(compare(recommender, request, models))
+        found = _answer(recommender.recommend(request))
+        return found | {"end_to_end": _end_to_end(registry, [found])}
+    compared = _comparison(compare(recommender, request, models))
+    answers: list[Data] = compared["models"]  # type: ignore[assignment]  # made by _comparison
+    return compared | {"end_to_end": _end_to_end(registry, answers)}
+
+
+def _end_to_end(registry: Path | None, answers: Sequence[Data]) -> list[Data]:
+    """Return the measurements of whole models on the plans' GPUs. They change no figure of a plan.
+
+    A registry without such measurements has no file of them. Raise BlobCorrupt for a file that can't be read.
+    """
+    path = None if registry is None else registry / MODELS_FILE
+    if path is None or not path.is_file():
+        return []
+    gpus = {plan["gpu"] for one in answers for plan in one["plans"]}  # type: ignore[attr-defined]  # made by _answer
+    try:
+        measured: list[Data] = orjson.loads(path.read_bytes())["measurements"]
+        return [one for one in measured if one["gpu"] in gpus]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BlobCorrupt(f"{str(path)!r} can't be read: {error}; publish the registry again") from error
 
 
 def _registry(home: Path | None) -> Path | None:

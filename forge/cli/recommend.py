@@ -128,6 +128,7 @@ def _emit(found: Document, *, as_json: bool) -> None:
     else:
         for one in answers:
             _show(one)
+        _show_models(found["end_to_end"])
     say(found["summary"])
     if all(one["recommended"] is None for one in answers):
         suggest("try", "forge recommend --help")
@@ -165,6 +166,31 @@ def _show(found: Document) -> None:
         say(f"note: {note}")
     if settings["command"]:
         say(f"start it with: {shlex.join(settings['command'])}")
+
+
+def _show_models(measured: list[Document]) -> None:
+    """Show what was measured in whole models, apart from the kernels' own numbers."""
+    if measured:
+        emit_table(
+            "Measured in whole models, end to end: of these files alone, not applied, not counted above",
+            ("model", "workload", "mode", "GPU", "speedup of a step", "event"),
+            [_model_row(one) for one in measured],
+        )
+
+
+def _model_row(one: Document) -> tuple[object, ...]:
+    workload, found = one["workload"], one["comparison"]["speedup"]
+    sizes = f"context={workload['context']}" if workload["kind"] == "decode" else f"tokens={workload['tokens']}"
+    shown = f"{found['ratio']:.3f}x [{found['low']:.3f}, {found['high']:.3f}]"
+    speedup = shown if one["conclusive"] else f"{shown}, inconclusive"
+    return (
+        one["model"],
+        f"{workload['kind']}:b={workload['batch']},{sizes}",
+        one["mode"],
+        one["gpu"],
+        speedup,
+        one["seq"],
+    )
 
 
 def _row(plan: Document) -> tuple[object, ...]:

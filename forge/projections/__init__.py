@@ -15,6 +15,7 @@ from forge.projections import (
     claims,
     experiment_lines,
     history,
+    models,
     operations,
     recent_times,
     registry,
@@ -32,6 +33,7 @@ FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
     (experiment_lines.TYPES, experiment_lines.take),
     (registry.TYPES, registry.take),
     (operations.TYPES, operations.take),
+    (models.TYPES, models.take),
     (candidate_events.TYPES, candidate_events.take),
     (recent_times.TYPES, recent_times.take),
 )

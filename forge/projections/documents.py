@@ -19,6 +19,10 @@ LOOKUPS = """
     ORDER BY op, gpu, dtype, kernel_id
 """
 DESCRIBED = "SELECT op, description_sha256, reference_sha256 FROM operations ORDER BY op"
+MODELS_FILE = "models.json"
+"""Name of the published measurements of whole models; there is none before the first."""
+MODELS_SCHEMA_VERSION = 1
+MEASURED_MODELS = "SELECT document FROM model_measurements ORDER BY seq"
 SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NULL"
 
 
@@ -37,6 +41,7 @@ def render(connection: sqlite3.Connection, cursor: Cursor) -> dict[str, bytes]:
         versions.FILE: versions.render(lines, cursor.registry),
         FILE: _verified_kernels(connection, cursor.registry),
         name: lookup,
+        **_models(connection, cursor.registry),
         snapshot.POINTER: snapshot.pointer_to(digest, cursor.head),
     }
 
@@ -51,6 +56,14 @@ def _verified_kernels(connection: sqlite3.Connection, position: Position) -> byt
         },
         option=orjson.OPT_SORT_KEYS,
     )
+
+
+def _models(connection: sqlite3.Connection, position: Position) -> dict[str, bytes]:
+    measured = _fragments(connection, MEASURED_MODELS)
+    if not measured:
+        return {}
+    document = {"schema_version": MODELS_SCHEMA_VERSION, "ledger": position.document(), "measurements": measured}
+    return {MODELS_FILE: orjson.dumps(document, option=orjson.OPT_SORT_KEYS)}
 
 
 def _fragments(connection: sqlite3.Connection, query: str) -> list[orjson.Fragment]:

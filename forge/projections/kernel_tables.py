@@ -130,6 +130,20 @@ class OperationRow(HistoryTable, table=True):
     seq: int
 
 
+class ModelMeasurementRow(HistoryTable, table=True):
+    """One measurement of a whole model, with and without adopted kernels."""
+
+    __tablename__ = "model_measurements"
+    seq: int = Field(primary_key=True)
+    model: str
+    model_sha256: str
+    gpu: str
+    mode: str
+    conclusive: bool
+    document: str = Field(sa_type=Text)
+    """Canonical JSON: the event with its number and time."""
+
+
 class InvalidationRow(HistoryTable, table=True):
     """One benchmark that no longer counts, and the first event that withdrew it."""
 

@@ -193,6 +193,16 @@ CREATE TABLE latest_speedups (
 )
 WITHOUT ROWID;
 CREATE INDEX latest_speedups_by_slot ON latest_speedups (op, gpu, dtype, shape, baseline);
+CREATE TABLE model_measurements (
+    seq INTEGER NOT NULL,
+    model VARCHAR NOT NULL,
+    model_sha256 VARCHAR NOT NULL,
+    gpu VARCHAR NOT NULL,
+    mode VARCHAR NOT NULL,
+    conclusive BOOLEAN NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (seq)
+);
 CREATE TABLE operations (
     op VARCHAR NOT NULL,
     description_sha256 VARCHAR NOT NULL,

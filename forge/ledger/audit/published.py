@@ -14,6 +14,7 @@ from typing import Any
 from forge.ledger.audit.described import DescribedOperations
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
+from forge.ledger.audit.published_models import PublishedModels
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
 from forge.ledger.audit.samples import Document
@@ -25,7 +26,7 @@ _RANKING = "leaderboard.json"
 """Name of the document that leaves out kernels that aren't on offer."""
 _TYPES = (
     "'BenchmarkInvalidated', 'BenchmarkRecorded', 'EnvironmentCaptured', 'KernelPromoted', 'KernelRevoked', "
-    "'OperationDescribed', 'ReplicationRecorded', 'ShapeTimed'"
+    "'ModelMeasured', 'OperationDescribed', 'ReplicationRecorded', 'ShapeTimed'"
 )
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
@@ -54,6 +55,7 @@ class Published:
         self._architectures: set[tuple[str, str]] = set()
         """GPU and architecture of every machine that was captured."""
         self._described = DescribedOperations(folder)
+        self._models = PublishedModels(folder)
         snapshot = _snapshot(self._found.get("current.json"))
         self._snapshot = snapshot and (snapshot, _content(folder / snapshot))
 
@@ -69,7 +71,12 @@ class Published:
         try:
             for seq, kind, payload, recorded_at in connection.execute(query):
                 self._recorded_at[seq] = recorded_at.decode()
-                self._take(seq, kind, json.loads(payload))
+                event = json.loads(payload)
+                apart = {b"ModelMeasured": self._models.take, b"OperationDescribed": self._described.take}.get(kind)
+                if apart is not None:
+                    apart(seq, event)
+                else:
+                    self._take(seq, kind, event)
         except _MALFORMED_ERRORS:
             return []  # the check of the rows reports it
         for name, content in self._found.items():
@@ -77,6 +84,7 @@ class Published:
                 found += self._of_document(connection, name, content)
             except _MALFORMED_ERRORS as error:
                 found.append(AuditProblem(None, f"published {name}", "a document of its form", repr(error)[:200]))
+        found += self._models.problems()
         return found + [problem for kernel_id in sorted(self._promoted) for problem in self._of_files(kernel_id)]
 
     def _take(self, seq: int, kind: bytes, event: Document) -> None:
@@ -94,8 +102,6 @@ class Published:
             case b"EnvironmentCaptured":
                 gpu = event["environment"]["gpu"] or {}
                 self._architectures.add((str(gpu.get("slug")), str(gpu.get("arch"))))
-            case b"OperationDescribed":
-                self._described.take(seq, event)
             case b"ReplicationRecorded" if event["outcome"] == "held":
                 self._held.setdefault(event["kernel_id"], seq)
             case _ if event["outcome"] == "contradicted":
