@@ -18,6 +18,7 @@ from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER
 from forge.app.keys_place import keys_folder
 from forge.app.next_command import next_command
 from forge.app.policy_stamp import was_read
+from forge.app.quick_run import chosen_run, report_of
 from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
@@ -51,13 +52,21 @@ ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 class AtHead:
     """The tables and the ledger of a workspace, at the same event."""
 
-    def __init__(self, history: sqlite3.Connection, ledger: sqlite3.Connection) -> None:
+    def __init__(self, home: Path, history: sqlite3.Connection, ledger: sqlite3.Connection) -> None:
+        self._home = home
         self._history = history
         self._ledger = ledger
 
     def runs(self) -> list[Data]:
         """Return every run's summary, as `app.runs.run_summary` does, oldest first."""
         return [_run(row) for row in self._history.execute(RUNS)]
+
+    def run(self, name: str) -> Data | None:
+        """Return a run's summary with its report, by any of its names; None if the whole command must answer."""
+        found = chosen_run(self.runs(), name)
+        return (
+            None if found is None else found | {"report": report_of(self._ledger, self._home, str(found["run_id"]))}
+        )
 
     def tasks(self) -> list[Data]:
         """Return every task as it was recorded, oldest first; an older event may lack fields of a newer one."""
@@ -114,7 +123,7 @@ def _opened(home: Path, opened: contextlib.ExitStack) -> AtHead | None:
     opened.callback(history.close)
     if history.execute(CURSOR, (SCHEMA_VERSION, PROJECTOR_VERSION)).fetchone() != head:
         return None
-    return AtHead(history, ledger)
+    return AtHead(home, history, ledger)
 
 
 def _is_quiet(ledger: Path) -> bool:

@@ -24,7 +24,7 @@ from forge.errors import LedgerCorrupt, UsageError
 from forge.ledger.audit.history import audit
 from forge.ledger.durable import PART_PREFIX, write_durably
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.directory import OPEN_PREFIX
+from forge.ledger.runs.names import OPEN_PREFIX
 from forge.ledger.signatures.keyring import FOLDER, PRIVATE, SignedHead
 from forge.ledger.transfer.copies import (
     Progress,

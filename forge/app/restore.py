@@ -28,7 +28,8 @@ from forge.ledger.audit.report import AuditReport
 from forge.ledger.create import built_aside
 from forge.ledger.durable import make_folder, write_durably
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.directory import OPEN_PREFIX, make_read_only
+from forge.ledger.runs.directory import make_read_only
+from forge.ledger.runs.names import OPEN_PREFIX
 from forge.ledger.signatures.checkpoints import adopt, signing_state
 from forge.ledger.signatures.keyring import FOLDER, PRIVATE, Keyring
 from forge.ledger.signatures.signing import SEED_BYTES

@@ -134,6 +134,22 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text) > 0
 
 
+def _run(found: "AtHead", given: Given, name: str | None) -> bool:
+    run = None if name is None else found.run(name)
+    if run is None:
+        return False
+    if JSON in given:
+        from forge.cli.output import emit_json
+
+        emit_json(run)
+    else:
+        from forge.cli.document import emit_document
+        from forge.cli.lists import state_text
+
+        emit_document("Run", {**run, "state": state_text(run)})
+    return True
+
+
 def _asked(given: Given) -> "Asked":
     """Return order, length and form of a list."""
     from forge.cli.lists import Asked
@@ -144,6 +160,7 @@ def _asked(given: Given) -> "Asked":
 
 COMMANDS: dict[tuple[str, ...], QuickCommand] = {
     ("run", "list"): QuickCommand((*LISTING, "--state", "--task"), _runs),
+    ("run", "show"): QuickCommand((HOME,), _run, has_argument=True),
     ("task", "list"): QuickCommand((*LISTING, "--op", "--gpu"), _tasks),
     ("kernel", "list"): QuickCommand((*LISTING, "--op", "--gpu", "--status"), _kernels),
     ("ledger", "log"): QuickCommand((HOME, "--last"), _events),

@@ -127,6 +127,12 @@ def test_a_run_in_each_state_is_listed_as_the_ledger_folds_it(home: Path, bring:
     with at_head(home) as found:
         assert found is not None
         assert found.runs() == folded
+    for name in ("last", "r1", folded[0]["run_id"], str(folded[0]["run_id"])[:12]):
+        for more in ((), ("--json",)):
+            shown = quick(home, "run", "show", str(name), *more)
+            assert shown == whole(home, "run", "show", str(name), *more), name
+    assert quick(home, "run", "show", "r2") is None
+    assert quick(home, "run", "show", "nope") is None
 
 
 def test_nothing_unusual_is_answered_quickly(empty: Path) -> None:
@@ -135,7 +141,12 @@ def test_nothing_unusual_is_answered_quickly(empty: Path) -> None:
     for arguments in (
         *(("run", "list", "--stat", "x"), ("run", "list", "--state"), ("run", "list", "--limit", "0")),
         *(("run", "list", "--limit", "-1"), ("run", "list", "--limit", "9" * 5000), ("run", "list", "--help")),
-        *(("run", "list", "--json", "--json"), ("run", "list", "x"), ("run", "show", "last"), ("kernel", "show")),
+        *(
+            ("run", "list", "--json", "--json"),
+            ("run", "list", "x"),
+            ("run", "show", "last", "--log"),
+            ("kernel", "show"),
+        ),
         *(("run", "list", "--state", "nonsense\x1b"), ("run",), ("run", "list", "--sort", "")),
         *(("ledger", "log"), ("ledger", "log", "--last", "101"), ("ledger", "log", "--last", "5", "--json")),
     ):

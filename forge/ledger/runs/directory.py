@@ -21,9 +21,8 @@ from forge.ledger.blobs import READ_ONLY, BlobStore
 from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, write_durably
 from forge.ledger.failures import storage_errors
 from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
+from forge.ledger.runs.names import OPEN_PREFIX
 
-OPEN_PREFIX = ".tmp-"
-"""Prefix of the folder of a run that isn't sealed."""
 CANDIDATE = "candidate/"
 """Folder, in a run's directory, of the submitted files; it holds nothing else."""
 CAS = "cas"

@@ -1,0 +1,51 @@
+"""Answers what a run is from the tables at the ledger's head, for a run with nothing left to finish."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+from forge.app.home import RUNS_FOLDER
+from forge.ledger.runs.names import OPEN_PREFIX
+
+Data = dict[str, object]
+UNFINISHED = frozenset({"promoted", "denied", "rejected", "failed"})
+"""States with which a run is sealed. One that isn't sealed yet has work left, which the whole command does."""
+JUDGED = """
+    SELECT type, payload FROM event WHERE correlation_id = ? AND type IN (
+        'CandidateSubmitted', 'CandidateRejected', 'CandidateVerified', 'BenchmarkRecorded', 'BenchmarkFailed')
+    ORDER BY seq DESC LIMIT 1
+"""
+REPORTS = {
+    "CandidateRejected": "verification_report.json",
+    "CandidateVerified": "verification_report.json",
+    "BenchmarkFailed": "benchmark_report.json",
+    "BenchmarkRecorded": "benchmark_report.json",
+}
+"""Type of an event -> name of its report in the run's folder."""
+
+
+def chosen_run(runs: list[Data], name: str) -> Data | None:
+    """Return the finished or open run that a name means; None if it means none or several, or has work left."""
+    if name == "last":
+        found = runs[-1:]
+    elif name[:1] == "r" and name[1:].isdigit() and name.isascii() and len(name) < 10:
+        found = runs[int(name[1:]) - 1 :][:1] if int(name[1:]) > 0 else []
+    else:
+        found = [one for one in runs if one["run_id"] == name] or [
+            one for one in runs if str(one["run_id"]).startswith(name)
+        ]
+    if len(found) != 1 or (found[0]["state"] in UNFINISHED and not found[0]["sealed"]):
+        return None
+    return found[0]
+
+
+def report_of(ledger: sqlite3.Connection, home: Path, run_id: str) -> str | None:
+    """Return the path of the report of a run's latest judgement; None without one."""
+    row = ledger.execute(JUDGED, (run_id,)).fetchone()
+    digest = None if row is None else json.loads(row[1]).get("report_sha256")
+    if row is None or row[0] not in REPORTS or not isinstance(digest, str):
+        return None
+    sealed = home / RUNS_FOLDER / run_id
+    folder = sealed if sealed.exists() else sealed.with_name(f"{OPEN_PREFIX}{run_id}")
+    report = folder / REPORTS[row[0]]
+    return str(report if report.is_file() else home / RUNS_FOLDER / "cas" / digest[:2] / digest)
