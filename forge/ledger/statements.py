@@ -71,13 +71,14 @@ def select_page(*, stream: bool, types: int, correlation: bool) -> str:
     """Return the query for rows in order, with the chosen filters.
 
     It takes `after < seq <= until`, then the stream, the types and the correlation id if chosen, then the number of
-    rows.
+    rows. A stream and what belongs together are few events: their own indexes are used, and with `+` not the types'.
     """
+    kept_from_the_index = "+" * (stream or correlation)
     asked = [
         "seq > ?",
         "seq <= ?",
         *["stream = ?"] * stream,
-        *[f"type IN ({', '.join('?' * types)})"] * bool(types),
+        *[f"{kept_from_the_index}type IN ({', '.join('?' * types)})"] * bool(types),
         *["correlation_id = ?"] * correlation,
     ]
     return f"SELECT {COLUMNS} FROM event WHERE {' AND '.join(asked)} ORDER BY seq LIMIT ?"

@@ -121,8 +121,12 @@ def notes(view: View, *, op: str, gpu: str | None) -> Data:
 
 def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
     """Return worst, typical and best speedup for each slot and baseline."""
-    found = speed.leaderboard(view.workspace, baseline=baseline, wanted=wanted)
-    return found.document() | {"title": found.title}
+
+    def ask() -> Data:
+        found = speed.leaderboard(view.workspace, baseline=baseline, wanted=wanted)
+        return found.document() | {"title": found.title}
+
+    return view.kept(f"leaderboard {baseline} {sorted(wanted.items())}", RANKING, ask)
 
 
 def all_sessions(view: View) -> Data:
@@ -150,6 +154,11 @@ def machines(view: View) -> Data:
     return {"items": items, "next": None, "seq": view.head.seq}
 
 
+RANKING = (
+    "BenchmarkFailed", "BenchmarkInvalidated", "BenchmarkRecorded", "CandidateSubmitted", "KernelDeprecated",
+    "KernelPromoted", "KernelRevoked", "ReplicationRecorded", "ShapeTimed",
+)  # fmt: skip
+"""Types of events that can change a leaderboard."""
 AuditName = Literal[
     "why", "history", "rejections", "claims", "effectiveness", "invalidated", "regressions", "replication",
     "roofline", "stale", "fast_p",

@@ -1,5 +1,6 @@
 """A view: one thread's read-only workspace, kept open between questions and opened again if it was replaced."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from forge.app.workspace import Workspace
 from forge.errors import TokenRefused
 from forge.ledger.watch import LedgerWatch
 from forge.ledger.writing import Head
+
+MOST_KEPT = 64
+"""Number of answers that take long and are kept."""
 
 
 @dataclass
@@ -19,6 +23,8 @@ class View:
     _watch: LedgerWatch | None = None
     _inode: int = 0
     _head: Head = field(default_factory=lambda: Head(0, ""))
+    _kept: dict[str, tuple[tuple[int, ...], dict[str, object]]] = field(default_factory=dict)
+    """Answers that take long, with the newest event of each type that they depend on."""
 
     @property
     def workspace(self) -> Workspace:
@@ -50,6 +56,17 @@ class View:
         if self._watch.changed() or not self._head.seq:
             self._head = self._workspace.ledger.head
 
+    def kept(self, name: str, types: tuple[str, ...], ask: Callable[[], dict[str, object]]) -> dict[str, object]:
+        """Return an answer that depends on events of these types alone; it is asked for again after a new one."""
+        newest = [self.workspace.ledger.newest(one) for one in types]
+        stand = tuple(0 if one is None else one.seq for one in newest)
+        had = self._kept.get(name)
+        if had is None or had[0] != stand:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            had = self._kept[name] = stand, ask()
+        return had[1]
+
     def caller(self, untrusted_token: str | None) -> Caller:
         """Return who asks; raise TokenRefused for a token that isn't accepted here."""
         if untrusted_token is None:
@@ -69,6 +86,7 @@ class View:
         if self._workspace is not None:
             self._workspace.ledger.close()
         self._workspace, self._watch, self._head = None, None, Head(0, "")
+        self._kept.clear()
 
     def _stands(self) -> bool:
         """Return whether the ledger is still the file that was opened."""

@@ -54,4 +54,8 @@ def _field(name: str, value: object, hidden: Sequence[Shape]) -> object:
 
 
 def _is_named(shape: Mapping[str, int], text: str) -> bool:
-    return bool(shape) and all(re.search(rf"\b{re.escape(axis)}={size}(?!\d)", text) for axis, size in shape.items())
+    return (
+        bool(shape)
+        and "=" in text
+        and all(re.search(rf"\b{re.escape(axis)}={size}(?!\d)", text) for axis, size in shape.items())
+    )
