@@ -10,6 +10,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -49,7 +50,7 @@ class Surroundings:
             return wire.CHANGED_A_SETTING
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
-        return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_GENERATORS)) else wire.DONE
+        return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_generators())) else wire.DONE
 
 
 def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
@@ -62,7 +63,9 @@ def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
     for generator in _on_devices():
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
-    return Surroundings(_forms(inputs), _read(_SETTINGS), _read(_GENERATORS), _read(BESIDE_IMPORTS), len(sys.modules))
+    return Surroundings(
+        _forms(inputs), _read(_SETTINGS), _read(_generators()), _read(BESIDE_IMPORTS), len(sys.modules)
+    )
 
 
 def _tell_changed(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
@@ -155,6 +158,19 @@ _GENERATORS: Readings = {
     "numpy's generator": _numpy_generator,
     "Python's generator": random.getstate,
 }
+_OF_LIBRARIES = "FORGE_GUEST_OF_A_LIBRARY"
+"""Environment variable of a guest that runs a library's function as a baseline. Libraries draw names and ports from
+Python's and numpy's generators when they are imported or compile; torch's generator is asked of them as well."""
+
+
+@cache
+def _generators() -> Readings:
+    """Return which generators are looked at, as the host said before the first line of foreign code ran."""
+    if os.environ.get(_OF_LIBRARIES) != "1":
+        return _GENERATORS
+    return {name: read for name, read in _GENERATORS.items() if name.startswith("torch's")}
+
+
 _SETTINGS: Readings = {
     "whether torch casts by itself": lambda: tuple(map(torch.is_autocast_enabled, ("cpu", "cuda"))),
     "torch's default type": torch.get_default_dtype,

@@ -10,6 +10,9 @@ from forge.languages import LANGUAGES
 from forge.sandbox.launch import Bind
 from forge.sandbox.stage import Program
 
+OF_A_LIBRARY = "FORGE_GUEST_OF_A_LIBRARY"
+"""Environment variable that says to a guest whose function it runs; forge/guest/surroundings.py reads it."""
+
 
 def contender_program(job: Job, contender: PresentContender, compiled: Path) -> Program:
     """Return the program of a contender's guest; `compiled` is the folder for what its compilers leave.
@@ -26,7 +29,11 @@ def contender_program(job: Job, contender: PresentContender, compiled: Path) -> 
     return Program(
         language=LANGUAGES["torch"],
         files=files,
-        environment={**(GPU_COMPILER_ENVIRONMENT if on_gpu else COMPILER_ENVIRONMENT), **contender.environment},
+        environment={
+            **(GPU_COMPILER_ENVIRONMENT if on_gpu else COMPILER_ENVIRONMENT),
+            **contender.environment,
+            OF_A_LIBRARY: "1",
+        },
         binds=tuple(binds),
         device=job.device,
         gpu=job.gpu,
