@@ -174,6 +174,7 @@ def deprecate(
     superseded_by: Annotated[
         str | None, typer.Option("--superseded-by", help="The kernel to use instead.", show_default=False)
     ] = None,
+    yes: Yes = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -183,6 +184,7 @@ def deprecate(
     """
     from forge.app import decisions
 
+    require_yes(f"Deprecate {kernel_id}?", yes=yes)
     with open_workspace(home) as workspace:
         decided = decisions.deprecate(workspace, kernel_id, reason=reason, superseded_by=superseded_by)
     _show("Deprecated", decided, as_json=as_json)

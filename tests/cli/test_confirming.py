@@ -10,6 +10,7 @@ from tests.cli.asking import Answer, ask, history
 
 FINAL = (
     ("kernel", "revoke", "no_kernel_v1", "--reason", "a reason"),
+    ("kernel", "deprecate", "no_kernel_v1", "--reason", "a reason"),
     ("benchmark", "invalidate", "1", "--reason", "a reason"),
     ("ledger", "rotate-key"),
 )
