@@ -24,6 +24,7 @@ MAY_CATCH_ALL = {
     "guest/__main__.py",  # whatever a candidate raises is its answer
     "guest/build.py",  # building runs the candidate
     "guest/describe.py",  # describing runs a reference file
+    "guest/parts.py",  # taking apart runs a module, and programs in its place
     "guest/run.py",  # whatever a call raises, its inputs are looked at before the answer
     "guest/memory.py",  # it asks a candidate's own exception what it says
     "recommend/passes.py",  # a pass is other people's code, and runs after the plans are made: they stand without it

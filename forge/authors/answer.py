@@ -21,7 +21,7 @@ _KNOWN_AXES = frozenset(axis for axes in AXES.values() for axis in axes)
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnsweredFiles:
     """The files that an answer has."""
 
     files: dict[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class NoAnswer:
     """One sentence for the author: what was seen, and what is expected."""
 
 
-def read_answer(untrusted_text: str) -> Answer | NoAnswer:
+def read_answer(untrusted_text: str) -> AnsweredFiles | NoAnswer:
     """Return the files of an answer, or why there are none."""
     found = _of_json(untrusted_text) or _of_blocks(untrusted_text)
     if isinstance(found, NoAnswer):
@@ -53,7 +53,7 @@ def read_answer(untrusted_text: str) -> Answer | NoAnswer:
     return found
 
 
-def _of_json(untrusted_text: str) -> Answer | None:
+def _of_json(untrusted_text: str) -> AnsweredFiles | None:
     if not untrusted_text.lstrip().startswith("{"):
         return None
     try:
@@ -65,10 +65,10 @@ def _of_json(untrusted_text: str) -> Answer | None:
         return None
     kept = {name: text for name, text in files.items() if name in REQUIRED_FILES and isinstance(text, str)}
     axis = said.get("axis")
-    return Answer(kept, _one_line(str(said.get("hypothesis", ""))), axis if axis in _KNOWN_AXES else None)
+    return AnsweredFiles(kept, _one_line(str(said.get("hypothesis", ""))), axis if axis in _KNOWN_AXES else None)
 
 
-def _of_blocks(untrusted_text: str) -> Answer | NoAnswer:
+def _of_blocks(untrusted_text: str) -> AnsweredFiles | NoAnswer:
     files: dict[str, str] = {}
     said: dict[str, str] = {}
     before, unnamed = "", 0
@@ -93,7 +93,7 @@ def _of_blocks(untrusted_text: str) -> Answer | NoAnswer:
     if unnamed > 1 and len(files) == 1:
         return NoAnswer(f"the answer has {unnamed} blocks without a name: expected a file's name behind each fence")
     axis = said.get("axis", "").strip(" .*`")
-    return Answer(files, _one_line(said.get("hypothesis", "")), axis if axis in _KNOWN_AXES else None)
+    return AnsweredFiles(files, _one_line(said.get("hypothesis", "")), axis if axis in _KNOWN_AXES else None)
 
 
 def _block(lines: Iterator[str], fence: str) -> str | None:

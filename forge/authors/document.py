@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from forge.authors.analyst import Analyst, TimesAnalyst
 from forge.domain.authoring import BudgetLeft, Judged, LogEntry
 from forge.domain.digest import Digest
-from forge.domain.feedback import Feedback, FeedbackDocument, Tried, fitted
+from forge.domain.feedback import EarlierAttempt, Feedback, FeedbackDocument, fitted
 from forge.domain.verdict import Accepted
 
 MOST_TRIED = 20
@@ -55,10 +55,10 @@ def feedback_document(
     )
 
 
-def _tried(one: Judged, hypotheses: dict[Digest, str]) -> Tried:
+def _tried(one: Judged, hypotheses: dict[Digest, str]) -> EarlierAttempt:
     measured = f" at {one.speedup.ratio:.3f}x" if one.speedup is not None else ""
     why = "" if isinstance(one.verdict, Accepted) else f": {one.verdict.reason.code}: {one.verdict.reason.message}"
-    return Tried(
+    return EarlierAttempt(
         draft=one.draft,
         hypothesis=hypotheses.get(one.draft, "")[:LONGEST_HYPOTHESIS],
         outcome=f"{one.verdict.verdict}{measured}{why}"[:LONGEST_OUTCOME],

@@ -32,7 +32,7 @@ class OutsideOptions(Value):
 
 
 @dataclass
-class _Progress:
+class _OutsideProgress:
     attempts: list[Attempt] = field(default_factory=list)
     pending: Draft | None = None
     seen: dict[Digest, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class OutsideAuthor:
     def propose(self, seed: int, log: Sequence[LogEntry], left: BudgetLeft) -> Step:
         """Hand in what was submitted last, or tell the feedback and ask for the next submission."""
         del seed
-        state = _Progress()
+        state = _OutsideProgress()
         for entry in log:
             _take(state, entry)
         if state.finished is not None:
@@ -86,7 +86,7 @@ class OutsideAuthor:
         return Ask(model=self.kind, prompt=document.model_dump_json(indent=1), most_tokens=1, wait_ms=wait_ms)
 
 
-def _take(state: _Progress, entry: LogEntry) -> None:
+def _take(state: _OutsideProgress, entry: LogEntry) -> None:
     if isinstance(entry, Judged) and state.pending is not None:
         state.attempts.append(Attempt(state.pending, entry))
         state.pending = None
@@ -101,7 +101,7 @@ def _take(state: _Progress, entry: LogEntry) -> None:
         state.failed = state.failed + 1 if entry.text is None else 0
 
 
-def _draft(state: _Progress, entry: Replied) -> Draft | str:
+def _draft(state: _OutsideProgress, entry: Replied) -> Draft | str:
     """Return the submitted draft, or why there is none."""
     if entry.text is None:
         return f"there was no submission: {entry.failure}"

@@ -13,7 +13,7 @@ from forge.cli.output import emit_json, emit_table
 from forge.cli.progress import reporting
 
 if TYPE_CHECKING:
-    from forge.app.solve.score import Scored
+    from forge.app.solve.score import ScoredTask
 
 Suite = Annotated[
     Path, typer.Argument(metavar="SUITE", help="Folder of reference files, or a JSON list of operations and shapes.")
@@ -87,7 +87,7 @@ def score(
         _show(rows, total)
 
 
-def _show(rows: "list[Scored]", total: dict[str, Any]) -> None:
+def _show(rows: "list[ScoredTask]", total: dict[str, Any]) -> None:
     table = [
         (
             *(one.name, one.candidates, "yes" if one.correct else "no", f"{one.ratio:.3f}x" if one.ratio else "-"),

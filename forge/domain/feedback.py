@@ -77,7 +77,7 @@ class Feedback(Value):
     timing: ShownTiming | None = None
 
 
-class Tried(Value):
+class EarlierAttempt(Value):
     """One earlier attempt of the session."""
 
     draft: Digest
@@ -100,7 +100,7 @@ class FeedbackDocument(Value):
     build_log: tuple[Line, ...] = ()
     timing: ShownTiming | None = None
     diagnosis: ShownDiagnosis | None = None
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[EarlierAttempt, ...] = ()
     """Earlier attempts, the newest last. A refuted hypothesis isn't judged again."""
     left_out: Annotated[int, Field(ge=0)] = 0
     """Number of earlier attempts that this document has no room for."""

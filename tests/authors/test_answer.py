@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from forge.authors.answer import Answer, NoAnswer, read_answer
+from forge.authors.answer import AnsweredFiles, NoAnswer, read_answer
 
 KERNEL = 'CPP = r"""\nint a;\n"""\n'
 
 
 def files(text: str) -> dict[str, str]:
     found = read_answer(text)
-    assert isinstance(found, Answer), found
+    assert isinstance(found, AnsweredFiles), found
     return found.files
 
 
@@ -31,7 +31,7 @@ def test_a_kernel_is_found_in_each_form(text: str) -> None:
 
 def test_the_hypothesis_and_a_known_axis_are_read() -> None:
     found = read_answer(f"**Hypothesis:** fewer\x1b[31m bytes\nAxis: no such axis\n```kernel.py\n{KERNEL}```")
-    assert isinstance(found, Answer)
+    assert isinstance(found, AnsweredFiles)
     assert (found.hypothesis, found.axis) == ("fewer [31m bytes", None)
 
 

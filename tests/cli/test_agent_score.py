@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.solve.score import Scored, read_suite, summed
+from forge.app.solve.score import ScoredTask, read_suite, summed
 from forge.domain.budget import Amounts
 from forge.errors import UsageError
 from tests.app.model_server import Say, serving
@@ -39,10 +39,10 @@ def test_a_suite_counts_every_task_and_every_cost(empty: Path, tmp_path: Path) -
 def test_shares_are_of_all_tasks() -> None:
     spent = Amounts(tokens=10, micro_dollars=4)
     rows = [
-        Scored("a", "t", "s", 3, True, 1.6, ("k1",), spent, None),
-        Scored("b", "t", "s", 2, True, 0.9, (), spent, None),
-        Scored("c", "t", "s", 1, False, 0.0, (), spent, None),
-        Scored("d", None, None, 0, False, 0.0, (), Amounts(), "it can't be opened"),
+        ScoredTask("a", "t", "s", 3, True, 1.6, ("k1",), spent, None),
+        ScoredTask("b", "t", "s", 2, True, 0.9, (), spent, None),
+        ScoredTask("c", "t", "s", 1, False, 0.0, (), spent, None),
+        ScoredTask("d", None, None, 0, False, 0.0, (), Amounts(), "it can't be opened"),
     ]
     total = summed(rows)
     assert (total["correctness_rate"], total["fast_1"], total["fast_1.5"], total["fast_2"]) == (0.5, 0.25, 0.25, 0)

@@ -143,7 +143,6 @@ class LanguageModel:
 
     async def _ask(self, step: Ask, request_id: str) -> ModelAnswer:
         from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.exceptions import AgentRunError
         from pydantic_ai.messages import ModelRequest
         from pydantic_ai.settings import ModelSettings
 
@@ -161,11 +160,7 @@ class LanguageModel:
                             raise ModelUnanswered("malformed", detail)
                     is_chat = parse_model(self.name).provider == "openai"
                     return _finished(stream.get(), step, is_chat=is_chat)
-            except ModelUnanswered:
-                raise
-            except AgentRunError as error:
-                self._say(error)
-            except Exception as error:  # noqa: BLE001  # whatever the library makes of a server's bytes is no answer
+            except _faults() as error:
                 self._say(error)
 
     def _client(self) -> Any:
@@ -223,6 +218,17 @@ class LanguageModel:
         if "ContentFilterError" in names:
             raise ModelUnanswered("refused", f"the model refused to answer: {said}")
         raise ModelUnanswered("malformed", f"the answer was cut or can't be read: {type(error).__name__}: {said}")
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """Return what the libraries raise for a server that refuses, is gone, or sends what can't be read."""
+    from anthropic import AnthropicError
+    from httpx2 import HTTPError
+    from openai import OpenAIError
+    from pydantic_ai.exceptions import AgentRunError, UserError
+
+    read_wrongly = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
+    return (AgentRunError, UserError, OpenAIError, AnthropicError, HTTPError, OSError, *read_wrongly)
 
 
 def _new_text(event: Any) -> str:

@@ -10,7 +10,7 @@ from forge.errors import UsageError
 from forge.events import KernelPromoted
 from forge.pipeline.fence import fenced
 from forge.platforms import PLATFORMS
-from forge.platforms.packs import EXPORT_BYTES, Pack, Reading, find_pack, read_export
+from forge.platforms.packs import EXPORT_BYTES, CounterReading, Pack, find_pack, read_export
 
 LONGEST_KERNEL = 20_000
 """Number of characters of a kernel from elsewhere, at most, so that it leaves room for the task's own brief."""
@@ -26,7 +26,7 @@ def sections(workspace: Workspace, task: Task, profile: str | None) -> str:
     return "\n" + "\n".join([*parts, elsewhere] if elsewhere else parts)
 
 
-def read_profile(pack: Pack, untrusted_text: str) -> tuple[Reading, ...]:
+def read_profile(pack: Pack, untrusted_text: str) -> tuple[CounterReading, ...]:
     """Return the numbers of `TOOL:FILE`, a profiler's export; raise UsageError."""
     tool, colon, name = untrusted_text.partition(":")
     if not colon:
@@ -47,7 +47,7 @@ def judging(pack: Pack) -> str:
     return f"Forge judges no kernel for {pack.title}: it runs kernels on {' and '.join(PLATFORMS)} alone."
 
 
-def _profiled(pack: Pack, readings: tuple[Reading, ...]) -> str:
+def _profiled(pack: Pack, readings: tuple[CounterReading, ...]) -> str:
     said = {one.id: one.says for one in pack.metrics}
     rows = [f"| `{one.id}` | {one.value:.6g} {one.unit} | {said.get(one.id, '')} |" for one in readings]
     head = ["## A profile of the user's own", "", "| counter | value | says |", "|---|---|---|"]

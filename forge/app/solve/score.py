@@ -33,7 +33,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTask:
     """What an author achieved on one task."""
 
     name: str
@@ -71,7 +71,7 @@ def read_suite(path: Path) -> list[Entry]:
 
 def score(
     workspace: Workspace, suite: Sequence[Entry], request: TaskRequest, work: Work, *, progress: Progress
-) -> Iterator[Scored]:
+) -> Iterator[ScoredTask]:
     """Let the author work on each task of the suite in turn, with an equal share of the budget; yield its result."""
     for one in suite:
         progress(one.name)
@@ -81,12 +81,12 @@ def score(
         except IntegrityError:
             raise
         except ForgeError as error:  # a task that can't be opened is a failure of the suite, not its end
-            yield Scored(one.name, None, None, 0, False, 0.0, (), Amounts(), error.message)
+            yield ScoredTask(one.name, None, None, 0, False, 0.0, (), Amounts(), error.message)
             continue
         tried = list(attempts_of(workspace, state))
         ratios = [answered.speedup.ratio for answered in state.answers() if answered.speedup is not None]
         right = any(attempt.is_right for attempt in tried)
-        yield Scored(
+        yield ScoredTask(
             name=one.name,
             task_id=task_id,
             session_id=state.session_id,
@@ -110,7 +110,7 @@ def _task(workspace: Workspace, entry: Entry, request: TaskRequest) -> str:
     return create_task(workspace, asked).task_id
 
 
-def summed(rows: Sequence[Scored]) -> Data:
+def summed(rows: Sequence[ScoredTask]) -> Data:
     """Return the score of a suite: shares of all its tasks, and what that cost for each promoted kernel."""
     count, spent = len(rows), sum((one.used for one in rows), Amounts())
     promoted = sum(len(one.kernels) for one in rows)

@@ -53,7 +53,7 @@ class ModelOptions(Value):
 
 
 @dataclass
-class _Progress:
+class _ModelProgress:
     """What a log says so far."""
 
     attempts: list[Attempt] = field(default_factory=list)
@@ -105,7 +105,7 @@ class ModelAuthor:
     def _branches(self) -> int:
         return self.options.width if self.options.strategy == "best-of-n" else 1
 
-    def _ended(self, state: _Progress, left: BudgetLeft) -> Finished | None:
+    def _ended(self, state: _ModelProgress, left: BudgetLeft) -> Finished | None:
         if state.useless >= MOST_USELESS:
             last = state.failure or state.note
             reason: Ending = "machine_failed" if state.failure else "nothing_left"
@@ -117,8 +117,8 @@ class ModelAuthor:
             return _finished("budget", "no candidate may be handed in: expected a budget of at least one")
         return None
 
-    def _fold(self, log: Sequence[LogEntry]) -> _Progress:
-        state = _Progress()
+    def _fold(self, log: Sequence[LogEntry]) -> _ModelProgress:
+        state = _ModelProgress()
         for entry in log:
             match entry:
                 case Replied():
@@ -130,7 +130,7 @@ class ModelAuthor:
                     state.note = state.failure = entry.reason.message
         return state
 
-    def _take_answer(self, state: _Progress, entry: Replied) -> None:
+    def _take_answer(self, state: _ModelProgress, entry: Replied) -> None:
         state.answers += 1
         state.asked += 1
         made = self._draft(state, entry)
@@ -142,7 +142,7 @@ class ModelAuthor:
         if state.asked >= self._branches and not state.pending:
             state.asked = 0
 
-    def _take_verdict(self, state: _Progress, entry: Judged) -> None:
+    def _take_verdict(self, state: _ModelProgress, entry: Judged) -> None:
         draft = next((one for one in state.pending if one.sha256 == entry.draft), None)
         if draft is None:
             return
@@ -154,7 +154,7 @@ class ModelAuthor:
         if not state.pending:
             state.asked = 0
 
-    def _draft(self, state: _Progress, entry: Replied) -> Draft | str:
+    def _draft(self, state: _ModelProgress, entry: Replied) -> Draft | str:
         """Return the draft of an answer, or why there is none."""
         if entry.text is None:
             return f"the model gave no answer: {entry.failure}"
@@ -176,7 +176,7 @@ class ModelAuthor:
             files["metadata.json"] = _described(files["metadata.json"], described)
         return Draft(files=files, hypothesis=answer.hypothesis or f"answer {state.answers}")
 
-    def _ask(self, state: _Progress, log: Sequence[LogEntry], left: BudgetLeft) -> Ask:
+    def _ask(self, state: _ModelProgress, log: Sequence[LogEntry], left: BudgetLeft) -> Ask:
         beam = fastest(state.attempts, self.options.width if self.options.strategy == "beam" else 1)
         parent = beam[len(state.attempts) % len(beam)].draft.files["kernel.py"] if beam else None
         hypotheses = {one.draft.sha256: one.draft.hypothesis for one in state.attempts}

@@ -36,7 +36,7 @@ class Tensor(Value):
         return count
 
 
-class Node(Value):
+class GraphNode(Value):
     """One input, weight or operator."""
 
     name: Name
@@ -61,7 +61,7 @@ class Node(Value):
 class Graph(Value):
     """A module's nodes in an order in which each reads earlier ones, and what it returns."""
 
-    nodes: Annotated[tuple[Node, ...], Field(max_length=MOST_NODES)]
+    nodes: Annotated[tuple[GraphNode, ...], Field(max_length=MOST_NODES)]
     outputs: Annotated[tuple[object, ...], Field(min_length=1, max_length=16)]
 
     @model_validator(mode="after")
@@ -76,11 +76,11 @@ class Graph(Value):
         return self
 
     @property
-    def calls(self) -> tuple[Node, ...]:
+    def calls(self) -> tuple[GraphNode, ...]:
         """Return the operators."""
         return tuple(node for node in self.nodes if not node.is_outside)
 
-    def by_name(self) -> dict[str, Node]:
+    def by_name(self) -> dict[str, GraphNode]:
         """Return name -> node."""
         return {node.name: node for node in self.nodes}
 
@@ -124,7 +124,7 @@ def written(argument: Argument, names: dict[str, str]) -> str:
             raise ValueError(f"not an argument: {str(argument)[:100]}")
 
 
-def statement(node: Node, names: dict[str, str]) -> str:
+def statement(node: GraphNode, names: dict[str, str]) -> str:
     """Return the line of Python that computes an operator."""
     given = [written(one, names) for one in node.args]
     given += [f"{name}={written(one, names)}" for name, one in node.kwargs.items()]
@@ -136,6 +136,6 @@ def statement(node: Node, names: dict[str, str]) -> str:
     return f"{names[node.name]} = torch.ops.{op}({', '.join(given)})"
 
 
-def names_of(nodes: Sequence[Node]) -> dict[str, str]:
+def names_of(nodes: Sequence[GraphNode]) -> dict[str, str]:
     """Return a short name for each node, by its place."""
     return {node.name: f"v{place}" for place, node in enumerate(nodes)}

@@ -8,7 +8,7 @@ inputs and weights alone join the part of their first reader. Edges then lead on
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forge.lab.parts.graph import Graph, Node
+from forge.lab.parts.graph import Graph, GraphNode
 
 HEAVY = frozenset(
     {"linear", "mm", "bmm", "addmm", "baddbmm", "matmul", "einsum", "scaled_dot_product_attention"}
@@ -33,7 +33,7 @@ HEAVY = frozenset(
 class Part:
     """One part: its operators, what it reads from outside, and what it gives to others."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -45,7 +45,7 @@ class BadGrouping(Exception):
 def grouped(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """Return the names of each part's operators by the rule, in an order in which parts can be run."""
     place: dict[str, int] = {}
-    floating: dict[str, Node] = {}
+    floating: dict[str, GraphNode] = {}
     count = 0
     for node in graph.calls:
         producers = [place[name] for name in node.uses() if name in place]
@@ -63,11 +63,11 @@ def grouped(graph: Graph) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(node.name for node in graph.calls if place[node.name] == one) for one in parts)
 
 
-def _begins_a_part(node: Node) -> bool:
+def _begins_a_part(node: GraphNode) -> bool:
     return "." in node.op and node.op.split(".")[1] in HEAVY
 
 
-def _settle(node: Node, part: int, floating: dict[str, Node], place: dict[str, int]) -> None:
+def _settle(node: GraphNode, part: int, floating: dict[str, GraphNode], place: dict[str, int]) -> None:
     """Put the floating producers of a node, and theirs, into its part."""
     for name in node.uses():
         producer = floating.pop(name, None)

@@ -64,8 +64,7 @@ def compare(
     source: bytes, programs: Sequence[Composed], *, policy: Policy, isolation: Isolation
 ) -> list[Same | Differs]:
     """Say of each program whether it stands for the whole module, bit for bit, on three draws of its inputs."""
-    listed = [{"source": one.source, "state": list(one.state)} for one in programs]
-    said, content = _asked(source, listed, OUTPUT_BYTES, policy=policy, isolation=isolation)
+    said, content = _asked(source, programs, OUTPUT_BYTES, policy=policy, isolation=isolation)
     found: list[Same | Differs] = [Same()] * len(programs)
     compared = [0] * len(programs)
     at, whole = 0, None
@@ -101,9 +100,15 @@ def _why(row: dict[str, Any], outputs: Sequence[tuple[Any, ...]], whole: Sequenc
 
 
 def _asked(
-    source: bytes, programs: object, most_bytes: int, *, policy: Policy, isolation: Isolation
+    source: bytes, programs: Sequence[Composed] | None, most_bytes: int, *, policy: Policy, isolation: Isolation
 ) -> tuple[dict[str, Any], bytes]:
-    stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": source}, warm=True), isolation)
+    files = {"reference.py": source}
+    files |= {f"program_{place}.py": one.source.encode() for place, one in enumerate(programs or ())}
+    stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
+    listed = [
+        {"path": f"{stage.candidate_directory}/program_{place}.py", "state": list(one.state)}
+        for place, one in enumerate(programs or ())
+    ]
     body = {"path": f"{stage.candidate_directory}/reference.py", "seed": SEEDS[0], "seeds": list(SEEDS)}
     limits = Limits(
         wall_s=WALL_PER_CPU_S * LIMIT_S,
@@ -114,7 +119,13 @@ def _asked(
     )
     try:
         untrusted = run_one_shot(
-            stage, PARTS, {**body, "programs": programs}, what="it", most_bytes=most_bytes, limits=limits, threads=1
+            stage,
+            PARTS,
+            {**body, "programs": None if programs is None else listed},
+            what="it",
+            most_bytes=most_bytes,
+            limits=limits,
+            threads=1,
         )
     finally:
         stage.remove()

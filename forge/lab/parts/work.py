@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from forge.lab.parts.graph import Node, Tensor, nodes_in
+from forge.lab.parts.graph import GraphNode, Tensor, nodes_in
 from forge.lab.parts.groups import Part
 
 BYTES = {
@@ -26,7 +26,7 @@ def flops_of(part: Part, tensors: Known) -> int:
     return sum(_flops(node, tensors) for node in part.nodes)
 
 
-def _flops(node: Node, tensors: Known) -> int:
+def _flops(node: GraphNode, tensors: Known) -> int:
     made = sum(one.elements for one in node.tensors)
     if "." not in node.op:
         return 0

@@ -7,7 +7,7 @@ from forge.errors import UnknownName, UsageError
 from forge.platforms.packs.cpu import CPU
 from forge.platforms.packs.cuda import CUDA
 from forge.platforms.packs.metal import METAL
-from forge.platforms.packs.pack import Pack, Reading
+from forge.platforms.packs.pack import CounterReading, Pack
 from forge.platforms.packs.rocm import ROCM
 
 PACKS: dict[str, Pack] = {pack.name: pack for pack in (CPU, CUDA, ROCM, METAL)}
@@ -22,7 +22,7 @@ def find_pack(name: str) -> Pack:
     return PACKS[name]
 
 
-def read_export(pack: Pack, tool: str, untrusted: bytes) -> tuple[Reading, ...]:
+def read_export(pack: Pack, tool: str, untrusted: bytes) -> tuple[CounterReading, ...]:
     """Return the numbers of a profiler's export that the pack knows; raise UnknownName or UsageError."""
     if tool not in pack.readers:
         raise UnknownName(f"profiler of {pack.name}", tool, list(pack.readers))
@@ -39,4 +39,4 @@ def read_export(pack: Pack, tool: str, untrusted: bytes) -> tuple[Reading, ...]:
     return found
 
 
-__all__ = ["PACKS", "Pack", "Reading", "find_pack", "read_export"]
+__all__ = ["PACKS", "CounterReading", "Pack", "find_pack", "read_export"]

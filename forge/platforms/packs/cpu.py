@@ -2,7 +2,7 @@
 
 import re
 
-from forge.platforms.packs.pack import TORCH_METRICS, Meaning, Pack, Reading, number, trace_times
+from forge.platforms.packs.pack import TORCH_METRICS, CounterReading, Meaning, Pack, number, trace_times
 
 _EVENTS = {
     "cycles": "perf.cycles",
@@ -16,7 +16,7 @@ _EVENTS = {
 _LINE = re.compile(r"^\s*(?P<value>[\d.,]+)\s+(?:msec\s+)?(?P<event>[A-Za-z-]+)(?::[a-z]+)?\b")
 
 
-def perf_stat(text: str) -> tuple[Reading, ...]:
+def perf_stat(text: str) -> tuple[CounterReading, ...]:
     """Read what `perf stat` prints: a line for each event, its count first."""
     found: dict[str, float] = {}
     for line in text.splitlines():
@@ -29,7 +29,7 @@ def perf_stat(text: str) -> tuple[Reading, ...]:
     if found.get("perf.cache_references") and "perf.cache_misses" in found:
         found["perf.cache_miss_share"] = found["perf.cache_misses"] / found["perf.cache_references"]
     units = {"perf.task_ms": "ms", "perf.ipc": "1", "perf.cache_miss_share": "1"}
-    return tuple(Reading(name, value, units.get(name, "count")) for name, value in found.items())
+    return tuple(CounterReading(name, value, units.get(name, "count")) for name, value in found.items())
 
 
 EXAMPLE = r"""

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from forge.platforms.packs.pack import TORCH_METRICS, Meaning, Pack, Reading, of_rows, trace_times
+from forge.platforms.packs.pack import TORCH_METRICS, CounterReading, Meaning, Pack, of_rows, trace_times
 
 _COLUMNS = {
     "dram__throughput.avg.pct_of_peak_sustained_elapsed": ("ncu.dram_percent", "%"),
@@ -16,7 +16,7 @@ _COLUMNS = {
 }
 
 
-def ncu_csv(text: str) -> tuple[Reading, ...]:
+def ncu_csv(text: str) -> tuple[CounterReading, ...]:
     """Read `ncu --page raw --csv`: a row of names, a row of units, a row for each launch."""
     lines = [line for line in text.splitlines() if not line.startswith("==")]
     rows = list(csv.reader(io.StringIO("\n".join(lines))))

@@ -1,6 +1,6 @@
 """The pack of Apple GPUs: Xcode's counters as CSV. Forge runs nothing there, so it judges nothing there."""
 
-from forge.platforms.packs.pack import Meaning, Pack, Reading, csv_rows, of_rows
+from forge.platforms.packs.pack import CounterReading, Meaning, Pack, csv_rows, of_rows
 
 _COLUMNS = {
     "ALU Limiter": ("xcode.alu_limiter_percent", "%"),
@@ -13,7 +13,7 @@ _COLUMNS = {
 }
 
 
-def xcode_csv(text: str) -> tuple[Reading, ...]:
+def xcode_csv(text: str) -> tuple[CounterReading, ...]:
     """Read the counters that Xcode's GPU debugger exports: a row for each encoder, a column for each counter."""
     rows = [{name.split(" (")[0]: cell for name, cell in row.items()} for row in csv_rows(text)]
     return of_rows(rows, _COLUMNS)

@@ -25,7 +25,7 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CounterReading:
     """One number that was read from an export."""
 
     id: str
@@ -47,7 +47,7 @@ class Pack:
     example_of: str
     """What the example computes, and where it comes from."""
     metrics: tuple[Meaning, ...]
-    readers: Mapping[str, Callable[[str], tuple[Reading, ...]]]
+    readers: Mapping[str, Callable[[str], tuple[CounterReading, ...]]]
     """Profiler -> reader of its export."""
 
     def text(self) -> str:
@@ -59,7 +59,7 @@ class Pack:
         return "\n".join([f"## Platform: {self.title}", "", *facts, "", *table, "", *example]) + "\n"
 
 
-def of_rows(rows: Iterable[Mapping[str, str]], columns: Mapping[str, tuple[str, str]]) -> tuple[Reading, ...]:
+def of_rows(rows: Iterable[Mapping[str, str]], columns: Mapping[str, tuple[str, str]]) -> tuple[CounterReading, ...]:
     """Return the mean of each known column over rows of text; cells that hold no number are left out."""
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -68,7 +68,8 @@ def of_rows(rows: Iterable[Mapping[str, str]], columns: Mapping[str, tuple[str, 
             if column in columns and value is not None:
                 found.setdefault(column, []).append(value)
     return tuple(
-        Reading(columns[column][0], sum(values) / len(values), columns[column][1]) for column, values in found.items()
+        CounterReading(columns[column][0], sum(values) / len(values), columns[column][1])
+        for column, values in found.items()
     )
 
 
@@ -80,7 +81,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
     ]
 
 
-def trace_times(text: str) -> tuple[Reading, ...]:
+def trace_times(text: str) -> tuple[CounterReading, ...]:
     """Return the total times of a trace of torch.profiler (Chrome's trace format), in microseconds."""
     document: Any = json.loads(text)  # Any: a document of another program
     totals: dict[str, float] = {}
@@ -90,7 +91,7 @@ def trace_times(text: str) -> tuple[Reading, ...]:
             name = {"kernel": "torch.kernel_us", "cpu_op": "torch.operator_us", "cuda_runtime": "torch.runtime_us"}
             if category in name:
                 totals[name[category]] = totals.get(name[category], 0.0) + float(one["dur"])
-    return tuple(Reading(name, value, "us") for name, value in sorted(totals.items()))
+    return tuple(CounterReading(name, value, "us") for name, value in sorted(totals.items()))
 
 
 def number(text: str | None) -> float | None:

@@ -1,6 +1,6 @@
 """The pack of AMD Instinct GPUs: rocprof's CSV. Forge runs nothing there, so it judges nothing there."""
 
-from forge.platforms.packs.pack import TORCH_METRICS, Meaning, Pack, Reading, csv_rows, of_rows, trace_times
+from forge.platforms.packs.pack import TORCH_METRICS, CounterReading, Meaning, Pack, csv_rows, of_rows, trace_times
 
 _COLUMNS = {
     "VALUBusy": ("rocprof.valu_busy_percent", "%"),
@@ -13,7 +13,7 @@ _COLUMNS = {
 }
 
 
-def rocprof_csv(text: str) -> tuple[Reading, ...]:
+def rocprof_csv(text: str) -> tuple[CounterReading, ...]:
     """Read a CSV of rocprof (a column for each counter) or of rocprofv3 (a row for each counter)."""
     rows = csv_rows(text)
     if rows and {"Counter_Name", "Counter_Value"} <= set(rows[0]):

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from forge.domain.policy import Policy
-from forge.lab.parts.graph import Graph, Node, Tensor
+from forge.lab.parts.graph import Graph, GraphNode, Tensor
 from forge.lab.parts.groups import BadGrouping, Part, grouped, require_parts
 from forge.lab.parts.program import composed, signature_of
 from forge.lab.parts.take_apart import Differs, NotExported, Same, compare, export
@@ -39,7 +39,7 @@ class Wrong:
     graph: Graph
 
 
-def changed(graph: Graph, node: Node, **fields: object) -> Graph:
+def changed(graph: Graph, node: GraphNode, **fields: object) -> Graph:
     made = node.model_copy(update=fields)
     return graph.model_copy(update={"nodes": tuple(made if one is node else one for one in graph.nodes)})
 
@@ -114,9 +114,11 @@ def test_a_wrong_decomposition_is_never_taken_for_the_module() -> None:
     assert tried == WRONG
 
 
-def node(name: str, op: str, *uses: str) -> Node:
+def node(name: str, op: str, *uses: str) -> GraphNode:
     one = Tensor(dtype="float32", sizes=(2, 2))
-    return Node(name=name, op=op, origin="", args=tuple(["node", use] for use in uses), kwargs={}, tensors=(one,))
+    return GraphNode(
+        name=name, op=op, origin="", args=tuple(["node", use] for use in uses), kwargs={}, tensors=(one,)
+    )
 
 
 SMALL = Graph(
