@@ -10,7 +10,7 @@ from forge.adopt.advice import Advice, Build, advise
 from forge.adopt.deciding import BACKENDS, Backend, Decider
 from forge.adopt.described import OperationForm, parse_described
 from forge.adopt.operation import NAMESPACE, AdoptedOperation
-from forge.adopt.ranks import require_same_generation
+from forge.adopt.ranks import is_one_of_several, require_same_generation
 from forge.adopt.reference import load_reference, require_signature
 from forge.adopt.refusal import WhyNot
 from forge.adopt.settings import Settings, checked_settings, require_fit
@@ -40,6 +40,9 @@ class Adopted:
         self._decider = Decider(registry, settings.backends, settings.policy, self._tally)
         self._doubts: list[dict[str, object]] = []
         self._ended = threading.Event()
+        self._off = WhyNot("off", f"{SWITCH}=off") if os.environ.get(SWITCH, "").lower() == "off" else None
+        self._apart = False
+        """True while ranks have different generations."""
         self.forked = False
         """True in a child of the process that adopted."""
         self._library: torch.library.Library | None = None
@@ -64,20 +67,29 @@ class Adopted:
         self._library = torch.library.Library(NAMESPACE, "FRAGMENT")
         for operation in self.operations.values():
             operation.register(self._library)
-        if os.environ.get(SWITCH, "").lower() == "off":
-            self._stop(WhyNot("off", f"{SWITCH}=off"))
-        if self.settings.refresh_s:
+        if self._off is not None:
+            self._stop(self._off)
+        if self.settings.refresh_s and not is_one_of_several():
             threading.Thread(target=self._follow, name="forge-adopt-refresh", daemon=True).start()
 
     def refresh(self) -> bool:
         """Take up a newer publication; return whether there was one. Calls that follow are decided anew.
 
-        Where torch.distributed is in use, every rank must call it; ranks with different generations refuse.
+        Where torch.distributed is in use, every rank must call it. Raise UsageError if ranks have different
+        generations; every call then takes the fallback until they agree.
         """
         changed = self._registry.refresh()
-        if changed:
+        try:
+            require_same_generation(self._registry.generation)
+        except UsageError as error:
+            self._apart = True
+            self._stop(WhyNot("ranks", error.message))
+            raise
+        if self._apart:
+            self._apart = False
+            self._stop(self._off)
+        elif changed:
             self._forget()
-        require_same_generation(self._registry.generation)
         return changed
 
     @property
@@ -209,7 +221,7 @@ class Adopted:
         for operation in self.operations.values():
             operation.forget()
 
-    def _stop(self, refusal: WhyNot) -> None:
+    def _stop(self, refusal: WhyNot | None) -> None:
         for operation in self.operations.values():
             operation.stop(refusal)
 

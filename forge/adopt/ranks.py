@@ -5,15 +5,21 @@ from collections.abc import Sequence
 from forge.errors import UsageError
 
 
-def require_same_generation(generation: str) -> None:
-    """Raise UsageError if ranks of torch.distributed have different generations; every rank must call it."""
+def is_one_of_several() -> bool:
+    """Return whether torch.distributed is in use, so that ranks must take up a publication together."""
     import torch
 
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
+
+
+def require_same_generation(generation: str) -> None:
+    """Raise UsageError if ranks of torch.distributed have different generations; every rank must call it."""
+    if not is_one_of_several():
         return
-    found: list[str] = [""] * distributed.get_world_size()
-    distributed.all_gather_object(found, generation)
+    import torch
+
+    found: list[str] = [""] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(found, generation)
     require_equal(found)
 
 

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, get_args
 Reason = Literal[
     "off",
     "forked",
+    "ranks",
     "withdrawn",
     "gradient",
     "tensor_type",
@@ -26,6 +27,7 @@ Reason = Literal[
 
 - `off`: FORGE_ADOPT=off.
 - `forked`: the process was forked after `adopt`.
+- `ranks`: ranks of torch.distributed see different publications.
 - `withdrawn`: a shadow call of this process found a wrong answer.
 - `gradient`: a gradient is asked for.
 - `tensor_type`: an operand is a subclass of torch.Tensor, or lies on a device without promoted kernels.

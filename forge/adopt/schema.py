@@ -64,11 +64,12 @@ def key_function(tensors: int, scalars: int, *, devices: bool) -> Callable[..., 
     """Return a function from a call's arguments to all that a choice depends on.
 
     It is written out for the number of tensors and compiled, since a loop takes three times as long. The last eight
-    bits of all addresses together say how they are aligned. Strides matter only where a tensor isn't contiguous.
+    bits of all addresses together say how they are aligned. Strides matter only where a tensor isn't contiguous. A
+    subclass of a tensor is no tensor: its type is part of the choice.
     """
     t = [f"t{place}" for place in range(tensors)]
     s = [f"s{place}" for place in range(scalars)]
-    parts = [f"{one}.shape" for one in t] + [f"{one}.dtype" for one in t]
+    parts = [f"{one}.shape" for one in t] + [f"{one}.dtype" for one in t] + [f"type({one})" for one in t]
     parts += [f"{one}.is_contiguous() or {one}.stride()" for one in t]
     parts.append(f"({' | '.join(f'{one}.data_ptr()' for one in t)}) & {LOW_BITS}")
     parts += [f"{one}.get_device()" for one in t] if devices else []

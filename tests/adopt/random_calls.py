@@ -27,7 +27,7 @@ def rmsnorm(x, weight, eps):
         and not (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
     )
     if not fits:
-        WRONG.append((tuple(x.shape), x.stride(), str(x.dtype), eps))
+        WRONG.append((tuple(x.shape), x.stride(), str(x.dtype), eps, type(x).__name__))
     wide = x.float()
     return (wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt() * weight.float()).to(x.dtype)
 """

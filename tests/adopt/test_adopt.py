@@ -104,6 +104,15 @@ def test_a_scalar_between_verified_ones_and_a_misaligned_address_take_the_kernel
         assert took(ops) == {"source": 3}
 
 
+def test_a_subclass_does_not_take_the_choice_of_a_plain_tensor(registry):
+    x, weight = operands()
+    with adopt(registry, ["rmsnorm"], trust="promoted", refresh_s=0) as ops:
+        torch.ops.forge.rmsnorm(x, weight, EPS)
+        torch.ops.forge.rmsnorm(x.as_subclass(type("Mine", (torch.Tensor,), {})), weight, EPS)
+        torch.ops.forge.rmsnorm(torch.nn.Parameter(x, requires_grad=False), weight, EPS)
+        assert took(ops) == {"source": 2, "tensor_type": 1}
+
+
 def test_gradients_flow_through_the_fallback(registry):
     x, weight = (one.requires_grad_() for one in operands())
     with adopt(registry, ["rmsnorm"], trust="promoted", refresh_s=0) as ops:

@@ -1,8 +1,10 @@
 """Trust while running: refresh, revocation, shadow calls, forks, ranks, and the files that go to the ledger."""
 
 import json
+import multiprocessing
 import os
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -131,6 +133,43 @@ def test_ranks_with_different_generations_refuse():
     require_equal(["a", "a"])
     with pytest.raises(UsageError, match="rank 0 has a, rank 1 has b"):
         require_equal(["a", "b"])
+
+
+def rank(number: int, folder: str, told) -> None:
+    """One of two ranks: the second one's registry is published anew before both refresh."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=number, world_size=2)
+    root = f"{folder}/registry_{number}"
+    ops = adopt(root, trust="promoted", refresh_s=0.001)
+    found = [takes(ops)]
+    torch.distributed.barrier()
+    other = kernel("rmsnorm", RMSNORM + "# another\n")
+    if number:
+        publish(Path(root), [other], seq=2)
+    torch.distributed.barrier()
+    try:
+        ops.refresh()
+        found.append("agreed")
+    except UsageError:
+        found.append(ops.explain("rmsnorm", X, WEIGHT)["reason"])
+    torch.distributed.barrier()
+    if not number:
+        publish(Path(root), [other], seq=2)
+    ops.refresh()
+    told.put((*found, takes(ops)))
+
+
+def test_two_ranks_take_the_fallback_while_they_see_different_publications(tmp_path):
+    for number in (0, 1):
+        publish(tmp_path / f"registry_{number}", [kernel("rmsnorm", RMSNORM)])
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    ranks = [context.Process(target=rank, args=(number, str(tmp_path), told)) for number in (0, 1)]
+    for one in ranks:
+        one.start()
+    said = [told.get(timeout=120) for _ in ranks]
+    for one in ranks:
+        one.join(60)
+    assert said == [("source", "ranks", "source")] * 2
 
 
 def test_a_lone_rank_agrees_with_itself(tmp_path):

@@ -7,14 +7,14 @@ from forge.domain.digest import sha256
 from tests.adopt.making import kernel, publish
 from tests.adopt.random_calls import NOTING, run
 
-CALLS = 1500
-"""Number of random calls: about five seconds. benchmarks/adopt.py makes 100,000."""
+CALLS = 2500
+"""Number of random calls: about six seconds. benchmarks/adopt.py makes 100,000."""
 
 
 def test_random_calls_never_run_a_kernel_outside_its_evidence(tmp_path):
     publish(tmp_path, [kernel("rmsnorm", NOTING)])
     with adopt(tmp_path, trust="promoted", refresh_s=0) as ops:
-        outcome = run(CALLS, seed=20)
+        outcome = run(CALLS, seed=1)
         taken = {line["backend"]: line["hits"] for line in ops.report().lines if line["backend"] == "source"}
         reasons = {line["reason"] for line in ops.report().lines}
     module = sys.modules[f"forge_promoted_{sha256(NOTING.encode())}"]
