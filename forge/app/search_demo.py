@@ -12,6 +12,7 @@ from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Author
 from forge.domain.budget import Amounts
+from forge.domain.session import SessionTerms
 from forge.pipeline.create import TaskRequest
 
 TEMPLATE = "templates/cpp_fused_add_rmsnorm"
@@ -27,6 +28,8 @@ rounds = 6
 control_half_width = 0.15
 """
 """Policy of the demonstration's workspace, as `policy.toml`."""
+TERMS = SessionTerms(repeats=1)
+"""Terms of the demonstration's session: on a noisy machine it measures twice, and ends without a decision."""
 SEED = 1
 BUDGET = Amounts(wall_ms=3_600_000, device_ms=3_600_000, candidates=1)
 
@@ -52,5 +55,5 @@ def open_search(workspace: Workspace) -> tuple[str, Author]:
     request = TaskRequest(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
     task_id = create_task(workspace, request).task_id
     author = make_author(source)
-    asked = SessionRequest(task=task_id, seed=SEED, budget=BUDGET)
+    asked = SessionRequest(task=task_id, seed=SEED, budget=BUDGET, terms=TERMS)
     return open_session(workspace, author, asked, source=source), author

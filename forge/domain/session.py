@@ -17,6 +17,10 @@ WishKind = Literal["gate_off", "tolerance", "budget", "held_out", "resume", "oth
 session, or something else."""
 
 
+REPEATS = 3
+"""Number of repeated phases of one candidate, at most, unless a session has other terms. Noise passes in minutes."""
+
+
 class SessionTerms(Value):
     """When a session ends by itself, and what is reserved for its requests."""
 
@@ -28,6 +32,9 @@ class SessionTerms(Value):
     """Share of the shortest possible time: a promoted kernel that reaches it leaves hardly anything to gain."""
     rounds: Annotated[int, Field(ge=1)] = 1000
     """Largest number of rounds. It ends an author that asks without end for what costs nothing."""
+    repeats: Annotated[int, Field(ge=0, le=100)] = Field(default=REPEATS, exclude_if=lambda count: count == REPEATS)
+    """Number of a candidate's phases that are run again, at most: after a fault of the machine, or a benchmark
+    without a decision."""
     workers: Annotated[int, Field(ge=0, le=64)] = Field(default=0, exclude_if=lambda count: count == 0)
     """Number of candidates of one step that workers judge at the same time. 0: the session's process judges."""
     candidate_ms: Annotated[int, Field(ge=1)] = 600_000

@@ -84,6 +84,9 @@ def test_a_withdrawn_session_leaves_no_request(home: Path) -> None:
     assert requested(home) == []
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_terms_without_workers_are_recorded_as_before(workers: int) -> None:
-    assert ("workers" in SessionTerms(workers=workers).model_dump(mode="json")) is bool(workers)
+@pytest.mark.parametrize(("name", "usual"), [("workers", 0), ("repeats", 3)])
+def test_usual_terms_are_recorded_as_before(name: str, usual: int) -> None:
+    for value in (usual, usual + 1):
+        recorded = SessionTerms.model_validate({name: value}).model_dump(mode="json")
+        assert recorded.get(name, usual) == value
+        assert (name in recorded) is (value != usual)

@@ -16,6 +16,7 @@ from forge.app.sessions.told import feedback_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
 from forge.domain.evidence import Interval, WorkloadTiming
+from forge.domain.session import REPEATS
 from forge.domain.verdict import UNDECIDED, Accepted, Inconclusive, Reason, Rejected, Verdict
 from forge.errors import EnvironmentUnfit
 from forge.events import KernelPromoted
@@ -24,9 +25,8 @@ from forge.ledger.runs.taken import taken
 from forge.pipeline.held_out import names_a_shape
 from forge.projections.runs import RunState
 
-MOST_STEPS = 6
-"""Number of phases that one candidate is taken through, at most: three, and three more after faults of the machine or
-measurements without a decision."""
+PHASES = 3
+"""Number of phases that take a candidate to its decision."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Pattern of a file's name that is written as the author gave it."""
 WITHHELD = "refused at a shape that was drawn for this candidate alone, which isn't told"
@@ -44,14 +44,19 @@ class Judging:
     floor_fraction: float | None
 
 
-def judge(workspace: Workspace, run_id: str, draft: Draft, *, author: str, progress: Progress) -> Judging:
-    """Submit a draft in its run, run the phases up to the decision, and return what came of it."""
+def judge(
+    workspace: Workspace, run_id: str, draft: Draft, *, author: str, progress: Progress, repeats: int = REPEATS
+) -> Judging:
+    """Submit a draft in its run, run the phases up to the decision, and return what came of it.
+
+    At most `repeats` phases are run again, because the machine failed or noise left no decision.
+    """
     device_ns, unfit = 0, ""
     with taken(workspace.directory(run_id)) as is_ours:
         if is_ours:
             try:
                 hand_in(workspace, run_id, draft, author=author)
-                device_ns = _through_phases(workspace, run_id, progress)
+                device_ns = _through_phases(workspace, run_id, progress, PHASES + repeats)
             except EnvironmentUnfit as error:
                 unfit = error.message
         else:
@@ -87,10 +92,10 @@ def hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> 
         phases.submit(workspace, run, Path(folder), author=author, actor=author)
 
 
-def _through_phases(workspace: Workspace, run_id: str, progress: Progress) -> int:
+def _through_phases(workspace: Workspace, run_id: str, progress: Progress, most: int) -> int:
     """Run phases until the run ends or can't be decided; return the nanoseconds that they took."""
     began = time.monotonic_ns()
-    for _ in range(MOST_STEPS):
+    for _ in range(most):
         run = take_up(workspace, workspace.find_run(run_id))
         match next_phase(run):
             case "verify":

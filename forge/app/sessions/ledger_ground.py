@@ -123,19 +123,27 @@ class LedgerGround:
     def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
         """Take a draft through the phases. A run that a killed process began is settled in full."""
         assert reserved.for_run is not None
-        began, run_id = time.monotonic_ns(), reserved.for_run
-        if self.state.opened.event.terms.workers:
+        began, run_id, terms = time.monotonic_ns(), reserved.for_run, self.state.opened.event.terms
+        if terms.workers:
             found = workers.judge_by_workers(
                 self.workspace,
                 run_id,
                 draft,
                 author=self._author,
                 progress=self.progress,
+                repeats=terms.repeats,
                 patience_s=reserved.worst.wall_ms / 1000,
                 is_wanted=lambda: self.state.closed is None,
             )
         else:
-            found = judging.judge(self.workspace, run_id, draft, author=self._author, progress=self.progress)
+            found = judging.judge(
+                self.workspace,
+                run_id,
+                draft,
+                author=self._author,
+                progress=self.progress,
+                repeats=terms.repeats,
+            )
         wall_ms = (time.monotonic_ns() - began) // NS_PER_MS
         used = Amounts(wall_ms=wall_ms, device_ms=found.device_ms, candidates=1)
         if reserved.for_run not in self._begun:

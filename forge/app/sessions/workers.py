@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from forge.app.runs import take_up
-from forge.app.sessions.judging import MOST_STEPS, Judging, hand_in, judging_of, next_phase
+from forge.app.sessions.judging import PHASES, Judging, hand_in, judging_of, next_phase
 from forge.app.work import request_work, withdraw_work
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft
@@ -38,6 +38,7 @@ def judge_by_workers(
     *,
     author: str,
     progress: Progress,
+    repeats: int,
     patience_s: float,
     is_wanted: Callable[[], bool],
 ) -> Judging:
@@ -47,7 +48,7 @@ def judge_by_workers(
     worker takes it. A benchmark without a decision is asked for again.
     """
     device_ns, unfit = 0, ""
-    for _ in range(MOST_STEPS):
+    for _ in range(PHASES + repeats):
         if unfit or not hand_over(workspace, run_id, draft, author=author):
             break
         progress("waiting for a worker")
