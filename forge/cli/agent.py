@@ -16,6 +16,7 @@ from forge.cli.options import DeviceName, Home, Json
 from forge.cli.output import emit_json, emit_json_line, say
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
+from forge.errors import UsageError
 
 if TYPE_CHECKING:
     from forge.app.sessions.authors import AuthorSource
@@ -148,6 +149,11 @@ def resume(
     with open_workspace(home) as workspace:
         state = find_session(workspace, session)
         author = author_to_resume(workspace, state)
+        if author.name == "person":
+            raise UsageError(
+                f"session {state.session_id!r} waits for a person: expected a submission",
+                hint=f"forge agent submit {state.session_id} FOLDER",
+            )
         asked = answering(workspace, source_stored(workspace, state), key_file)
         _work(workspace, state.session_id, author, asked, as_json=as_json)
 

@@ -160,5 +160,7 @@ def test_a_person_gets_the_brief_submits_and_reads_the_feedback(home: Path, draf
     assert "same as submission 1" in told["note"]
     assert len(told["tried"]) == 1, "equal bytes are judged once"
     assert ask("agent", "submit", "last", home / "nowhere", "--home", home).status == 2
+    resumed = ask("agent", "resume", "last", "--home", home)
+    assert (resumed.status, "waits for a person" in resumed.error) == (2, True)
     assert ask("agent", "replay", "last", "--home", home).status == 0
     assert ledger_stands(home)

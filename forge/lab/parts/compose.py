@@ -120,9 +120,6 @@ def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
         rest = [one for one in rest if kernel.cpp_source not in _bound(one)]
         cpp, symbols = text, frozenset(_EXPORTED.findall(text))
     bound = {name for one in rest for name in _bound(one)}
-    clashes = {node.arg for one in rest for node in ast.walk(one) if isinstance(node, ast.arg)} & bound
-    if clashes:
-        raise CannotCompose(f"a parameter has the name of a function or constant: {', '.join(sorted(clashes))}")
     renamer = _Renamer(prefix, frozenset(bound), symbols)
     python = "\n\n".join(ast.unparse(renamer.visit(one)) for one in rest)
     found = _Renamed(python, imports, prefix + kernel.entry_point)
@@ -136,17 +133,35 @@ def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
 
 
 class _Renamer(ast.NodeTransformer):
-    """Puts a prefix before module-level names, and before C++ symbols where the library is asked for them."""
+    """Puts a prefix before module-level names, and before C++ symbols where the library is asked for them.
+
+    A parameter hides a module-level name of its function, so neither it nor what reads it is renamed.
+    """
 
     def __init__(self, prefix: str, bound: frozenset[str], symbols: frozenset[str]) -> None:
         self._prefix, self._bound, self._symbols = prefix, bound, symbols
+        self._hidden: list[str] = []
 
     def visit_Name(self, node: ast.Name) -> ast.Name:  # the name that ast calls
         return ast.Name(self._new(node.id), node.ctx)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # the name that ast calls
         node.name = self._new(node.name)
-        return self.generic_visit(node)
+        decorators = [self.visit(one) for one in node.decorator_list]
+        node.decorator_list = []
+        self._within(node)
+        node.decorator_list = decorators
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self._within(node)
+        return node
+
+    def _within(self, node: ast.FunctionDef | ast.Lambda) -> None:
+        hidden = [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
+        self._hidden += hidden
+        self.generic_visit(node)
+        del self._hidden[len(self._hidden) - len(hidden) :]
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # the name that ast calls
         node.name = self._new(node.name)
@@ -164,7 +179,7 @@ class _Renamer(ast.NodeTransformer):
         return ast.Constant(self._prefix + str(node.value)) if node.value in self._symbols else node
 
     def _new(self, name: str) -> str:
-        return self._prefix + name if name in self._bound else name
+        return self._prefix + name if name in self._bound and name not in self._hidden else name
 
 
 def _bound(statement: ast.stmt) -> set[str]:
