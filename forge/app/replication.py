@@ -22,6 +22,7 @@ from forge.app.site import executor_of
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import sha256
 from forge.domain.environment import Environment
+from forge.domain.policy import BaselineKind
 from forge.domain.replication import (
     LEAST_APART,
     Occasion,
@@ -173,10 +174,21 @@ def _measured(
             contenders=screening.standings,
         )
 
-    measured = beside_contenders(executor.screen(job, progress=progress), None, take, progress=progress)
+    screening = with_baseline(executor.screen(job, progress=progress), case.promoted.baseline)
+    measured = beside_contenders(screening, None, take, progress=progress)
     if isinstance(measured, Failed):
         return replicate.failed(case, measured.reason, untrusted_log=measured.log)
     return replicate.conclude(case, measured)
+
+
+def with_baseline(screening: ContenderScreening, baseline: BaselineKind) -> ContenderScreening:
+    """Return the screening with the promotion's baseline among those measured in full, if it is a right contender.
+
+    Otherwise a faster contender that wasn't there before would leave nothing to compare the first measurement with.
+    """
+    if baseline not in {one.name for one in screening.right}:
+        return screening
+    return screening.beside(screening.chosen | {baseline}) or screening
 
 
 def _verified_on(workspace: Workspace, promoted: KernelPromoted) -> Environment:

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.replication import with_baseline
 from forge.contenders.discovery import ContenderCatalogue, Described, find_contenders
 from forge.domain.contender import ContenderAbsent, ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
 from forge.domain.policy import Policy
+from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.timing.screening import ContenderScreening, fastest, screen
 from forge.operations import OPERATIONS
+from forge.sandbox.session import GuestFunction
 from tests.candidates import job_for
 from tests.contenders.distributions import call, described, install
 
@@ -197,3 +200,16 @@ def test_the_fastest_two_are_measured_in_full_and_none_that_is_far_slower() -> N
     assert fastest({"a": 100.0, "b": 101.0, "c": 102.0}) == {"a", "b"}
     assert fastest({"a": 100.0, "b": 126.0}) == {"a"}
     assert fastest({}) == frozenset()
+
+
+def test_a_replication_measures_the_promotion_s_baseline_though_others_are_faster_now() -> None:
+    function = GuestFunction("contender.py", "contender")
+    right = tuple(
+        PresentContender(id=f"acme.{name}", package="acme", version="2", licence="MIT", source=b"", function=function)
+        for name in ("fast", "once")
+    )
+    screening = ContenderScreening(right, frozenset({"contender:acme.fast@2"}), ())
+    both = with_baseline(screening, "contender:acme.once@2")
+    assert [one.name for one in both.in_full] == ["contender:acme.fast@2", "contender:acme.once@2"]
+    for not_a_right_contender in ("compile", "contender:acme.gone@2"):
+        assert with_baseline(screening, not_a_right_contender) == screening
