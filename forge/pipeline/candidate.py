@@ -24,6 +24,7 @@ from forge.domain.verdict import Reason
 from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.lab.sources.fingerprint import normalised_sha256
+from forge.languages import LANGUAGES
 from forge.operations import find_operation
 from forge.pipeline.domain import domain_fault
 from forge.pipeline.outcome import Outcome
@@ -188,6 +189,9 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | BadFolder:
         metadata = Metadata.model_validate(document)
     except ValidationError as error:
         return BadFolder(f"metadata.json: {misfit(error, Metadata)}")
+    if metadata.language not in LANGUAGES:
+        *names, last = map(repr, LANGUAGES)
+        return BadFolder(f"metadata.json: language: got {metadata.language!r}, expected {', '.join(names)} or {last}")
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return BadFolder(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
