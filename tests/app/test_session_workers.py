@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.sessions.judging import PhasesLeft
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.opening import withdraw as withdraw_session
 from forge.app.sessions.replaying import replay_session
@@ -13,6 +14,7 @@ from forge.domain.session import SessionTerms
 from forge.domain.verdict import Inconclusive, Rejected
 from forge.events import CandidateRejected, Event, Recorded, WorkWithdrawn
 from forge.events.session import BudgetReserved, BudgetSettled
+from forge.events.work import LastPhase
 from forge.projections.sessions import SessionState
 from tests.app.scripted import Scripted, draft
 from tests.app.test_sessions import ROOM
@@ -82,6 +84,13 @@ def test_a_withdrawn_session_leaves_no_request(home: Path) -> None:
         assert state.closed is not None
         assert len(list(workspace.ledger.read(types=(WorkWithdrawn.TYPE,)))) == 2
     assert requested(home) == []
+
+
+def test_each_phase_is_run_once_and_as_many_again_as_the_terms_allow() -> None:
+    """The promotion isn't a repeat, however often the benchmark was one."""
+    left = PhasesLeft(2)
+    due: list[LastPhase | None] = ["verify", "bench", "bench", "bench", "promote", "promote", None]
+    assert [left.take(phase) for phase in due] == ["verify", "bench", "bench", "bench", "promote", None, None]
 
 
 @pytest.mark.parametrize(("name", "usual"), [("workers", 0), ("repeats", 3)])

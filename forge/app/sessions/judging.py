@@ -4,7 +4,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -25,8 +25,6 @@ from forge.ledger.runs.taken import taken
 from forge.pipeline.held_out import names_a_shape
 from forge.projections.runs import RunState
 
-PHASES = 3
-"""Number of phases that take a candidate to its decision."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Pattern of a file's name that is written as the author gave it."""
 WITHHELD = "refused at a shape that was drawn for this candidate alone, which isn't told"
@@ -56,7 +54,7 @@ def judge(
         if is_ours:
             try:
                 hand_in(workspace, run_id, draft, author=author)
-                device_ns = _through_phases(workspace, run_id, progress, PHASES + repeats)
+                device_ns = _through_phases(workspace, run_id, progress, repeats)
             except EnvironmentUnfit as error:
                 unfit = error.message
         else:
@@ -92,12 +90,12 @@ def hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> 
         phases.submit(workspace, run, Path(folder), author=author, actor=author)
 
 
-def _through_phases(workspace: Workspace, run_id: str, progress: Progress, most: int) -> int:
+def _through_phases(workspace: Workspace, run_id: str, progress: Progress, repeats: int) -> int:
     """Run phases until the run ends or can't be decided; return the nanoseconds that they took."""
-    began = time.monotonic_ns()
-    for _ in range(most):
+    began, phases_left = time.monotonic_ns(), PhasesLeft(repeats)
+    while True:
         run = take_up(workspace, workspace.find_run(run_id))
-        match next_phase(run):
+        match phases_left.take(next_phase(run)):
             case "verify":
                 phases.verify_candidate(workspace, run, progress=progress)
             case "bench":
@@ -105,8 +103,24 @@ def _through_phases(workspace: Workspace, run_id: str, progress: Progress, most:
             case "promote":
                 phases.promote_candidate(workspace, run)
             case None:
-                break
-    return time.monotonic_ns() - began
+                return time.monotonic_ns() - began
+
+
+@dataclass
+class PhasesLeft:
+    """The phases that a candidate may still go through: each once, and `repeats` of them once more."""
+
+    repeats: int
+    _begun: set[LastPhase] = field(default_factory=set)
+
+    def take(self, phase: LastPhase | None) -> LastPhase | None:
+        """Count a phase that is due, and return it; None if it may not be run again."""
+        if phase in self._begun:
+            self.repeats -= 1
+        if phase is None or self.repeats < 0:
+            return None
+        self._begun.add(phase)
+        return phase
 
 
 def next_phase(run: RunState) -> LastPhase | None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from forge.app.runs import take_up
-from forge.app.sessions.judging import PHASES, Judging, hand_in, judging_of, next_phase
+from forge.app.sessions.judging import Judging, hand_in, judging_of, next_phase
 from forge.app.work import request_work, withdraw_work
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft
@@ -45,10 +45,10 @@ def judge_by_workers(
     """Have workers take a draft through the phases, and return what came of it.
 
     A run that no worker takes within `patience_s` seconds has no verdict, nor one that isn't wanted any more before a
-    worker takes it. A benchmark without a decision is asked for again.
+    worker takes it. What ends without a decision is asked for again, at most `repeats` times.
     """
     device_ns, unfit = 0, ""
-    for _ in range(PHASES + repeats):
+    for _ in range(1 + repeats):
         if unfit or not hand_over(workspace, run_id, draft, author=author):
             break
         progress("waiting for a worker")
