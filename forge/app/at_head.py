@@ -8,26 +8,27 @@ or killed.
 
 import contextlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER
 from forge.app.keys_place import keys_folder
 from forge.app.next_command import next_command
 from forge.app.policy_stamp import was_read
 from forge.app.quick_run import chosen_run, report_of
+from forge.app.untouched import connect_untouched
 from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
-from forge.ledger.opening import TAIL_ROWS, open_checked
+from forge.ledger.opening import TAIL_ROWS, check_connected
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import SELECT_HEAD
 
 Data = dict[str, object]
 HISTORY_FILE, POINTER = "history.db", "current.json"
+BUSY_TIMEOUT_S = 1.0
+"""Seconds to wait for a lock; then the whole command answers."""
 CURSOR = "SELECT ledger_id, seq, event_hash FROM cursor WHERE schema_version = ? AND projector_version = ?"
 RUNS = """
     SELECT r.run_id, r.task_id, r.state, r.simulated, r.sealed, r.recorded_at, s.candidate, s.author,
@@ -108,8 +109,9 @@ def _opened(home: Path, opened: contextlib.ExitStack) -> AtHead | None:
     ledger_path, registry = home / LEDGER_FILE, home / REGISTRY_FOLDER
     if not (was_read(home) and ledger_path.is_file() and _is_quiet(ledger_path)):
         return None
-    ledger, ledger_id = open_checked(ledger_path, lock=None)
+    ledger = connect_untouched(ledger_path, timeout_s=BUSY_TIMEOUT_S)
     opened.callback(ledger.close)
+    ledger_id = check_connected(ledger, ledger_path)
     seq, event_hash = ledger.execute(SELECT_HEAD).fetchone()
     origin = ledger.execute("SELECT origin FROM ledger_meta").fetchone()[0]
     last = Keyring(keys_folder(home), f"{origin}/{ledger_id}").last
@@ -119,7 +121,7 @@ def _opened(home: Path, opened: contextlib.ExitStack) -> AtHead | None:
     shown = json.loads((registry / POINTER).read_bytes())["ledger"]
     if (shown["ledger_id"], shown["seq"], shown["event_hash"]) != head:
         return None
-    history = sqlite3.connect(f"file:{quote(os.fsencode(registry / HISTORY_FILE))}?mode=ro", uri=True)
+    history = connect_untouched(registry / HISTORY_FILE, timeout_s=BUSY_TIMEOUT_S)
     opened.callback(history.close)
     if history.execute(CURSOR, (SCHEMA_VERSION, PROJECTOR_VERSION)).fetchone() != head:
         return None

@@ -3,14 +3,13 @@
 The names are read from the ledger's rows as they are. Nothing is decided by them.
 """
 
-import os
 import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from forge.app.home import LEDGER_FILE, find_home
+from forge.app.untouched import connect_untouched
 from forge.errors import ForgeError
 
 MOST_NAMES = 2000
@@ -33,8 +32,7 @@ def known_names(kind: str, named_home: str | None) -> list[str]:
     """Return the names of a kind in the workspace that is meant, newest first; none if it can't be read."""
     try:
         path = find_home(Path(named_home) if named_home else None) / LEDGER_FILE
-        uri = f"file:{quote(os.fsencode(path))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as ledger:
+        with closing(connect_untouched(path, timeout_s=BUSY_TIMEOUT_S)) as ledger:
             rows = ledger.execute(f"{QUERIES[kind]} ORDER BY seq DESC LIMIT {MOST_NAMES}").fetchall()
     except (ForgeError, OSError, ValueError, sqlite3.Error):
         return []

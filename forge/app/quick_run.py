@@ -8,8 +8,8 @@ from forge.app.home import RUNS_FOLDER
 from forge.ledger.runs.names import OPEN_PREFIX
 
 Data = dict[str, object]
-UNFINISHED = frozenset({"promoted", "denied", "rejected", "failed"})
-"""States with which a run is sealed. One that isn't sealed yet has work left, which the whole command does."""
+UNJUDGED = frozenset({"planned", "prompt_ready", "candidate_ready", "aborted"})
+"""States in which nothing may be left to finish. After a judgement the whole command looks, unless it is sealed."""
 JUDGED = """
     SELECT type, payload FROM event WHERE correlation_id = ? AND type IN (
         'CandidateSubmitted', 'CandidateRejected', 'CandidateVerified', 'BenchmarkRecorded', 'BenchmarkFailed')
@@ -25,7 +25,7 @@ REPORTS = {
 
 
 def chosen_run(runs: list[Data], name: str) -> Data | None:
-    """Return the finished or open run that a name means; None if it means none or several, or has work left."""
+    """Return the run that a name means; None if it means none or several, or may have work left."""
     if name == "last":
         found = runs[-1:]
     elif name[:1] == "r" and name[1:].isdigit() and name.isascii() and len(name) < 10:
@@ -34,7 +34,7 @@ def chosen_run(runs: list[Data], name: str) -> Data | None:
         found = [one for one in runs if one["run_id"] == name] or [
             one for one in runs if str(one["run_id"]).startswith(name)
         ]
-    if len(found) != 1 or (found[0]["state"] in UNFINISHED and not found[0]["sealed"]):
+    if len(found) != 1 or not (found[0]["sealed"] or found[0]["state"] in UNJUDGED):
         return None
     return found[0]
 

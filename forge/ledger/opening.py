@@ -44,13 +44,26 @@ def _checked(path: Path, *, read_only: bool) -> tuple[sqlite3.Connection, str, i
     try:
         version = check_identity(connection, path)
         configure(connection, path, read_only=read_only)
-        check_schema(connection, path, version=version)
-        ledger_id = check_meta(connection, path)
-        check_tail(connection, path, genesis_hash(ledger_id))
+        ledger_id = _check_content(connection, path, version=version)
     except BaseException:
         connection.close()
         raise
     return connection, ledger_id, version
+
+
+def _check_content(connection: sqlite3.Connection, path: Path, *, version: int) -> str:
+    check_schema(connection, path, version=version)
+    ledger_id = check_meta(connection, path)
+    check_tail(connection, path, genesis_hash(ledger_id))
+    return ledger_id
+
+
+def check_connected(connection: sqlite3.Connection, path: Path) -> str:
+    """Check a ledger of the current format on a connection of the caller's; return its id, or raise LedgerCorrupt."""
+    version = check_identity(connection, path)
+    if version != USER_VERSION:
+        raise LedgerCorrupt(f"{path}: ledger format {version}, expected {USER_VERSION}", hint="forge run list")
+    return _check_content(connection, path, version=version)
 
 
 def _bring_up_to_date(path: Path, lock: WriterLock) -> None:
