@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.workspace import Workspace
+from forge.events import EnvironmentCaptured, ProfileCaptured
 from forge.proof.tree import included
 from tests.cli.asking import ask
 from tests.web.serving import ROOT, Served, problem
@@ -96,6 +98,29 @@ def test_a_proof_is_checked_by_the_independent_verifier(server: Served, tmp_path
     key = server.get("/ledger/checkpoint").json()["key"]
     checked = ask("verify-proof", tmp_path / "proof", "--key", key, "--artifact", tmp_path / "kernel.py")
     assert checked.status == 0, checked.err
+
+
+def test_what_a_profiler_saw_is_read_with_its_run(server: Served) -> None:
+    (kernel,) = server.get("/kernels").json()["items"]
+    assert server.get(f"/runs/{kernel['run_id']}/profiles").json()["items"] == []
+    with Workspace.open(server.home) as workspace:
+        raw = workspace.blobs.put(b'{"operators": [{"name": "rmsnorm", "share": 0.9}], "held_out": [1]}')
+        captured = next(workspace.ledger.read(types=(EnvironmentCaptured.TYPE,))).event
+        assert isinstance(captured, EnvironmentCaptured)
+        event = ProfileCaptured(
+            run_id=kernel["run_id"],
+            candidate=kernel["candidate"],
+            tool="torch_profiler",
+            tool_version="1",
+            kind="trace",
+            metrics={"share": 0.9},
+            raw_sha256=raw,
+            env_sha256=captured.env_sha256,
+        )
+        workspace.append((event,), run_id=kernel["run_id"], key="test:profile", actor="system:gate")
+    (seen,) = server.get(f"/runs/{kernel['run_id']}/profiles").json()["items"]
+    assert seen["seen"] == {"operators": [{"name": "rmsnorm", "share": 0.9}], "held_out": None}
+    assert seen["tool"] == "torch_profiler"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import re
 import sqlite3
 from collections.abc import Mapping
 
+import orjson
+
 from forge.app.author_log import run_log
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.permits import may_look_into, require_look_into
@@ -14,6 +16,8 @@ from forge.app.phase_answer import phase_answer
 from forge.app.runs import run_summary, task_of
 from forge.app.tokens import Caller
 from forge.errors import NotFound
+from forge.events import ProfileCaptured
+from forge.projections.fold import holds
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
@@ -89,6 +93,24 @@ def counterexample(view: View, caller: Caller, name: str) -> Data:
     told = without_hidden(found, hidden_shapes(view.workspace, run))
     assert isinstance(told, dict)
     return told
+
+
+def profiles(view: View, caller: Caller, name: str) -> Data:
+    """Return what each profiler saw of a run's candidate, the newest last."""
+    run = view.workspace.find_run(name)
+    require_look_into(caller, run)
+    found = [
+        {
+            "seq": recorded.seq,
+            "recorded_at": recorded.recorded_at,
+            **recorded.event.model_dump(mode="json"),
+            "seen": orjson.loads(view.workspace.blobs.get(recorded.event.raw_sha256)),
+        }
+        for recorded in view.workspace.ledger.read(correlation_id=run.run_id, types=(ProfileCaptured.TYPE,))
+        if holds(recorded, ProfileCaptured)
+    ]
+    told = without_hidden(found, hidden_shapes(view.workspace, run))
+    return {"items": told, "next": None, "seq": view.head.seq}
 
 
 def candidate_document(view: View, caller: Caller, digest: str) -> Data:

@@ -79,6 +79,12 @@ async def counterexample(request: Request, run_id: Id) -> Response:
     return await answered(request, lambda view, caller: runs.counterexample(view, caller, run_id))
 
 
+@part.get("/runs/{run_id}/profiles", responses=answers(schemas.Page), tags=["runs"])
+async def profiles(request: Request, run_id: Id) -> Response:
+    """List what each profiler saw of a run's candidate."""
+    return await answered(request, lambda view, caller: runs.profiles(view, caller, run_id))
+
+
 @part.get("/candidates/{candidate}", responses=answers(schemas.CandidateDocument), tags=["runs"])
 async def candidate(request: Request, candidate: Id) -> Response:
     """Return a candidate by the digest of its files."""
