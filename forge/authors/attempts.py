@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from forge.domain.authoring import Draft, Judged
 from forge.domain.digest import Digest, sha256
-from forge.domain.verdict import UNDECIDED, Accepted
 
 
 @dataclass(frozen=True)
@@ -21,11 +20,7 @@ class Attempt:
     @property
     def is_right(self) -> bool:
         """Return whether every gate passed."""
-        verdict = self.judged.verdict
-        if isinstance(verdict, Accepted):
-            return True
-        was_timed = self.judged.speedup is not None and verdict.reason.code in UNDECIDED
-        return verdict.reason.code == "TOO_SLOW" or was_timed
+        return self.judged.passed_gates
 
     @property
     def ratio(self) -> float:

@@ -13,11 +13,11 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, StringConstraints, ValidationError
 
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
-from forge.domain.digest import Digest, Value, digest_of, is_unset, sha256
+from forge.domain.digest import Digest, Value, digest_of, is_false, is_unset, sha256
 from forge.domain.evidence import Interval
 from forge.domain.feedback import Feedback
 from forge.domain.session import WishKind
-from forge.domain.verdict import Reason, Verdict
+from forge.domain.verdict import UNDECIDED, Accepted, Reason, Verdict
 
 ParameterValue = bool | int | float | Annotated[str, StringConstraints(max_length=100)]
 """One value of a parameter: what a constant of a template may be set to."""
@@ -124,6 +124,8 @@ class Submit(Value):
 
     kind: Literal["submit"] = "submit"
     drafts: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MOST_FINALISTS)]
+    first_right: bool = Field(default=False, exclude_if=is_false)
+    """Whether the step ends with the first draft that passes every gate. Others that weren't begun aren't judged."""
 
 
 Ending = Literal["nothing_left", "no_gain", "reference_failed", "budget", "finalists_judged", "machine_failed"]
@@ -205,6 +207,14 @@ class Judged(Value):
     """Name of the promoted kernel. None: it wasn't promoted."""
     feedback: Feedback | None = Field(default=None, exclude_if=is_unset)
     """What was seen besides the verdict. None: an entry that is older than the field."""
+
+    @property
+    def passed_gates(self) -> bool:
+        """Return whether the candidate passed every gate, whatever its time is."""
+        if isinstance(self.verdict, Accepted):
+            return True
+        was_timed = self.speedup is not None and self.verdict.reason.code in UNDECIDED
+        return self.verdict.reason.code == "TOO_SLOW" or was_timed
 
 
 class Missed(Value):

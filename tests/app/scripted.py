@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge.domain.authoring import BudgetLeft, Draft, Finished, LogEntry, Step, Submit
+from forge.domain.authoring import BudgetLeft, Draft, Finished, Judged, LogEntry, Step, Submit
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Digest, digest_of
 from tests.cli.asking import HONEST
@@ -28,11 +28,18 @@ class Scripted:
         """Return the step that follows the log's entries."""
         del seed, left  # the list alone decides
         self.seen.append(tuple(log))
-        answered = len(log)
+        rest = list(log)
         for step in self.steps:
-            answered -= len(step.drafts) if isinstance(step, Submit) else 1
-            if answered < 0:
+            wanted = len(step.drafts) if isinstance(step, Submit) else 1
+            learned = rest[:wanted]
+            if isinstance(step, Submit) and step.first_right:
+                right = [
+                    place for place, one in enumerate(learned, 1) if isinstance(one, Judged) and one.passed_gates
+                ]
+                wanted = right[0] if right else wanted
+            if len(rest) < wanted:
                 return step
+            rest = rest[wanted:]
         return DONE
 
 

@@ -54,7 +54,8 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, type_name: str) -> None:
 def test_no_cheat_is_promoted_through_the_loop_and_the_honest_kernel_is_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    author = Scripted([Submit(drafts=tuple(map(cheat, CHEATS))), Submit(drafts=(draft(),))])
+    last = Submit(drafts=(draft(), cheat(CHEATS[0])), first_right=True)
+    author = Scripted([Submit(drafts=tuple(map(cheat, CHEATS))), last])
     with Workspace.open(home) as workspace:
         task = workspace.find_run("last").task
         assert task is not None
@@ -83,6 +84,7 @@ def test_no_cheat_is_promoted_through_the_loop_and_the_honest_kernel_is_once(
         _is_judged_at_shapes_of_its_own(workspace, verified)
         handed_in = workspace.ledger.read(types=(CandidateSubmitted.TYPE,))
         assert {one.actor for one in handed_in} == {"agent:scripted"}
+        assert len(state.rounds[1].requests) == 1, "the right kernel ends its step: the other draft isn't begun"
         (row,) = report(workspace)
         assert (row["candidates"], row["correct"], row["promoted"], row["fast_1"]) == (4, 1, 1, 0.25)
         assert cost_of(state)["per_promoted_kernel"] == state.tree.session.settled.model_dump(mode="json")

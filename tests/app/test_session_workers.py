@@ -8,6 +8,7 @@ from forge.app.sessions.judging import PhasesLeft
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.opening import withdraw as withdraw_session
 from forge.app.sessions.replaying import replay_session
+from forge.app.sessions.workers import WON, judge_by_workers
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged, Submit
 from forge.domain.session import SessionTerms
@@ -99,3 +100,25 @@ def test_usual_terms_are_recorded_as_before(name: str, usual: int) -> None:
         recorded = SessionTerms.model_validate({name: value}).model_dump(mode="json")
         assert recorded.get(name, usual) == value
         assert (name in recorded) is (value != usual)
+
+
+def test_a_candidate_whose_step_is_won_is_withdrawn_before_a_worker_takes_it(home: Path) -> None:
+    with Workspace.open(home) as workspace:
+        run_id = workspace.find_run("last").run_id
+        found = judge_by_workers(
+            workspace,
+            run_id,
+            draft(),
+            author="agent:scripted",
+            progress=lambda _: None,
+            patience_s=60,
+            repeats=1,
+            unwanted=lambda: WON,
+        )
+        assert isinstance(found.entry.verdict, Inconclusive)
+        assert (found.entry.verdict.reason.message, found.device_ms) == (WON, 0)
+        (withdrawn,) = workspace.ledger.read(types=(WorkWithdrawn.TYPE,))
+        assert isinstance(withdrawn.event, WorkWithdrawn)
+        assert withdrawn.event.reason == WON
+    assert requested(home) == []
+    assert ledger_stands(home)

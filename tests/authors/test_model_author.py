@@ -99,13 +99,14 @@ def test_best_of_n_asks_in_several_wordings_and_the_first_right_kernel_ends_its_
         variants.append(step.variant)
         one.log.append(said(number))
     assert len(set(variants)) == 3
-    assert len(one.submitted(code="COMPILE_ERROR").drafts) == 1
+    step = one.submitted(code="COMPILE_ERROR")
+    assert (len(step.drafts), step.first_right) == (3, True)
     one.submitted(code="TOO_SLOW", ratio=0.9)
     assert isinstance(one.step(), Ask), "the third answer isn't judged"
     one.asked(*(said(number) for number in (4, 5, 6)))
     step = one.step()
     assert isinstance(step, Submit)
-    assert len(step.drafts) == 3, "faster ones are compared"
+    assert (len(step.drafts), step.first_right) == (3, False), "faster ones are compared"
 
 
 def test_beam_goes_on_from_its_fastest_kernels_in_turn() -> None:

@@ -120,7 +120,7 @@ class LedgerGround:
         if self.state.opened.event.terms.workers:
             workers.hand_over(self.workspace, reserved.for_run, draft, author=self._author)
 
-    def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
+    def judge(self, reserved: BudgetReserved, draft: Draft, *, is_won: bool) -> Judgement:
         """Take a draft through the phases. A run that a killed process began is settled in full."""
         assert reserved.for_run is not None
         began, run_id, terms = time.monotonic_ns(), reserved.for_run, self.state.opened.event.terms
@@ -133,7 +133,7 @@ class LedgerGround:
                 progress=self.progress,
                 repeats=terms.repeats,
                 patience_s=reserved.worst.wall_ms / 1000,
-                is_wanted=lambda: self.state.closed is None,
+                unwanted=lambda: workers.NOT_WANTED if self.state.closed else workers.WON if is_won else "",
             )
         else:
             found = judging.judge(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from forge.app.sessions.ledger_ground import Watch
-from forge.domain.authoring import FailedTrial, Judged, Missed, Screened, TimedTrial
+from forge.domain.authoring import OUTSIDE, FailedTrial, Judged, Missed, Screened, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
 from forge.domain.evidence import Interval
@@ -88,10 +88,12 @@ def _said(event: Event, entry: bytes | None) -> str | None:
 
 def _of_model(event: ModelRequested | ModelResponded | ModelFailed | ModelLost) -> str:
     match event:
+        case ModelRequested() if event.model in OUTSIDE:
+            return f"waits for the next submission of the {event.model}"
         case ModelRequested():
             return f"asks {event.model} for up to {event.most_tokens} tokens"
         case ModelResponded():
-            return f"answered in {event.answer_tokens} tokens"
+            return f"answered in {event.answer_tokens} tokens" if event.answer_tokens else "answered"
         case ModelFailed():
             return f"no answer: {event.cause}: {event.detail}"
         case ModelLost():

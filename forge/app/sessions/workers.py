@@ -16,6 +16,8 @@ POLL_S = 0.05
 """Time between two looks at the ledger and at the run's lock, in seconds. A look costs some 20 us."""
 NOT_WANTED = "its session was closed"
 """Reason recorded for a request that is withdrawn with its session."""
+WON = "another candidate of its step passed every gate first"
+"""Reason recorded for a request that is withdrawn because its step has ended."""
 
 
 def hand_over(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> bool:
@@ -40,19 +42,19 @@ def judge_by_workers(
     progress: Progress,
     repeats: int,
     patience_s: float,
-    is_wanted: Callable[[], bool],
+    unwanted: Callable[[], str],
 ) -> Judging:
     """Have workers take a draft through the phases, and return what came of it.
 
-    A run that no worker takes within `patience_s` seconds has no verdict, nor one that isn't wanted any more before a
-    worker takes it. What ends without a decision is asked for again, at most `repeats` times.
+    A run that no worker takes within `patience_s` seconds has no verdict, nor one that `unwanted` gives a reason for
+    before a worker takes it. What ends without a decision is asked for again, at most `repeats` times.
     """
     device_ns, unfit = 0, ""
     for _ in range(1 + repeats):
         if unfit or not hand_over(workspace, run_id, draft, author=author):
             break
         progress("waiting for a worker")
-        spent_ns, unfit = _answered(workspace, run_id, patience_s, is_wanted)
+        spent_ns, unfit = _answered(workspace, run_id, patience_s, unwanted)
         device_ns += spent_ns
     while True:
         with taken(workspace.directory(run_id)) as is_ours:
@@ -61,7 +63,7 @@ def judge_by_workers(
         time.sleep(POLL_S)  # a worker that comes too late takes the run for a moment
 
 
-def _answered(workspace: Workspace, run_id: str, patience_s: float, is_wanted: Callable[[], bool]) -> tuple[int, str]:
+def _answered(workspace: Workspace, run_id: str, patience_s: float, unwanted: Callable[[], str]) -> tuple[int, str]:
     """Wait until a request is answered and its worker has left the run.
 
     Return the nanoseconds for which a worker had the run, and why there was no answer.
@@ -77,8 +79,8 @@ def _answered(workspace: Workspace, run_id: str, patience_s: float, is_wanted: C
                 device_ns, idle_ns = device_ns + looked_ns - before_ns, looked_ns
             elif not stands:
                 return device_ns, ""
-            elif not is_wanted():
-                return device_ns, _withdrawn(workspace, run_id, NOT_WANTED)
+            elif why := unwanted():
+                return device_ns, _withdrawn(workspace, run_id, why)
             elif looked_ns - idle_ns > patience_s * 1e9:
                 why = f"no worker took it within {patience_s:g} s: start one with forge work"
                 return device_ns, _withdrawn(workspace, run_id, why)

@@ -16,6 +16,7 @@ from forge.authors.attempts import Attempt, fastest, meaning_of, refuted, words_
 from forge.authors.document import feedback_document
 from forge.authors.model.prompt import VARIANTS, prompt_of
 from forge.domain.authoring import (
+    MOST_FINALISTS,
     Ask,
     BudgetLeft,
     Draft,
@@ -98,8 +99,8 @@ class ModelAuthor:
         has_right = any(one.is_right for one in state.attempts)
         if state.asked < self._branches:
             return self._ask(state, log, left)
-        together = state.pending if has_right else state.pending[:1]
-        return Submit(drafts=tuple(together[: left.candidates or 1]))
+        together = state.pending[: min(MOST_FINALISTS, left.candidates or 1)]
+        return Submit(drafts=tuple(together), first_right=not has_right and len(together) > 1)
 
     @property
     def _branches(self) -> int:

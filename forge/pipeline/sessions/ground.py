@@ -74,7 +74,7 @@ class Ground(Protocol):
     def start(self, reserved: BudgetReserved, draft: Draft) -> None:
         """Let workers begin to judge a draft, if the session has them; `judge` waits for their answer."""
 
-    def judge(self, reserved: BudgetReserved, draft: Draft) -> Judgement:
+    def judge(self, reserved: BudgetReserved, draft: Draft, *, is_won: bool) -> Judgement:
         """Take a draft through the phases; go on if its run exists. Raises Interrupted."""
 
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:

@@ -14,6 +14,7 @@ from forge.domain.authoring import (
     Author,
     BudgetLeft,
     Finished,
+    Judged,
     LogEntry,
     Screen,
     Step,
@@ -113,7 +114,7 @@ class Loop:
         if isinstance(step, Screen | Submit | Ask):
             places = range(len(step.drafts)) if isinstance(step, Submit) else range(1)
             place = next((one for one in places if current.answer_of(one) is None), None)
-            if place is not None:
+            if place is not None and not self._is_won(current, step):
                 self._request(state, current, step, place)
                 return
         self._close(state, current, end_of_round(state, current, step, self._learned.of_round(current)))
@@ -122,7 +123,7 @@ class Loop:
         """Reserve one more candidate for workers, beside those that are judged; return False if none may be."""
         at_once, judged = state.opened.event.terms.workers, len(current.open_requests)
         step = self.step_of(current) if judged < at_once else None
-        if not isinstance(step, Submit):
+        if not isinstance(step, Submit) or self._is_won(current, step):
             return False
         busy = {one.reserved.place for one in current.open_requests}
         free = (one for one in range(len(step.drafts)) if one not in busy and current.answer_of(one) is None)
@@ -131,6 +132,13 @@ class Loop:
             return False
         self._request(state, current, step, place)
         return True
+
+    def _is_won(self, current: RoundState, step: Step) -> bool:
+        """Return whether a step that ends with its first right draft has one."""
+        if not isinstance(step, Submit) or not step.first_right:
+            return False
+        learned = self._learned.of_round(current)
+        return any(isinstance(entry, Judged) and entry.passed_gates for entry in learned)
 
     def _request(self, state: SessionState, current: RoundState, step: Screen | Submit | Ask, place: int) -> None:
         """Reserve the worst case of one request and carry it out; if there is too little left, refuse it.
@@ -206,7 +214,9 @@ class Loop:
         try:
             match step:
                 case Submit():
-                    judged = self.ground.judge(reserved, step.drafts[reserved.place])
+                    current = self.ground.state.current
+                    is_won = current is not None and self._is_won(current, step)
+                    judged = self.ground.judge(reserved, step.drafts[reserved.place], is_won=is_won)
                     self._answer(reserved, judged.entry, judged.used, judged=judged)
                 case Screen():
                     screened = self.ground.screen(reserved, step)
