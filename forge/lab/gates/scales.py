@@ -7,7 +7,7 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
-from forge.lab.gates.sizes import other_shapes
+from forge.lab.gates.sizes import other_shapes, wide_rows
 from forge.lab.inputs.shape_budget import affordable, odd_width
 from forge.lab.observed import Case
 
@@ -29,8 +29,9 @@ MANY_ROWS, MOST_AGAIN = 2048, 2**23
 """Number of rows in which a kind is asked that came near the bound, and of elements of rows times width, at most. A
 benchmark asks as many rows at the public width, and is no place to find a wrong answer first."""
 NEARER, WIDER = 0.7, 8
-"""Share of the bound in many rows from which on a wider row is asked, and the factor by which it is wider. An error
-that grows with the width, where the bound grows with its square root, is beyond the bound there in every row."""
+"""Share of the bound in many rows from which on a wider row is asked, and the factor by which it is wider, but no
+wider than the gate `sizes` asks. An error that grows with the width, where the bound grows with its square root, is
+beyond the bound there in every row."""
 ROWS = 10
 """Number of rows at the odd width: enough for every pattern of a kind with both signs."""
 
@@ -91,8 +92,9 @@ def _near_ones_again(kernel: LoadedKernel, errors: Sequence[WorkloadErrors]) -> 
     for kind in near[:MOST_NEAR]:
         checked = _ask_harder(kernel, kind, {**kernel.shape, rows: many})
         if not isinstance(checked, Failed) and max((e.bound_used for e in checked), default=0.0) >= NEARER:
-            wider = {**kernel.shape, rows: ROWS, reduced: WIDER * kernel.shape[reduced]}
-            checked = _ask_harder(kernel, kind, wider)
+            width = min(WIDER * kernel.shape[reduced], max(wide_rows(kernel.operation)))
+            if width > kernel.shape[reduced]:
+                checked = _ask_harder(kernel, kind, {**kernel.shape, rows: ROWS, reduced: width})
         if isinstance(checked, Failed):
             return checked
         found += checked

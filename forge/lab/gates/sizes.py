@@ -16,6 +16,7 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.changes import swap_in_row
 from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
 from forge.lab.inputs.shape_budget import affordable, narrowed, rows_within
+from forge.operations.operation import Operation
 
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
 """Sizes of the axis that is summed over, besides those drawn in each octave. A missing tail, mask or remainder loop
@@ -189,6 +190,12 @@ def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     return shapes
 
 
+def wide_rows(operation: Operation) -> tuple[int, int]:
+    """Return the range of the widest rows that are asked of an operation."""
+    usual = max((workload[operation.reduced_axis] for workload in operation.workloads), default=0)
+    return VERY_WIDE if usual >= VERY_WIDE[0] else WIDE
+
+
 def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return shapes with many rows, with a wide row, and with an operand of some MiB, as far as they can be drawn.
 
@@ -198,8 +205,7 @@ def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     if not kernel.runner.takes_large_shapes:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    usual = max((workload[reduced] for workload in kernel.operation.workloads), default=0)
-    wide = kernel.rng.randint(*(VERY_WIDE if usual >= VERY_WIDE[0] else WIDE))
+    wide = kernel.rng.randint(*wide_rows(kernel.operation))
     many = kernel.rng.randint(*MANY_ROWS_RANGE)
     narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
