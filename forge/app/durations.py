@@ -33,7 +33,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PastPhase:
     """One phase that ended: when each step began, and when the phase ended, in seconds since its beginning."""
 
     phase: str
@@ -75,7 +75,7 @@ class Durations:
         """Remember this phase. A folder that can't be written to is no fault."""
         if not self.began_s:
             return
-        ended = Earlier(self.phase, self.subject, passed, self.began_s, self.now_s())
+        ended = PastPhase(self.phase, self.subject, passed, self.began_s, self.now_s())
         kept = [*_read(self.path), ended][-MOST_KEPT:]
         written = self.path.with_name(f".{FILE}.{os.getpid()}")
         with suppress(OSError):
@@ -83,7 +83,7 @@ class Durations:
             written.replace(self.path)
 
     @cached_property
-    def _like(self) -> list[Earlier]:
+    def _like(self) -> list[PastPhase]:
         """The phases to go by: those of this language and device that passed, of this operation if there are any."""
         own = (self.phase, self.subject.language, self.subject.gpu)
         like = [one for one in _read(self.path) if (one.phase, one.subject.language, one.subject.gpu) == own]
@@ -91,7 +91,7 @@ class Durations:
         return [one for one in passed if one.subject == self.subject] or passed
 
 
-def _read(path: Path) -> list[Earlier]:
+def _read(path: Path) -> list[PastPhase]:
     """Return what the file remembers; nothing if it can't be read or holds something else."""
     try:
         if path.stat().st_size > LARGEST_BYTES:
@@ -101,7 +101,7 @@ def _read(path: Path) -> list[Earlier]:
         return []
 
 
-def _parsed(untrusted: dict[str, object]) -> Earlier:
+def _parsed(untrusted: dict[str, object]) -> PastPhase:
     """Return one phase; raise ValueError, TypeError or LookupError for anything else."""
     times = untrusted["began_s"]
     subject = Subject(*(str(untrusted[name]) for name in ("op", "language", "gpu")))
@@ -109,7 +109,7 @@ def _parsed(untrusted: dict[str, object]) -> Earlier:
         raise TypeError("began_s isn't an object")
     began_s = {str(step): _seconds(at) for step, at in times.items()}
     total_s = _seconds(untrusted["total_s"])
-    return Earlier(str(untrusted["phase"]), subject, untrusted["passed"] is True, began_s, total_s)
+    return PastPhase(str(untrusted["phase"]), subject, untrusted["passed"] is True, began_s, total_s)
 
 
 def _seconds(untrusted: object) -> float:
@@ -119,7 +119,7 @@ def _seconds(untrusted: object) -> float:
     return found
 
 
-def _document(one: Earlier) -> dict[str, object]:
+def _document(one: PastPhase) -> dict[str, object]:
     return {
         "phase": one.phase,
         "op": one.subject.op,
