@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError
-from forge.events import RequestRefused
+from forge.events import WorkRefused
 from forge.events.work import Asked
 
 SUBJECT_LIMIT, DETAIL_LIMIT = 200, 1000
@@ -21,7 +21,7 @@ def recording_refusal(workspace: Workspace, asked: Asked, subject: str) -> Itera
     try:
         yield
     except ForgeError as error:
-        event = RequestRefused(
+        event = WorkRefused(
             asked=asked,
             subject=_printable(subject)[:SUBJECT_LIMIT],
             code=error.code,

@@ -73,7 +73,7 @@ from forge.events.session import (
 from forge.events.token import TokenGranted, TokenRevoked
 from forge.events.upcast import upcast
 from forge.events.verify import CandidateVerified, VerificationErrored
-from forge.events.work import RequestRefused, WorkRequested, WorkWithdrawn
+from forge.events.work import WorkRefused, WorkRequested, WorkWithdrawn
 
 Event = (
     LedgerOpened
@@ -82,7 +82,7 @@ Event = (
     | RunStarted
     | RunSealed
     | RunAborted
-    | RequestRefused
+    | WorkRefused
     | WorkRequested
     | WorkWithdrawn
     | TaskCreated
@@ -213,7 +213,6 @@ __all__ = [
     "PromptRendered",
     "Recorded",
     "ReplicationRecorded",
-    "RequestRefused",
     "RoundClosed",
     "RunAborted",
     "RunSealed",
@@ -229,6 +228,7 @@ __all__ = [
     "TrialsScreened",
     "VerificationErrored",
     "WishRefused",
+    "WorkRefused",
     "WorkRequested",
     "WorkWithdrawn",
     "parse_event",

@@ -45,10 +45,10 @@ class WorkWithdrawn(Fact):
         return f"run:{self.run_id}"
 
 
-class RequestRefused(Fact):
+class WorkRefused(Fact):
     """A person or a program asked for work that can't be done as it was asked for; nothing else was recorded."""
 
-    TYPE: ClassVar[str] = "RequestRefused"
+    TYPE: ClassVar[str] = "WorkRefused"
     GROUP: ClassVar[Group] = "handed_in"
     asked: Asked
     subject: Annotated[str, StringConstraints(max_length=200)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.workspace import Workspace
-from forge.events import RequestRefused
+from forge.events import WorkRefused
 from tests.app.prepared import rejected_run
 from tests.cli.asking import HONEST, ask, ledger_stands
 
@@ -15,10 +15,10 @@ TEMPLATE = HONEST.parent / "templates" / "cpp_fused_add_rmsnorm"
 LANES = {"name": "LANES", "values": [1, 4, 8]}
 
 
-def refused(home: Path) -> list[RequestRefused]:
+def refused(home: Path) -> list[WorkRefused]:
     with Workspace.open(home) as workspace:
-        events = [one.event for one in workspace.ledger.read(types=(RequestRefused.TYPE,))]
-    return [event for event in events if isinstance(event, RequestRefused)]
+        events = [one.event for one in workspace.ledger.read(types=(WorkRefused.TYPE,))]
+    return [event for event in events if isinstance(event, WorkRefused)]
 
 
 def test_a_request_for_a_sealed_run_is_refused_on_the_record(home: Path) -> None:

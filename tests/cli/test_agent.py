@@ -131,7 +131,7 @@ def test_bad_input_is_one_clear_error_and_nothing_but_a_refusal_is_recorded(
     answer = ask("agent", "run", task_of(home), *[one for pair in given.items() for one in pair], "--home", home)
     assert answer.status == 2, answer
     assert said in answer.error
-    assert [one["type"] for one in history(home)[before:]] in ([], ["RequestRefused"])
+    assert [one["type"] for one in history(home)[before:]] in ([], ["WorkRefused"])
 
 
 def test_an_unknown_session_and_an_empty_folder_are_named(home: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ AN_AUTHOR_MAY_WRITE = {
     "CandidateDuplicated",
     "ClaimRecorded",
     "LessonProposed",
-    "RequestRefused",
+    "WorkRefused",
     "WorkRequested",
     "WorkWithdrawn",
     "StepProposed",
