@@ -74,6 +74,8 @@ class OperationForm(NamedTuple):
     reduced_axis: str | None
     unfit: str | None
     """Why it can't be called as a plain function of tensors; None if it can."""
+    fixed: Mapping[str, int]
+    """Sizes of axes that no operand has."""
     sources: tuple[tuple[str, int, int, int], ...]
     """Axis, and where its size is read: the operand, its dimension, and the number of entries for each position."""
 
@@ -91,7 +93,7 @@ class OperationForm(NamedTuple):
         """Return each axis's size; None if the operands' sizes don't fit together."""
         if [len(one) for one in sizes] != [len(operand.axes) for operand in self.inputs]:
             return None
-        shape: dict[str, int] = self.read_shape(sizes)
+        shape: dict[str, int] = {**self.fixed, **self.read_shape(sizes)}
         fits = all(operand.sizes(shape) == tuple(one) for operand, one in zip(self.inputs, sizes, strict=True))
         return shape if fits else None
 
@@ -143,6 +145,7 @@ def _parsed(document: Document) -> OperationForm:
         entry=str(document["entry"]),
         reduced_axis=None if reduced is None else str(reduced),
         unfit=None if document["unfit"] is None else str(document["unfit"]),
+        fixed={str(axis): int(size) for axis, size in document.get("fixed", {}).items()},
         sources=_sources(inputs, outputs),
     )
 

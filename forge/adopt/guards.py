@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from forge.lookup.answer import Kernel
 
 
+HOST_ALIGNMENT_BYTES = 64
+"""Alignment of torch's own memory on the processor, in bytes. A kernel that wasn't verified with offsets had this."""
+
+
 class ExaminedCall(NamedTuple):
     """A call whose operands fit the operation: what a lookup asks by, and how its memory lies."""
 
@@ -72,7 +76,7 @@ def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyN
         return WhyNot("layout", f"{call.layout}; {kernel.kernel_id} was verified with {', '.join(sorted(layouts))}")
     asked = 1 if declared is None else declared.alignment_bytes
     if asked == 1 and "offset" not in layouts:
-        asked = LOW_BITS + 1
+        asked = HOST_ALIGNMENT_BYTES if call.gpu == "cpu" else LOW_BITS + 1
     if call.alignment_bytes % asked:
         return WhyNot("alignment", f"{call.alignment_bytes} bytes; {kernel.kernel_id} asks for {asked}")
     return None

@@ -31,6 +31,7 @@ def description(operation: Operation) -> dict[str, object]:
         "scalars": dict(operation.scalars),
         "outputs": [_operand(spec) | _bound(spec, place, contract) for place, spec in enumerate(operation.outputs)],
         "updates": list(operation.updates),
+        "fixed": _fixed(operation),
         "layouts": list(operation.layouts),
         "reduced_axis": operation.reduced_axis if contract is None else None,
         "entry": contract.entry if contract else operation.reference.__name__,
@@ -54,6 +55,13 @@ def _operand(spec: TensorSpec) -> dict[str, object]:
         "per": dict(spec.per),
         "at_most": dict(spec.at_most),
     }
+
+
+def _fixed(operation: Operation) -> dict[str, int]:
+    """Return the size of each axis that no operand has: an own operation may have a batch that doesn't vary."""
+    told = {axis for spec in operation.inputs for axis in spec.axes}
+    sizes = operation.own.contract.shape if operation.own else {}
+    return {axis: size for axis, size in sizes.items() if axis not in told}
 
 
 def _bound(spec: TensorSpec, place: int, contract: Contract | None) -> dict[str, object]:
