@@ -138,8 +138,14 @@ def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
     for seq, event in _last(history).values():
         kernel_id = promoted.get(event.run_id)
         row = _row(tasks[event.task_id], event, promoted)
+        if kernel_id is not None and _is_taken_back(standings.of(kernel_id, seq)):
+            row = (*row[:4], *[""] * 4, row[-1])  # nothing may be said about its speed
         evidence = "" if kernel_id is None else _evidence(standings.of(kernel_id, seq))
         yield (*row, evidence, _protocol(workspace, event), f"event {seq}")
+
+
+def _is_taken_back(standing: Standing) -> bool:
+    return standing.status not in ("active", "evidence_stale")
 
 
 def _evidence(standing: Standing) -> str:
@@ -244,12 +250,17 @@ def resident_rows() -> Iterator[tuple[str, ...]]:
     with Workspace.open(HOME, read_only=True) as workspace:
         history = list(workspace.ledger.read())
     tasks = {one.event.task_id: one.event.task for one in history if isinstance(one.event, TaskCreated)}
+    promoted = {one.event.run_id: one.event.kernel_id for one in history if isinstance(one.event, KernelPromoted)}
+    standings = Standings(history)
     for seq, event in _last(history).values():
         if isinstance(event, CandidateRejected) or not event.workloads:
             continue
         residency = event.workloads[0].residency
         undecided = isinstance(event, BenchmarkFailed) and event.reason.code in UNDECIDED
         if undecided or residency is None or residency.timing is None:
+            continue
+        kernel_id = promoted.get(event.run_id)
+        if kernel_id is not None and _is_taken_back(standings.of(kernel_id, seq)):
             continue
         task, shown = tasks[event.task_id], residency.timing.confirmation or residency.timing
         shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
