@@ -28,6 +28,7 @@ MAY_NAME_TRIALS = (
     "app/search_demo.py",
     "app/trials.py",
     "app/session",
+    "app/solve/",  # hands drafts in; gates and clock say what becomes of them
     "pipeline/sessions/",  # what an author asks and learns, round by round
     "projections/session",
     "cli/agent",
