@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from forge.cli.confirming import Yes, require_yes
-from forge.cli.options import Home
-from forge.cli.output import emit_text, say
+from forge.cli.options import Home, Json
+from forge.cli.output import emit_json, emit_text, say
 
 app = typer.Typer(help="Tools for coding agents.", rich_markup_mode=None)
 
@@ -49,6 +49,7 @@ def install(
     ] = False,
     yes: Yes = False,
     home: Home = None,
+    as_json: Json = False,
 ) -> None:
     """Set a coding agent up in a project: the entry that starts forge mcp, and the skill. Show the difference first.
 
@@ -60,11 +61,16 @@ def install(
     from forge.app.home import find_home
 
     changes = agent_clients.planned(client, project, find_home(home))
-    for one in changes:
-        emit_text(one.difference)
-    if not changes:
-        say("nothing to change: it is set up already")
-    elif not only_print:
+    if not as_json:
+        for one in changes:
+            emit_text(one.difference)
+    if changes and not only_print:
         require_yes(f"Write these {len(changes)} files?", yes=yes)
         agent_clients.write(changes)
+    if as_json:
+        listed = [{"path": str(one.path), "difference": one.difference} for one in changes]
+        emit_json({"client": client, "written": not only_print, "changes": listed})
+    elif not changes:
+        say("nothing to change: it is set up already")
+    elif not only_print:
         say(f"wrote {len(changes)} files; start {client} anew in {project}")

@@ -3,11 +3,11 @@
 import hashlib
 import hmac
 import secrets
-import time
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from forge.app.workspace import now
 from forge.errors import RequestRefused
 
 COOKIE = "forge_token"
@@ -46,7 +46,7 @@ def require_form_token(signed_in: str | None, untrusted: str | None) -> None:
 
 
 def _hour() -> int:
-    return int(time.time()) // LASTING_S
+    return int(now().timestamp()) // LASTING_S
 
 
 def _form_token(signed_in: str | None, hour: int) -> str:
