@@ -61,6 +61,7 @@ def opened(browser: Browser, **more: object) -> tuple[BrowserContext, Page, list
     context = browser.new_context(**more)  # type: ignore[arg-type]
     page, complaints = context.new_page(), list[str]()
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("response", lambda got: complaints.append(f"{got.status} {got.url}") if got.status >= 400 else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
     return context, page, complaints

@@ -1,8 +1,10 @@
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from forge.app.phases import submit
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked_run, rejected_run, verified
 from tests.app.test_tokens import granted
@@ -41,11 +43,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, filled_workspace: Path) -> 
 
 
 def undecided(folder: Path, author: str) -> str:
-    """The last run, handed in by an author and verified, and still to be timed."""
-    with Workspace.open(folder) as workspace:
-        from forge.app.phases import submit
-
+    """The last run, with bytes of its own handed in by an author and verified, and still to be timed."""
+    with Workspace.open(folder) as workspace, tempfile.TemporaryDirectory() as made:
         run_id = workspace.find_run("last").run_id
-        submit(workspace, workspace.find_run(run_id), HONEST, author=author, actor=author)
+        candidate = copied(HONEST, Path(made) / "candidate")
+        with (candidate / "bench.py").open("a") as file:
+            file.write(f"\n# {run_id}\n")
+        submit(workspace, workspace.find_run(run_id), candidate, author=author, actor=author)
         verified(workspace, run_id)
     return run_id

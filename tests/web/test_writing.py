@@ -127,6 +127,16 @@ def test_an_author_reaches_no_run_of_another_author(server: Served) -> None:
     assert server.post(f"/runs/{run_id}/withdrawal", "olga", {"reason": "the device is needed"}).status_code == 200
 
 
+def test_a_published_candidate_stays_readable_when_its_bytes_are_handed_in_again(server: Served) -> None:
+    (kernel,) = server.get("/kernels").json()["items"]
+    task = kernel["task_id"]
+    made = server.post("/submissions", "eve", {"task": task, "files": FILES, "until": None}).json()
+    assert made["candidate"] == kernel["candidate"]
+    shown = server.get(f"/candidates/{kernel['candidate']}").json()
+    assert shown["run_id"] == kernel["run_id"]
+    assert server.get(f"/candidates/{kernel['candidate']}", "eve").json()["run_id"] == made["run_id"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [

@@ -31,7 +31,7 @@ LISTED = """
       AND (:state IS NULL OR runs.state = :state)
     ORDER BY runs.started_seq DESC LIMIT :limit
 """
-RUN_OF_CANDIDATE = "SELECT run_id FROM candidates WHERE candidate = ? ORDER BY seq DESC LIMIT 1"
+RUNS_OF_CANDIDATE = "SELECT run_id FROM candidates WHERE candidate = ? ORDER BY seq DESC LIMIT 50"
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 """Pattern of a whole digest."""
 
@@ -115,15 +115,13 @@ def profiles(view: View, caller: Caller, name: str) -> Data:
 
 def candidate_document(view: View, caller: Caller, digest: str) -> Data:
     """Return a candidate: its files, who handed it in and what was found; raise NotFound."""
-    run = run_of_candidate(view, digest)
-    require_look_into(caller, run)
+    run = run_of_candidate(view, caller, digest)
     return _described(view, run)
 
 
 def whole_candidate(view: View, caller: Caller, digest: str) -> tuple[Data, dict[str, str], RunState]:
     """Return a candidate, the text of its files by name, and its run; raise NotFound."""
-    run = run_of_candidate(view, digest)
-    require_look_into(caller, run)
+    run = run_of_candidate(view, caller, digest)
     assert run.submitted is not None
     texts = {
         file.path: view.workspace.blobs.get(file.sha256).decode(errors="replace")
@@ -156,8 +154,7 @@ def _gates(run: RunState) -> list[Data]:
 
 def candidate_file(view: View, caller: Caller, digest: str, name: str) -> str:
     """Return the text of one of a candidate's files; raise NotFound."""
-    run = run_of_candidate(view, digest)
-    require_look_into(caller, run)
+    run = run_of_candidate(view, caller, digest)
     assert run.submitted is not None
     found = next((file for file in run.submitted.event.files.files if file.path == name), None)
     if found is None:
@@ -166,16 +163,21 @@ def candidate_file(view: View, caller: Caller, digest: str, name: str) -> str:
     return view.workspace.blobs.get(found.sha256).decode(errors="replace")
 
 
-def run_of_candidate(view: View, digest: str) -> RunState:
-    """Return the newest run that a candidate was handed in for; raise NotFound."""
+def run_of_candidate(view: View, caller: Caller, digest: str) -> RunState:
+    """Return the newest run of a candidate that the caller may look into; raise NotFound.
+
+    The same bytes may have been handed in again, in a run that isn't decided: an earlier run still shows them.
+    """
+    names: list[str] = []
     if DIGEST.fullmatch(digest):
         with view.workspace.publication.tables() as history:
-            found = history.execute(RUN_OF_CANDIDATE, (digest,)).fetchone()
-        if found is not None:
-            run = run_state(view.workspace.ledger, found[0])
-            if run.submitted is not None and run.submitted.event.candidate == digest:
-                task_of(run)
-                return run
+            names = [name for (name,) in history.execute(RUNS_OF_CANDIDATE, (digest,))]
+    for name in names:
+        run = run_state(view.workspace.ledger, name)
+        is_it = run.submitted is not None and run.submitted.event.candidate == digest
+        if is_it and may_look_into(caller, run):
+            task_of(run)
+            return run
     raise NotFound(f"no candidate {digest[:80]!r}: expected the whole digest of one", hint="forge run list")
 
 
