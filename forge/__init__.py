@@ -19,6 +19,7 @@ The map of the package, from the top down. A module imports only what stands bel
 - `events`: what can have happened, a closed union
 - `operations`, `platforms`, `languages`, `contenders`: what can be asked for, one file or folder each
 - `domain`: the frozen nouns
+- `adopt`: promoted kernels in a running program; torch and cuda-bindings inside functions only
 - `guest`: runs beside hostile code; `guest.wire` is its only voice
 - `lookup`: the read side for other programs, standard library only
 - `proof`: what another program needs to check one promotion; standard library and `cryptography` only

@@ -30,7 +30,7 @@ from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
-from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.sources.mending import LineToMend, place_to_mend
 from forge.languages import LANGUAGES, Language, find_language
 from forge.operations import find_operation
@@ -138,7 +138,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
     terms = TaskRequest(op=request.op or "", language=language.name, gpu=gpu, dtype=request.dtype, shape="")
     target = parse_terms(terms, Policy()).target
     on_target = device if target.platform == "cuda" and here is not None and here.slug == target.gpu else None
-    place = HERE if on_target is None else Place("cuda", on_target)
+    place = HERE if on_target is None else AnsweringDevice("cuda", on_target)
     operation, shape, held_out = _asked(request, target, wall, place, progress)
     own = operation.own
     names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
@@ -156,7 +156,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
 
 
 def _asked(
-    request: CheckRequest, target: Target, wall: Isolation, place: Place, progress: Progress
+    request: CheckRequest, target: Target, wall: Isolation, place: AnsweringDevice, progress: Progress
 ) -> tuple[Operation, Shape, tuple[Shape, ...]]:
     """Return the operation, the shape, and other shapes that are asked; infer them from a reference file."""
     rng, dtype, policy = random.SystemRandom(), parse_dtype(request.dtype), Policy()

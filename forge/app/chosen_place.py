@@ -23,6 +23,11 @@ def chosen_place() -> RemoteExecutor | None:
     return _executor_at(address) if address else None
 
 
+def place_name() -> str:
+    """Return the chosen machine's address, or words for this one."""
+    return os.environ.get(VARIABLE) or "this machine"
+
+
 @cache
 def _executor_at(address: str) -> RemoteExecutor:
     connection = _connection_to(address)

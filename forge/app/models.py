@@ -1,5 +1,6 @@
 """Measures a model with and without adopted kernels, and records the result whatever it says."""
 
+import ast
 import math
 import statistics
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from forge.executor.local import isolation, require_lab
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
 from forge.lab.timing.statistics import interval, pair_ratios, within_band
 from forge.lookup import Registry
+from forge.pipeline.promotion_rule import control_band
 from forge.platforms.capture import capture_environment
 
 Data = dict[str, object]
@@ -165,7 +167,7 @@ def compare(samples: ModelSamples, facts: GuestFacts, uses: tuple[AdoptedUse, ..
 def conclusive(samples: ModelSamples, policy: Policy) -> bool:
     """Return whether the own side agrees with itself."""
     control = interval(pair_ratios(samples.times_ns["own"], samples.times_ns["control"]))
-    return within_band(control, policy.control_half_width)
+    return within_band(control, control_band(policy, "host_slope"))
 
 
 def _uses(facts: GuestFacts, registry: Registry) -> tuple[AdoptedUse, ...]:
@@ -211,7 +213,7 @@ def _read(path: Path) -> tuple[str, bytes]:
             raise UsageError(f"bad model {str(path)!r}: expected a Python file of at most {FILE_BYTES} bytes")
         content = path.read_bytes()
         name = TypeAdapter(Name).validate_python(path.stem.lower().replace("-", "_"))
-        compile(content, str(path), "exec")
+        ast.parse(content, str(path))
     except ValidationError as error:
         raise UsageError(f"bad model {path.name!r}: expected a name of letters, digits and _") from error
     except (SyntaxError, ValueError) as error:

@@ -21,7 +21,7 @@ from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
-from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.operations.own import SLUG_LIMIT, make_known
 from forge.pipeline.create import RequestedTerms, TaskRequest, device_room_bytes, parse_terms
@@ -101,14 +101,14 @@ def infer_reference(
     return Confirmable(inferred, terms)
 
 
-def place_of(target: Target, site: Site) -> Place:
+def place_of(target: Target, site: Site) -> AnsweringDevice:
     """Return where a reference for this target answers: on the GPU if it is the target's, else on the processor."""
     here = site.environment.gpu
     on_target = here is not None and site.device is not None and here.slug == target.gpu
-    return Place("cuda", site.device) if on_target else HERE
+    return AnsweringDevice("cuda", site.device) if on_target else HERE
 
 
-def _with_room_of(place: Place, target: Target, policy: Policy) -> Policy:
+def _with_room_of(place: AnsweringDevice, target: Target, policy: Policy) -> Policy:
     """Return the policy with room for what an eighth of the GPU's memory holds, up to half of this machine's."""
     if place == HERE:
         return policy

@@ -1,6 +1,5 @@
 """Work on request: ask for a run's phases, list and withdraw requests, and serve them as a worker."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,9 +95,9 @@ def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) 
 
 
 def _place() -> str:
-    from forge.app.chosen_place import VARIABLE
+    from forge.app.chosen_place import place_name
 
-    return os.environ.get(VARIABLE) or "this machine"
+    return place_name()
 
 
 def _progress_of(run_id: str) -> Any:  # Any: a function that prints one step

@@ -138,7 +138,7 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
         return ray
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.CRITICAL, namespace="forge")
-    except Exception as error:  # Ray raises many kinds
+    except _faults(ray) as error:
         raise RemoteFailed(
             f"no Ray cluster answers at {cluster!r:.100}: {str(error).strip().splitlines()[0]:.200}",
             hint="ray status; this machine must be one of the cluster's nodes",
@@ -217,7 +217,7 @@ class RayConnection:
         """End the worker; what is at work there ends with it."""
         actor, self._actor = self._actor, None
         if actor is not None and self._ray.is_initialized():
-            with suppress(Exception):  # the node may be gone
+            with suppress(*_faults(self._ray)):  # the node may be gone
                 self._ray.kill(actor)
 
     def _started(self) -> bytes:
@@ -229,7 +229,7 @@ class RayConnection:
         try:
             self._actor = worker.options(scheduling_strategy=here).remote(self._address.device)
             greeting: bytes = self._ray.get(self._actor.hello.remote(), timeout=SILENT_S)
-        except Exception as error:
+        except _faults(self._ray) as error:
             self.close()
             raise RemoteFailed(f"{self.name} started no worker: {_first_line(error)}") from error
         return greeting
@@ -244,12 +244,17 @@ class RayConnection:
             raise
         except StopIteration as error:
             raise RemoteFailed(f"{self.name} ended without an answer") from error
-        except Exception as error:
+        except _faults(self._ray) as error:
             raise RemoteFailed(f"the node of {self.name} was lost: {_first_line(error)}") from error
         frame = read_frame(io.BytesIO(message).read) if isinstance(message, bytes) else None
         if frame is None:
             raise RemoteFailed(f"{self.name} sent {type(message).__name__}: expected a message of Forge")
         return frame
+
+
+def _faults(ray: Any) -> tuple[type[Exception], ...]:
+    """Return what Ray raises for a cluster or a node that is gone, or was never there."""
+    return (ray.exceptions.RayError, RuntimeError, ValueError, OSError, AssertionError)
 
 
 def _first_line(error: Exception) -> str:

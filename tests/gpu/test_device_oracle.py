@@ -12,7 +12,7 @@ from forge.lab.reference.answers import Answers
 from forge.lab.reference.binding import answered
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
-from forge.lab.reference.reference_guest import Place
+from forge.lab.reference.reference_guest import AnsweringDevice
 from forge.platforms.cuda import devices
 from forge.sandbox.reply import Refused
 from tests.candidates import isolation
@@ -54,7 +54,7 @@ def inferred(source: str) -> Inferred:
         isolation=isolation(),
         rng=random.Random(1),
         progress=lambda _: None,
-        place=Place("cuda", devices()[0]),
+        place=AnsweringDevice("cuda", devices()[0]),
     )
     print(f"inferred in {time.monotonic() - began:.1f} s")
     return found
@@ -68,7 +68,7 @@ def opened(found: Inferred, most_wide_bytes: int | None = None) -> Answers:
         isolation=isolation(),
         threads=8,
         arena_bytes=2**33,
-        place=Place("cuda", devices()[0]),
+        place=AnsweringDevice("cuda", devices()[0]),
         most_wide_bytes=most_wide_bytes,
     )
 

@@ -121,7 +121,7 @@ CALLS: TypeAdapter[Call] = TypeAdapter(Call)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class SentFinding:
     """A finding that ended a measurement. The call from which a smaller one is searched stays where it was made."""
 
     refused: Reason
@@ -140,7 +140,7 @@ class Refusal(Sent):
     hint: str | None = None
     contender: str | None = None
     """Name of the contender that failed while it was timed."""
-    failed: Refused | None = None
+    failed: SentFinding | None = None
     """Finding about that contender."""
 
 
@@ -151,11 +151,11 @@ ANSWERS: Mapping[str, Any] = {
     "examine_build": Examination,
     "screen": ContenderScreening,
     "profiler": ProfilerTool,
-    "artifact_at": Files | Refused,
+    "artifact_at": Files | SentFinding,
     "own_claims": dict[str, float],
     "counters": Counters,
     "operators": tuple[OperatorTime, ...],
-    "measure": SlopeSamples | ReplaySamples | Refused,
+    "measure": SlopeSamples | ReplaySamples | SentFinding,
     "screen_drafts": DraftScreening,
     "floor_ns": float,
     "machine_code": tuple[CodeFacts, ...],
@@ -185,16 +185,16 @@ def parsed_answer(call: str, untrusted: bytes) -> Any:
         raise RemoteFailed(
             f"the answer to {call} isn't in its form: {place}: {first['msg']}, in all {error.error_count()} mistakes"
         ) from error
-    return finding_of(answer) if isinstance(answer, Refused) else answer
+    return finding_of(answer) if isinstance(answer, SentFinding) else answer
 
 
 def _sendable(answer: object) -> object:
     return refused_of(answer) if isinstance(answer, Failed) else answer
 
 
-def refused_of(failed: Failed) -> Refused:
+def refused_of(failed: Failed) -> SentFinding:
     """Return a finding as it is sent."""
-    return Refused(
+    return SentFinding(
         refused=failed.reason,
         observed=failed.observed,
         threshold=failed.threshold,
@@ -204,7 +204,7 @@ def refused_of(failed: Failed) -> Refused:
     )
 
 
-def finding_of(refused: Refused) -> Failed:
+def finding_of(refused: SentFinding) -> Failed:
     """Return a finding that was sent."""
     return Failed(
         reason=refused.refused,

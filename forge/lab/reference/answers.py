@@ -19,7 +19,7 @@ from forge.domain.own_operation import BATCH, Contract, sizes_at
 from forge.domain.policy import Policy
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, ElementType
 from forge.errors import EnvironmentUnfit
-from forge.lab.reference.reference_guest import HERE, Function, Place, ReferenceGuest, Tensors
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Function, ReferenceGuest, Tensors
 from forge.lab.reference.room import most_set_bytes
 from forge.sandbox.arena import Form
 from forge.sandbox.reply import Refused
@@ -51,7 +51,7 @@ class Answers:
         isolation: Isolation,
         threads: int,
         arena_bytes: int,
-        place: Place = HERE,
+        place: AnsweringDevice = HERE,
         most_wide_bytes: int | None = None,
     ) -> None:
         """Open the guests; without `most_wide_bytes` a call in fp64 may take what the policy gives to one call."""
@@ -78,7 +78,7 @@ class Answers:
         self._here = opened(wanted, place=HERE)
         self._there = self._opened_there(partial(opened, [one for one in ANSWERING if one in wanted]), place)
 
-    def _opened_there(self, opened: Callable[..., ReferenceGuest], place: Place) -> ReferenceGuest | None:
+    def _opened_there(self, opened: Callable[..., ReferenceGuest], place: AnsweringDevice) -> ReferenceGuest | None:
         """Open the guest on a GPU, if the reference is to answer on one."""
         if place == HERE or self._here.failed is not None:
             return None

@@ -23,7 +23,7 @@ from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.locality import sizes_of
-from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.lab.reference.rounding import widened
 from forge.operations.operation import Exact, Expectation, Expected, Operation
@@ -60,7 +60,7 @@ def answered(job: Job) -> Iterator[Job]:
     with Answers(
         own.contract,
         own.source,
-        place=Place(job.device, job.gpu) if job.device == "cuda" else HERE,
+        place=AnsweringDevice(job.device, job.gpu) if job.device == "cuda" else HERE,
         policy=with_room(job.policy, SETS_PER_GUEST * own.contract.set_bytes),
         isolation=job.isolation,
         threads=job.threads,

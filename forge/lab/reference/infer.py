@@ -25,7 +25,7 @@ from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
-from forge.lab.reference.reference_guest import HERE, Place, Tensors
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.trial import tried
@@ -74,7 +74,7 @@ def infer(
     isolation: Isolation,
     rng: random.Random,
     progress: Progress,
-    place: Place = HERE,
+    place: AnsweringDevice = HERE,
 ) -> Inferred:
     """Freeze a reference; raise ReferenceRefused with the reason, or EnvironmentUnfit.
 

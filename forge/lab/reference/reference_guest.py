@@ -37,7 +37,7 @@ Tensors = tuple["torch.Tensor", ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class AnsweringDevice:
     """The device on which a reference runs."""
 
     device: Literal["cpu", "cuda"] = "cpu"
@@ -45,7 +45,7 @@ class Place:
     """The GPU that its guest sees, if it runs on one."""
 
 
-HERE = Place()
+HERE = AnsweringDevice()
 """The processor."""
 
 
@@ -58,7 +58,7 @@ class ReferenceGuest:
         source: bytes,
         functions: Sequence[Function],
         *,
-        place: Place,
+        place: AnsweringDevice,
         policy: Policy,
         isolation: Isolation,
         threads: int,
@@ -116,7 +116,7 @@ class ReferenceGuest:
         return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
 
 
-def _program(contract: Contract, source: bytes, place: Place) -> Program:
+def _program(contract: Contract, source: bytes, place: AnsweringDevice) -> Program:
     return Program(
         language=LANGUAGES["torch"],
         files={"reference.py": source, CONTRACT_FILE: contract_file(contract)},
@@ -127,7 +127,7 @@ def _program(contract: Contract, source: bytes, place: Place) -> Program:
     )
 
 
-def _limits(policy: Policy, place: Place) -> Limits:
+def _limits(policy: Policy, place: AnsweringDevice) -> Limits:
     return Limits(
         wall_s=SESSION_LIMIT_S,
         cpu_s=int(SESSION_LIMIT_S),

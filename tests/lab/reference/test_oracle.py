@@ -7,7 +7,7 @@ import torch
 from forge.domain.device import Device
 from forge.lab.reference.answers import Answers, same
 from forge.lab.reference.infer import Inferred
-from forge.lab.reference.reference_guest import HERE, Place
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.sandbox.isolation import Walls
 from forge.sandbox.reply import Refused
 from tests.candidates import isolation
@@ -31,7 +31,7 @@ def get_inputs():
     return [torch.randn(12, 40)]
 """
 """A reference that runs only in a guest that also draws, as one that makes a tensor of its own on the processor."""
-ELSEWHERE = Place(gpu=Device(index=0, uuid="GPU-0", node="/dev/nvidia0"))
+ELSEWHERE = AnsweringDevice(gpu=Device(index=0, uuid="GPU-0", node="/dev/nvidia0"))
 """A second guest, which is on the processor too."""
 
 
@@ -40,7 +40,7 @@ def rows() -> Inferred:
     return ask(ROWS)
 
 
-def opened(inferred: Inferred, *, place: Place = HERE, most_wide_bytes: int | None = None) -> Answers:
+def opened(inferred: Inferred, *, place: AnsweringDevice = HERE, most_wide_bytes: int | None = None) -> Answers:
     return Answers(
         inferred.contract,
         inferred.source,
