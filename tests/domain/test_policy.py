@@ -22,6 +22,7 @@ BEYOND = {
     "process_pairs": (1, 65),
     "rounds": (3, 401),
     "replay_rounds": (3, 401),
+    "candidate_limit_s": (0.0, 1e9),
     "control_half_width": (0.0, 0.51),
     "replay_control_half_width": (0.0, 0.51),
     "most_dropped": (-0.01, 0.51),

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 BENCHMARK, CLAIM, PROMOTION, STANDS = 755, 758, 760, 572
 CONFIRMED = "1.6232663937417076"
 FORGED = "9.623266393741707"
+OFFERED = "2.0788965872926517"
+"""Ratio of a kernel that is on offer, as the published files have it."""
 
 
 @pytest.fixture
@@ -100,9 +102,9 @@ def test_what_is_published_is_held_against_the_events(home: Path) -> None:
     assert verified(home).ok
     for name in ("verified_kernels.json", "leaderboard.json"):
         path = home / "kernel_registry" / name
-        path.write_text(path.read_text().replace(CONFIRMED, FORGED))
+        path.write_text(path.read_text().replace(OFFERED, FORGED))
     wrong = {problem.what for problem in verified(home).problems}
-    kernel = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v1"
+    kernel = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
     assert {
         f"published {name}: {kernel}: speedup.ratio" for name in ("verified_kernels.json", "leaderboard.json")
     } <= wrong

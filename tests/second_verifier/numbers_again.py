@@ -48,6 +48,7 @@ def benchmark(home, seq, event, task, baselines, faults):
     if again is not None:
         measurement(samples, "confirmation", again, compare, "confirmation ")
     compare.same("confirmation", "confirmation" in samples, again is not None)
+    resident(samples, workload, compare)
     for place, recorded in baselines:
         told = Comparison(place, faults)
         told.timing("timing", first[recorded["kind"]], recorded["timing"])
@@ -57,6 +58,17 @@ def benchmark(home, seq, event, task, baselines, faults):
     compare.same("baseline_used", used, event["baseline_used"])
     policy = stored(home, event["policy_sha256"])
     compare.same("reason", reason(policy, task, workload, used), event.get("reason", {}).get("code"))
+
+
+def resident(samples, workload, compare):
+    """Compare the figures of the regime whose operands lie in the cache; it is there if every attempt measured it."""
+    timed = all(one.get("resident") for one in samples["attempts"])
+    told = (workload.get("residency") or {}).get("timing")
+    compare.same("resident", timed, told is not None)
+    for part, recorded in (("attempts", told), ("confirmation", told and told["confirmation"])):
+        if recorded is not None:
+            taken = {"protocol": samples["protocol"], part: [one["resident"] for one in samples[part]]}
+            measurement(taken, part, recorded, compare, f"resident {part} ")
 
 
 def stop(home, seq, event, task, faults):
@@ -111,7 +123,8 @@ def measurement(samples, part, recorded, compare, path):
     compare.number(path + "process_pairs", len(sides["candidate"]), recorded["process_pairs"])
     compare.interval(path + "control", ratios(sides["eager"], sides["control"]), recorded["control"])
     told = [one["baseline"] for one in recorded["speedups"]]
-    compare.same(path + "baselines", [name for name in BASELINES if name in names], told)
+    contenders = sorted(name for name in names if name.startswith("contender:"))
+    compare.same(path + "baselines", [name for name in (*BASELINES, *contenders) if name in names], told)
     for one in recorded["speedups"]:
         name = f"{path}speedup over {one['baseline']}"
         logs = ratios(sides[one["baseline"]], sides["candidate"])
@@ -207,6 +220,29 @@ def reason(policy, task, workload, used):
         if not 1 - band <= measured["control"]["low"] <= measured["control"]["high"] <= 1 + band:
             return "NOISE_TOO_HIGH"
         if measured is workload and workload["candidate"]["p90_ns"] < policy["floor_slack"] * workload["floor_ns"]:
+            return "BELOW_FLOOR"
+        found = next(one for one in measured["speedups"] if one["baseline"] == used)
+        if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
+            return "TOO_SLOW"
+    return reason_against_resident(policy, task, workload)
+
+
+def reason_against_resident(policy, task, workload):
+    """The same for the resident regime, with its own fastest baseline, if the policy asks for it and it applies."""
+    if "resident" not in policy.get("regimes", ["cold"]):
+        return None
+    first = workload["residency"]["timing"]
+    if first is None:
+        return None if workload["residency"]["why_not"] else "INFRASTRUCTURE"
+    used = task["baseline"]
+    if used == "best":
+        used = min((one["baseline_median_ns"], one["baseline"]) for one in first["speedups"])[1]
+    for measured in filter(None, (first, first["confirmation"])):
+        slope = measured["candidate"]["method"] == "host_slope"
+        band = policy["control_half_width" if slope else "replay_control_half_width"]
+        if not 1 - band <= measured["control"]["low"] <= measured["control"]["high"] <= 1 + band:
+            return "NOISE_TOO_HIGH"
+        if measured["candidate"]["p90_ns"] < policy["floor_slack"] * first["floor_ns"]:
             return "BELOW_FLOOR"
         found = next(one for one in measured["speedups"] if one["baseline"] == used)
         if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
