@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import timeit
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -38,7 +39,7 @@ def import_ms() -> float:
     return min(float(one.stdout) for one in found)
 
 
-def least_ns(call, calls: int = CALLS) -> float:
+def least_ns(call: Callable[..., object], calls: int = CALLS) -> float:
     """Return the least mean time of a call, in nanoseconds."""
     return min(timeit.repeat(call, number=calls, repeat=REPEATS)) / calls * 1e9
 
@@ -118,7 +119,7 @@ def on_the_gpu(folder: Path) -> dict[str, object]:
     return figures
 
 
-def host_us(call, calls: int = 2000) -> float:
+def host_us(call: Callable[..., object], calls: int = 2000) -> float:
     """Return the host's time of a call while the GPU keeps up with batches of 100, in microseconds."""
     best = float("inf")
     for _ in range(calls // 100):
@@ -130,7 +131,7 @@ def host_us(call, calls: int = 2000) -> float:
     return best * 1e6
 
 
-def graph_us(call, launches: int = 50, replays: int = 20) -> float:
+def graph_us(call: Callable[..., object], launches: int = 50, replays: int = 20) -> float:
     """Return the GPU's time of one call in a captured graph of many, the least of several replays."""
     call()
     torch.cuda.synchronize()

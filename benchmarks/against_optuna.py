@@ -18,7 +18,7 @@ from screening import Bench, failures, job_of, ratios_of, read
 
 from forge.app.site import executor_here
 from forge.authors.search.author import SearchAuthor, SearchOptions
-from forge.domain.authoring import BudgetLeft, FailedTrial, LogEntry, Screen, Setting, TimedTrial
+from forge.domain.authoring import BudgetLeft, FailedTrial, LogEntry, Screen, Screened, Setting, TimedTrial
 from forge.domain.policy import Policy
 
 
@@ -29,7 +29,8 @@ def by_forge(bench: Bench, seed: int) -> tuple[Setting, int]:
     while isinstance(step := author.propose(seed, log, BudgetLeft()), Screen) and not step.final:
         log.append(bench.screen(*step.drafts, reference=step.reference)[0])
     ranked = ratios_of(log, final=False)
-    settings = {str(one.setting): one.setting for entry in log for one in entry.trials}
+    trials = [one for entry in log if isinstance(entry, Screened) for one in entry.trials]
+    settings = {str(one.setting): one.setting for one in trials if one.setting is not None}
     return settings[max(ranked, key=lambda name: ranked[name])], len(ranked) + len(failures(log))
 
 
@@ -40,7 +41,7 @@ def by_optuna(bench: Bench, seed: int) -> tuple[Setting, int]:
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     done = 0
     while done < asked.trials:
-        waiting = []
+        waiting: list[tuple[optuna.trial.Trial, Setting]] = []
         while len(waiting) < min(asked.batch, asked.trials - done):
             trial = study.ask()
             values = {name: trial.suggest_categorical(name, list(values)) for name, values in space.values.items()}

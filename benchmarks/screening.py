@@ -119,7 +119,7 @@ class Bench:
 
     def equals(self) -> list[dict[str, object]]:
         """Screen a draft against itself."""
-        answer = []
+        answer: list[dict[str, object]] = []
         asked = [
             (count, final)
             for final in (False, True)
