@@ -7,7 +7,9 @@ import pytest
 from forge.app import phases
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.verdict import Reason
 from forge.errors import IdempotencyConflict
+from forge.events import PromotionDenied
 from forge.ledger.runs.directory import RunDirectory
 from forge.pipeline.outcome import Outcome
 from tests.app.prepared import benchmarked_run, gathered, submitted, verified
@@ -57,14 +59,24 @@ def test_who_verifies_second_leaves_the_report_of_who_was_first(home: Path) -> N
         assert report.read_bytes() == workspace.blobs.get(first.report_sha256)
 
 
-def test_a_promotion_that_is_refused_leaves_no_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_promotion_that_is_refused_leaves_no_file(home: Path) -> None:
     run_id = benchmarked_run(home)
     before = files(home)
     with Workspace.open(home) as workspace:
-        version = workspace.ledger.stream_version
-        monkeypatch.setattr(workspace.ledger, "stream_version", lambda stream: version(stream) + 1)
-        with pytest.raises(Exception, match="another process appended first"):
-            phases.promote_candidate(workspace, workspace.find_run(run_id))
+        stale = workspace.find_run(run_id)
+        assert stale.submitted is not None
+        denied = PromotionDenied(
+            run_id=run_id,
+            family="fused_add_rmsnorm",
+            task_id=stale.task_id,
+            candidate=stale.submitted.event.candidate,
+            reason=Reason(code="TOO_SLOW", message="decided by another process"),
+            gates=(),
+            policy_sha256=workspace.keep_policy(),
+        )
+        workspace.append((denied,), run_id=run_id, key=f"promote:{run_id}", actor="system:gate")
+        with pytest.raises(IdempotencyConflict, match="another promote of run"):
+            phases.promote_candidate(workspace, stale)
     assert {name for name in files(home) - before if "promotion" in name} == set()
 
 

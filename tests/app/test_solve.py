@@ -63,6 +63,7 @@ def test_a_module_is_solved_by_the_kernel_of_its_part_and_judged_as_a_whole(empt
     assert document["routed"]["route"] == "extract"
     ((part,),) = (document["routed"]["parts"],)
     assert (part["count"], part["flops_share"], part["bytes_share"]) == (5, 1, 1)
+    assert document["composed"] is not None, found
     assert (document["composed"]["flops_share"], document["composed"]["left"]) == (1, [])
     judged = document["judged"]
     assert judged["verdict"]["verdict"] == "accepted" or judged["verdict"]["reason"]["code"] not in (

@@ -93,7 +93,7 @@ def test_the_state_under_a_seed_is_each_tensor_once(folder: Path) -> None:
 
 def test_a_guest_is_told_no_family_and_no_tolerance() -> None:
     told = json.loads(contract_file(CONTRACT))
-    assert sorted(told) == ["arguments", "dtype", "init", "keys", "seed", "states"]
+    assert sorted(told) == ["arguments", "dtype", "init", "init_named", "keys", "seed", "states"]
     assert told["arguments"][0] == {"keyword": False, "literal": None, "name": "x"}
 
 
