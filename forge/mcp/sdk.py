@@ -29,7 +29,7 @@ INVALID_PARAMS = -32602
 """Number of JSON-RPC for arguments that don't fit."""
 
 
-class _Handlers:
+class _AnsweredRequests:
     """Answers what a client may ask of the server."""
 
     def __init__(self, desk: Desk, caller_of: CallerOf) -> None:
@@ -75,7 +75,7 @@ class _Handlers:
 
 def make_server(desk: Desk, caller_of: CallerOf) -> Server[Any]:
     """Return an MCP server over a desk; `caller_of` says who calls."""
-    handlers = _Handlers(desk, caller_of)
+    handlers = _AnsweredRequests(desk, caller_of)
     return Server(
         "forge",
         version=__version__,
