@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import DeviceName, Home, Json, On, Quiet, Verbose
+from forge.cli.options import Cluster, DeviceName, Home, Json, On, PlainNetwork, Quiet, Verbose
 from forge.cli.output import emit_json, say
 from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.phases import Again, Author, leave, show
@@ -52,6 +52,8 @@ def pipeline(
     resume: Resume = False,
     device: DeviceName = None,
     _on: On = None,
+    ray: Cluster = None,
+    plain_network: PlainNetwork = False,
     home: Home = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -75,7 +77,7 @@ def pipeline(
         meant = find_target(workspace, target)
         asked = _Pipeline(workspace, meant, folders, author=author, again=again, resume=resume, as_json=as_json)
         try:
-            asked.ask_all()
+            asked.ask_all() if ray is None else asked.ask_cluster(ray, plain_network=plain_network)
         except KeyboardInterrupt:
             say("to go on after this interruption, give the same command with --resume")
             raise
@@ -122,6 +124,27 @@ class _Pipeline:
                     show_summary(self.results)
                 raise
             self.results.append(finished(chosen, answers))
+
+    def ask_cluster(self, cluster: str, *, plain_network: bool) -> None:
+        """Submit every folder, let the places of a Ray cluster do the work, and collect what was recorded.
+
+        What a cluster left undecided stays as it is recorded: nothing of it is run on this machine.
+        """
+        from forge.app.cluster import places_of
+        from forge.app.folder_runs import choose_run
+        from forge.app.work import request_work
+        from forge.cli.side_by_side import serve_side_by_side
+
+        places = [("--on", place) for place in places_of(cluster, plain_network=plain_network)]
+        chosen = []
+        for folder in self.folders:
+            one = choose_run(self.workspace, self.target, folder, author=self.author, alone=False, resume=self.resume)
+            chosen.append(one)
+            if one.origin != "decided before" and self._submission(one)["verdict"] == "accepted":
+                request_work(self.workspace, self.workspace.find_run(one.run_id), "promote")
+        say(f"{len(chosen)} folders on {len(places)} places of the cluster")
+        serve_side_by_side(places, once=True, home=self.workspace.home, as_json=False, to_stderr=True)
+        self.results = [finished(one, self._recorded(one)) for one in chosen]
 
     def print_results(self) -> None:
         """Print the summary, or the document. With one folder, it has the last phase's fields too."""

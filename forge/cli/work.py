@@ -1,6 +1,5 @@
 """Work on request: ask for a run's phases, list and withdraw requests, and serve them as a worker."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -10,6 +9,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import Cluster, Home, Json, On, PlainNetwork, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
+from forge.cli.side_by_side import serve_side_by_side
 from forge.cli.suggest import suggest
 
 app = typer.Typer(rich_markup_mode=None)
@@ -54,14 +54,14 @@ def work(
         from forge.app.cluster import places_of
 
         places = [("--on", place) for place in places_of(ray, plain_network=plain_network)]
-        raise typer.Exit(_serve_side_by_side(places, once=once, home=home, as_json=as_json))
+        raise typer.Exit(serve_side_by_side(places, once=once, home=home, as_json=as_json))
     if device and len(device) > 1:
         from forge.app.chosen_device import devices_named
         from forge.app.refusals import recording_refusal
 
         with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(device)):
             gpus = [("--device", one.uuid) for one in devices_named(device)]
-        raise typer.Exit(_serve_side_by_side(gpus, once=once, home=home, as_json=as_json))
+        raise typer.Exit(serve_side_by_side(gpus, once=once, home=home, as_json=as_json))
     raise typer.Exit(_serve(device[0] if device else None, once=once, home=home, as_json=as_json))
 
 
@@ -112,20 +112,6 @@ def _show(summary: dict[str, Any], *, as_json: bool) -> None:
     told = " ".join(filter(None, (why.get("code"), why.get("message"), summary["kernel_id"])))
     sys.stdout.write(visible(f"{summary['run_id']}  {summary['state']}  {told}").rstrip() + "\n")
     sys.stdout.flush()
-
-
-def _serve_side_by_side(places: list[tuple[str, str]], *, once: bool, home: Path | None, as_json: bool) -> int:
-    """Start one worker for each place, and end them all with this process; return the largest exit status."""
-    command = [sys.executable, "-m", "forge", "work", *(["--once"] if once else []), *(["--json"] if as_json else [])]
-    command += ["--home", str(home)] if home else []
-    workers = [subprocess.Popen([*command, *place]) for place in places]
-    try:
-        return max(worker.wait() for worker in workers)
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.wait()
 
 
 @app.command(hidden=True)

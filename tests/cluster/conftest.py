@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.conftest import empty_workspace, home, open_workspace
+
+__all__ = ["empty_workspace", "home", "open_workspace"]
+
 collect_ignore_glob = [] if importlib.util.find_spec("ray") else ["test_*.py"]
 # Ray reads these when it is first imported
 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}

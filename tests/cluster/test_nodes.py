@@ -1,9 +1,11 @@
 """Two nodes of one machine judge: what they answer, what happens if one is lost, and who may be asked at all."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from forge.executor.ray import Node, RayConnection, parse_address, require_prote
 from forge.executor.remote.executor import RemoteExecutor
 from forge.lab.judge_version import gates_sha256
 from tests.candidates import job_for
+from tests.cli.asking import HONEST, ask, history, ledger_stands
 from tests.cluster.answers import Garbage, Silent, Verbose
 
 WRONG = "def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n"
@@ -115,6 +118,41 @@ def test_a_cluster_that_takes_in_anyone_is_refused() -> None:
 
 def test_a_cluster_on_loopback_alone_needs_no_token() -> None:
     require_protected("127.0.0.1:1", [Node(id="a", host="127.0.0.1", gpus=0)], plain_network=False)
+
+
+def test_folders_are_decided_by_the_nodes_and_recorded_here(cluster: Any, home: Path, tmp_path: Path) -> None:
+    folders = []
+    for name in ("a", "b", "c"):
+        folder = tmp_path / name
+        shutil.copytree(HONEST, folder)
+        wrong = (
+            (folder / "kernel.py")
+            .read_text()
+            .replace("def fused_add_rmsnorm", f"# {name}\nraise ValueError\n\n\ndef fused_add_rmsnorm")
+        )
+        (folder / "kernel.py").write_text(wrong)
+        folders.append(folder)
+    cluster_options = ("--ray", cluster.address, "--plain-network", "--home", home, "--json")
+    told = ask("pipeline", "last", *folders, *cluster_options)
+    assert "folders" in told.document, told
+    assert [one["verdict"] for one in told.document["folders"]] == ["rejected"] * 3, told
+    types = [one["type"] for one in history(home)]
+    assert types.count("CandidateRejected") == 3
+    again = ask(
+        "pipeline",
+        "last",
+        *folders,
+        "--resume",
+        "--ray",
+        cluster.address,
+        "--plain-network",
+        "--home",
+        home,
+        "--json",
+    )
+    assert [one["verdict"] for one in again.document["folders"]] == ["rejected"] * 3
+    assert [one["type"] for one in history(home)] == types, "nothing was judged twice"
+    assert ledger_stands(home)
 
 
 @pytest.mark.parametrize(
