@@ -9,6 +9,8 @@ from forge.domain.device import Device
 from forge.errors import UnknownName, UsageError
 from forge.platforms.cuda import choose, devices
 
+PLACE_VARIABLE = "FORGE_ON"
+"""Environment variable with the address of the machine that jobs run on; empty: this machine."""
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 """Environment variable that says which GPUs CUDA shows to a process."""
 
@@ -29,6 +31,12 @@ def devices_named(names: list[str]) -> list[Device]:
 
 def chosen_device(named: str | None = None) -> Device | None:
     """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName."""
+    if named is not None and os.environ.get(PLACE_VARIABLE):
+        raise UsageError(
+            f"--device {named!r} with jobs on {os.environ[PLACE_VARIABLE]!r}: expected one, since a GPU is named on "
+            "the machine that has it",
+            hint="CUDA_VISIBLE_DEVICES on that machine, or a place that forge doctor --ray lists",
+        )
     device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))
     if named is not None and device is None:
         raise UnknownName("GPU", named, [one.uuid for one in devices()])

@@ -4,28 +4,26 @@ import atexit
 import os
 from functools import cache
 
+from forge.app.chosen_device import PLACE_VARIABLE
 from forge.executor.remote.executor import Connection, RemoteExecutor
 from forge.executor.remote.ssh import SshConnection, ssh_command
-
-VARIABLE = "FORGE_ON"
-"""Environment variable with the address of the machine that jobs run on; empty: this machine."""
 
 
 def choose_place(address: str) -> None:
     """Let jobs run on the machine with this address; raise UsageError if it is no address."""
     _connection_to(address)
-    os.environ[VARIABLE] = address
+    os.environ[PLACE_VARIABLE] = address
 
 
 def chosen_place() -> RemoteExecutor | None:
     """Return the executor of the chosen machine; None if jobs run on this one. Raise UsageError for a bad address."""
-    address = os.environ.get(VARIABLE, "")
+    address = os.environ.get(PLACE_VARIABLE, "")
     return _executor_at(address) if address else None
 
 
 def place_name() -> str:
     """Return the chosen machine's address, or words for this one."""
-    return os.environ.get(VARIABLE) or "this machine"
+    return os.environ.get(PLACE_VARIABLE) or "this machine"
 
 
 @cache

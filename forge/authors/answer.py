@@ -47,7 +47,9 @@ def read_answer(untrusted_text: str) -> AnsweredFiles | NoAnswer:
     if "kernel.py" not in found.files:
         return NoAnswer(f"the answer has {', '.join(found.files)} and no kernel.py: expected the whole kernel.py")
     for name, text in found.files.items():
-        size = len(text.encode(errors="replace"))
+        if not _is_whole(text):
+            return NoAnswer(f"{name} holds half of a character (a lone surrogate): expected text in UTF-8")
+        size = len(text.encode())
         if size > FILE_LIMIT_BYTES:
             return NoAnswer(f"{name} has {size} bytes: expected at most {FILE_LIMIT_BYTES}")
     return found
@@ -65,7 +67,7 @@ def _of_json(untrusted_text: str) -> AnsweredFiles | None:
         return None
     kept = {name: text for name, text in files.items() if name in REQUIRED_FILES and isinstance(text, str)}
     axis = said.get("axis")
-    return AnsweredFiles(kept, _one_line(str(said.get("hypothesis", ""))), axis if axis in _KNOWN_AXES else None)
+    return AnsweredFiles(kept, one_line(str(said.get("hypothesis", ""))), axis if axis in _KNOWN_AXES else None)
 
 
 def _of_blocks(untrusted_text: str) -> AnsweredFiles | NoAnswer:
@@ -93,7 +95,7 @@ def _of_blocks(untrusted_text: str) -> AnsweredFiles | NoAnswer:
     if unnamed > 1 and len(files) == 1:
         return NoAnswer(f"the answer has {unnamed} blocks without a name: expected a file's name behind each fence")
     axis = said.get("axis", "").strip(" .*`")
-    return AnsweredFiles(files, _one_line(said.get("hypothesis", "")), axis if axis in _KNOWN_AXES else None)
+    return AnsweredFiles(files, one_line(said.get("hypothesis", "")), axis if axis in _KNOWN_AXES else None)
 
 
 def _block(lines: Iterator[str], fence: str) -> str | None:
@@ -107,5 +109,11 @@ def _block(lines: Iterator[str], fence: str) -> str | None:
     return None
 
 
-def _one_line(text: str) -> str:
+def _is_whole(text: str) -> bool:
+    """Return whether a file can hold the text. An escape in JSON can spell half of a character."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def one_line(text: str) -> str:
+    """Return the text in one line of printable characters, cut at the length of a hypothesis."""
     return "".join(one if one.isprintable() else " " for one in text).strip(" *`")[:LONGEST_HYPOTHESIS]

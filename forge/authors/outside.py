@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from forge.authors.answer import NoAnswer, read_answer
+from forge.authors.answer import NoAnswer, one_line, read_answer
 from forge.authors.attempts import Attempt, meaning_of, refuted, words_of
 from forge.authors.document import feedback_document
 from forge.domain.authoring import Ask, BudgetLeft, Draft, Finished, Judged, LogEntry, Replied, Step, Submit
@@ -110,7 +110,7 @@ def _draft(state: _OutsideProgress, entry: Replied) -> Draft | str:
     except (ValueError, RecursionError):
         said = None
     if isinstance(said, dict) and isinstance(said.get("finished"), str):
-        state.finished = said["finished"]
+        state.finished = one_line(said["finished"])
     answer = read_answer(entry.text)
     if isinstance(answer, NoAnswer):
         return answer.why

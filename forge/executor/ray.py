@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor.local import LocalExecutor
 from forge.executor.remote.answering import Answering, hello, progress_frame, signs_of_life
-from forge.executor.remote.frames import Frame, packed, read_frame
+from forge.executor.remote.frames import Frame, last_frame, packed, read_frame
 from forge.executor.remote.ssh import SILENT_S
 from forge.lab.job import Progress
 from forge.platforms.cuda import choose, devices
@@ -198,17 +198,7 @@ class RayConnection:
         """Send a call and return the answer or the refusal; raise RemoteFailed if the node is lost."""
         try:
             messages = self._actor.answer.options(num_returns="streaming").remote(call)
-            while True:
-                frame = self._next(messages)
-                match frame.kind:
-                    case "answer" | "refusal":
-                        return frame
-                    case "progress":
-                        progress(frame.payload.decode(errors="replace"))
-                    case "alive":
-                        pass
-                    case _:
-                        raise RemoteFailed(f"{self.name} sent {frame.kind} in place of an answer")
+            return last_frame(lambda: self._next(messages), self.name, progress)
         except BaseException:
             self.close()
             raise

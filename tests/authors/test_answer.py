@@ -5,6 +5,9 @@ import json
 import pytest
 
 from forge.authors.answer import AnsweredFiles, NoAnswer, read_answer
+from forge.authors.outside import OutsideAuthor, OutsideOptions
+from forge.domain.authoring import BudgetLeft, Replied
+from forge.domain.digest import canonical
 
 KERNEL = 'CPP = r"""\nint a;\n"""\n'
 
@@ -33,6 +36,16 @@ def test_the_hypothesis_and_a_known_axis_are_read() -> None:
     found = read_answer(f"**Hypothesis:** fewer\x1b[31m bytes\nAxis: no such axis\n```kernel.py\n{KERNEL}```")
     assert isinstance(found, AnsweredFiles)
     assert (found.hypothesis, found.axis) == ("fewer [31m bytes", None)
+
+
+def test_half_of_a_character_is_no_file_and_breaks_no_session() -> None:
+    answer = json.dumps({"files": {"kernel.py": "x = '\ud800'\n"}, "hypothesis": "less\udfff work"})
+    found = read_answer(answer)
+    assert isinstance(found, NoAnswer)
+    assert "UTF-8" in found.why
+    author = OutsideAuthor(kind="command", brief="a task", options=OutsideOptions())
+    for text in (answer, json.dumps({"finished": "\ud800"})):
+        canonical(author.propose(1, [Replied(text=text)], BudgetLeft()))  # it can be recorded
 
 
 def test_several_files_are_kept_by_their_names() -> None:

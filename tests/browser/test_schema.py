@@ -11,7 +11,7 @@ from tests.cli.asking import copied, ledger_stands
 from tests.web.serving import served
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-HOLDERS = ("nobody", "author", "operator", "revoked", "expired")
+HOLDERS = ("no token", "author", "operator", "revoked", "expired")
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -26,7 +26,7 @@ def test_no_answer_is_a_fault_or_undocumented(holder: str, filled_workspace: Pat
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/api/v1/openapi.json"),
             *("--checks", CHECKS, "--max-examples", "6", "--exclude-path", "/api/v1/events", "--seed", "1"),
             *("--suppress-health-check", "all"),
-            *(("-H", f"Authorization: Bearer {token}") if holder != "nobody" else ()),
+            *(("-H", f"Authorization: Bearer {token}") if holder != "no token" else ()),
         ]
         told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert told.returncode == 0, told.stdout[-5000:] + told.stderr[-2000:]

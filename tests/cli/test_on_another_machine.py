@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.chosen_place import VARIABLE
+from forge.app.chosen_device import PLACE_VARIABLE
 from tests.cli.asking import HONEST, ask, history, ledger_stands
 
 
@@ -25,7 +25,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for script in folder.iterdir():
         script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(PLACE_VARIABLE, "")
     return folder
 
 
@@ -56,3 +56,10 @@ def test_a_bad_address_is_refused_before_anything_runs(home: Path) -> None:
     answer = ask("verify", "last", "--on", "gpu-box", "--home", home)
     assert answer.status == 2
     assert "expected ssh://" in answer.error
+
+
+@pytest.mark.usefixtures("box")
+def test_a_gpu_here_with_jobs_elsewhere_is_refused(home: Path) -> None:
+    answer = ask("verify", "last", "--on", "ssh://gpu-box", "--device", "0", "--home", home)
+    assert answer.status == 2
+    assert "expected one" in answer.error

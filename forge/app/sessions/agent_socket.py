@@ -72,11 +72,13 @@ class AgentSocket:
             threading.Thread(target=self._one, args=(connection,), daemon=True).start()
 
     def _one(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection:
-            connection.settimeout(READ_S)
-            answer = self._answer(_read(connection))
-            connection.sendall(answer.replace("\n", " ").encode() + b"\n")
-        self._slots.release()
+        try:
+            with suppress(OSError), connection:
+                connection.settimeout(READ_S)
+                answer = self._answer(_read(connection))
+                connection.sendall(answer.replace("\n", " ").encode() + b"\n")
+        finally:
+            self._slots.release()
 
     def _answer(self, untrusted_request: object) -> str:
         if not isinstance(untrusted_request, dict):

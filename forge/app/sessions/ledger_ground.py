@@ -171,11 +171,11 @@ class LedgerGround:
             answer = self.model.answer(step, request_id=f"{self.session_id}-{reserved.request}")
         except ModelUnanswered as failed:
             ended: ModelResponded | ModelFailed = ModelFailed.model_validate(
-                {**named, "cause": failed.cause, "detail": failed.detail}
+                {**named, "cause": failed.cause, "detail": _as_utf8(failed.detail).decode()}
             )
             tokens, text = failed.tokens, b""
         else:
-            text, tokens = answer.text.encode(), (answer.prompt_tokens, answer.answer_tokens)
+            text, tokens = _as_utf8(answer.text), (answer.prompt_tokens, answer.answer_tokens)
             ended = ModelResponded.model_validate(
                 {
                     **named,
@@ -191,3 +191,8 @@ class LedgerGround:
             return Reply(ended=ended, used=wall, text=text)
         price = next(one for one in self.state.opened.event.prices if one.model == step.model)
         return Reply(ended=ended, used=price.of(*tokens) + wall, text=text)
+
+
+def _as_utf8(untrusted_text: str) -> bytes:
+    """Return the text in UTF-8; JSON may spell half of a character, which no file can hold."""
+    return untrusted_text.encode(errors="replace")

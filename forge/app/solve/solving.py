@@ -26,7 +26,7 @@ from forge.pipeline.starter import starter_files
 from forge.projections.sessions import SessionState
 
 Work = Callable[[str, int], SessionState]
-"""Lets the chosen author work on a task, with one of so many equal shares of the budget; returns its session."""
+"""Function from a task and a number of equal shares to the session in which the author works with one share."""
 COMPOSER = "agent:composer"
 """Author of a composed candidate. It gets no more trust than any other program that writes candidates."""
 

@@ -57,6 +57,24 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
     return Frame(kind, payload)
 
 
+def last_frame(read_next: Callable[[], Frame], name: str, progress: Callable[[str], None]) -> Frame:
+    """Return the answer or the refusal that ends a call, and report the progress before it.
+
+    Raises RemoteFailed for a message that is no part of an answer.
+    """
+    while True:
+        frame = read_next()
+        match frame.kind:
+            case "answer" | "refusal":
+                return frame
+            case "progress":
+                progress(frame.payload.decode(errors="replace"))
+            case "alive":
+                pass
+            case _:
+                raise RemoteFailed(f"{name} sent {frame.kind} in place of an answer")
+
+
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
     """Send a message."""
     stream.write(packed(frame))

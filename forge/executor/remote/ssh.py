@@ -9,7 +9,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from forge.errors import RemoteFailed, UsageError
-from forge.executor.remote.frames import Frame, read_frame, write_frame
+from forge.executor.remote.frames import Frame, last_frame, read_frame, write_frame
 from forge.lab.job import Progress
 
 ANSWER_COMMAND = "forge work answer"
@@ -60,17 +60,7 @@ class SshConnection:
         """Send a call and return the answer or the refusal; raise RemoteFailed if the connection breaks."""
         try:
             self._send(call)
-            while True:
-                frame = self._next()
-                match frame.kind:
-                    case "answer" | "refusal":
-                        return frame
-                    case "progress":
-                        progress(frame.payload.decode(errors="replace"))
-                    case "alive":
-                        pass
-                    case _:
-                        raise RemoteFailed(f"{self.name} sent {frame.kind} in place of an answer")
+            return last_frame(self._next, self.name, progress)
         except BaseException:
             self.close()
             raise
