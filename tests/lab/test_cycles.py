@@ -115,11 +115,11 @@ def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
             assert measured[side] / planned.calls > 500
 
 
-def test_each_side_has_a_process_of_its_own_and_the_path_lies_beside_the_control() -> None:
+def test_on_a_processor_every_side_has_a_process_of_its_own() -> None:
+    """A process that answered for two sides would be warmer than the others."""
     with guests() as opened:
-        kernels = [opened.kernel(side) for side in opened.sides if side != HARNESS]
-        assert len({id(kernel) for kernel in kernels}) == len(kernels) == len(opened.sides) - 1
-        assert opened.kernel(HARNESS) is opened.kernel("eager")
+        assert HARNESS in opened.sides
+        assert len({id(opened.kernel(side)) for side in opened.sides}) == len(opened.sides)
 
 
 def test_a_plan_shows_more_than_it_asks_on_the_processor_and_repeats_all_on_a_device() -> None:
