@@ -208,10 +208,13 @@ class Judged(Value):
     feedback: Feedback | None = Field(default=None, exclude_if=is_unset)
     """What was seen besides the verdict. None: an entry that is older than the field."""
 
+    verified: bool = Field(default=False, exclude_if=is_false)
+    """Whether the gates' verdict is recorded and is a pass. False: it isn't, or the entry is older than the field."""
+
     @property
     def passed_gates(self) -> bool:
-        """Return whether the candidate passed every gate, whatever its time is."""
-        if isinstance(self.verdict, Accepted):
+        """Return whether the candidate passed every gate, whatever its time is, and if it has none."""
+        if self.verified or isinstance(self.verdict, Accepted):
             return True
         was_timed = self.speedup is not None and self.verdict.reason.code in UNDECIDED
         return self.verdict.reason.code == "TOO_SLOW" or was_timed

@@ -154,6 +154,7 @@ def judged_entry(run: RunState, draft: Draft, *, report: dict[str, object] | Non
         verdict=_verdict(run, report or {}, unfit),
         speedup=promoted.speedup if isinstance(promoted, KernelPromoted) else _over_best(run),
         kernel_id=promoted.kernel_id if is_promoted and isinstance(promoted, KernelPromoted) else None,
+        verified=run.verified is not None,
     )
 
 

@@ -1,34 +1,28 @@
 """Solves a module: has kernels written for its parts, and the composed whole judged like any other candidate."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge.app.references import freeze_reference, infer_reference, read_source
 from forge.app.runs import GATE
-from forge.app.sessions.judging import judge
 from forge.app.solve.children import LEAST_SHARE, best_kernel, known_kernel, task_of_part
+from forge.app.solve.composing import judge_whole
 from forge.app.solve.taking_apart import TakenApart, take_apart
-from forge.app.tasks import find_task, open_run
 from forge.app.workspace import Workspace
-from forge.domain.authoring import Draft, Judged
-from forge.domain.candidate import CppBuild
+from forge.domain.authoring import Judged
 from forge.domain.digest import Digest
 from forge.domain.verdict import Accepted
 from forge.errors import UsageError
 from forge.events.module import ModuleComposed, ModulePart, ModuleRouted
 from forge.executor.local import isolation
 from forge.lab.job import Progress
-from forge.lab.parts.compose import CannotCompose, PartKernel, composed_kernel
+from forge.lab.parts.compose import PartKernel
 from forge.pipeline.create import TaskRequest
-from forge.pipeline.starter import starter_files
 from forge.projections.sessions import SessionState
 
 Work = Callable[[str, int], SessionState]
 """Function from a task and a number of equal shares to the session in which the author works with one share."""
-COMPOSER = "agent:composer"
-"""Author of a composed candidate. It gets no more trust than any other program that writes candidates."""
 
 
 @dataclass
@@ -113,47 +107,11 @@ def _by_parts(
             progress(f"part_{place} stays on its reference: no kernel for it passed every gate")
         else:
             kernels[part.signature] = kernel
-    if kernels:
-        _judge_whole(workspace, source, apart, found, kernels, progress)
-
-
-def _judge_whole(
-    workspace: Workspace,
-    source: bytes,
-    apart: TakenApart,
-    found: Solved,
-    kernels: dict[Digest, PartKernel],
-    progress: Progress,
-) -> None:
-    assert apart.graph is not None
-    placed = {place: kernels[one] for place, one in enumerate(apart.signatures) if one in kernels}
-    try:
-        text, has_cpp = composed_kernel(source.decode(), apart.graph, apart.parts, placed)
-    except CannotCompose as error:
-        progress(f"the parts' kernels can't be put together: {error}")
-        return
-    task = find_task(workspace, found.task_id).task
-    files = {name: content.decode() for name, content in starter_files(task, solution=text.encode()).items()}
-    if has_cpp:
-        described = json.loads(files["metadata.json"]) | {"cpp": CppBuild().model_dump(mode="json")}
-        files["metadata.json"] = json.dumps(described, indent=2) + "\n"
-    parts = apart.routed.parts
-    replaced = [one for one in parts if one.signature in kernels]
-    run_id = open_run(workspace, found.task_id, command="agent solve").run_id
-    found.composed = ModuleComposed(
-        task_id=found.task_id,
-        run_id=run_id,
-        replaced=tuple(one.signature for one in replaced),
-        left=tuple(one.signature for one in parts if one.signature not in kernels),
-        flops_share=min(1.0, sum(one.flops_share for one in replaced)),
-        bytes_share=min(1.0, sum(one.bytes_share for one in replaced)),
-    )
-    workspace.append((found.composed,), run_id=run_id, key=f"module:{found.task_id}:composed:{run_id}", actor=GATE)
-    hypothesis = f"kernels for {len(replaced)} of {len(parts)} different parts"
-    draft = Draft(files=files, hypothesis=hypothesis)
-    found.judged = judge(workspace, run_id, draft, author=COMPOSER, progress=progress).entry
-    if isinstance(found.judged.verdict, Accepted) and found.judged.kernel_id is not None:
-        found.kernels.append(found.judged.kernel_id)
+    whole = judge_whole(workspace, source, apart, kernels, progress=progress) if kernels else None
+    if whole is not None:
+        found.composed, found.judged = whole.composed, whole.judged
+        if isinstance(whole.judged.verdict, Accepted) and whole.judged.kernel_id is not None:
+            found.kernels.append(whole.judged.kernel_id)
 
 
 def require_module(path: Path) -> None:

@@ -38,7 +38,7 @@ class _Renamed:
 
     python: str
     imports: list[str]
-    entry: str
+    prefix: str
     cpp: str | None = None
     includes: list[str] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ def composed_kernel(
     for place, kernel in kernels.items():
         if kernel.text not in by_text:
             by_text[kernel.text] = _renamed(kernel, f"p{place}_")
-    entries = {place: by_text[kernel.text].entry for place, kernel in kernels.items()}
+    entries = {place: by_text[kernel.text].prefix + kernel.entry_point for place, kernel in kernels.items()}
     cpp = [one for one in by_text.values() if one.cpp is not None]
     pieces = [
         '"""A module put together from kernels of its parts. Parts without a kernel run as their references."""\n'
@@ -122,7 +122,7 @@ def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
     bound = {name for one in rest for name in _bound(one)}
     renamer = _Renamer(prefix, frozenset(bound), symbols)
     python = "\n\n".join(ast.unparse(renamer.visit(one)) for one in rest)
-    found = _Renamed(python, imports, prefix + kernel.entry_point)
+    found = _Renamed(python, imports, prefix)
     if cpp is not None:
         found.includes = [line.strip() for line in _INCLUDE.findall(cpp)]
         body = _INCLUDE.sub("", cpp)

@@ -77,6 +77,14 @@ def test_two_cpp_texts_become_one_and_equal_kernels_stand_once() -> None:
     assert composed(first, first)[0].count("namespace p") == 1
 
 
+def test_one_text_with_two_functions_gives_each_part_its_own() -> None:
+    text = "def first(x, y):\n    return x\n\n\ndef second(x):\n    return x\n"
+    made, _ = composed(PartKernel(text, "first", None), PartKernel(text, "second", None))
+    assert made.count("def p0_second(") == 1
+    assert "p0_first(g_" in made
+    assert "p0_second(g_" in made
+
+
 @pytest.mark.parametrize(
     ("kernel", "why"),
     [
