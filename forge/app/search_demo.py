@@ -16,8 +16,9 @@ from forge.domain.session import SessionTerms
 from forge.pipeline.create import TaskRequest
 
 TEMPLATE = "templates/cpp_fused_add_rmsnorm"
-OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1, "judge_own": 0}
-"""Options of the search: one batch, whose processes are all alive at once, and one candidate for all phases."""
+OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
+"""Options of the search: one batch, whose processes are all alive at once, and one finalist. The budget is for one
+candidate: the finalist, or the template's own setting if none is faster."""
 POLICY = """\
 # The demonstration measures less than a new workspace does, so that it ends within a minute:
 # one baseline, one regime, fewer pairs and rounds, and a control that may be less sure.

@@ -35,7 +35,7 @@ def _line(line: Data) -> str:
 
 def _best(found: Data) -> str:
     best = found["best"]
-    return "nothing measured yet" if best is None else f"best {best['ratio']:.3f}x"
+    return "nothing measured yet" if best is None else f"best {best['ratio']:.3f}x over eager"
 
 
 def _minutes(amounts: Data) -> str:

@@ -23,7 +23,7 @@ SPACE = {"parameters": [{"name": "LANES", "values": [4, 8, 99]}]}
 
 def source(*changes: tuple[str, str]) -> AuthorSource:
     """The shipped template with a small space, and changes of its kernel."""
-    whole = read_source("search", TEMPLATE, {"batch": 2, "most_trials": 2, "finalists": 1})
+    whole = read_source("search", TEMPLATE, {"batch": 2, "most_trials": 2, "finalists": 1, "judge_own": 0})
     kernel = whole.files["kernel.py"]
     for old, new in changes:
         assert old in kernel

@@ -94,18 +94,26 @@ def test_it_begins_elsewhere_when_a_climb_brings_no_gain() -> None:
     steps, _ = run(flat, 2, lambda draft, _: timed(draft, -0.5, 0.001))
     batches = [step for step in steps if isinstance(step, Screen)]
     assert len(batches) == 5
-    assert steps[-1].kind == "finished"
-    assert isinstance(steps[-1], Finished)
-    assert steps[-1].reason == "no_gain"
+    own, ended = steps[-2:]
+    assert own == Submit(drafts=(flat.template.own,)), "the best that the search knows"
+    assert isinstance(ended, Finished)
+    assert ended.reason == "no_gain"
+
+
+def test_without_a_gain_nothing_is_handed_in_where_the_own_setting_isnt_wanted() -> None:
+    flat = SearchAuthor(AUTHOR.template, SearchOptions(batch=8, most_trials=8, judge_own=0))
+    steps, _ = run(flat, 2, lambda draft, _: timed(draft, -0.5, 0.001))
+    assert [step.kind for step in steps] == ["screen", "finished"]
 
 
 def test_a_small_space_is_used_up_and_settings_that_fail_are_never_handed_in() -> None:
     small = SearchAuthor(template({"WARPS": [2, 4, 8]}), SearchOptions())
     failed = FailedTrial(stage="build", reason=Reason(code="COMPILE_ERROR", message="no"))
     steps, _ = run(small, 1, lambda draft, _: Trial(draft=draft.sha256, setting=draft.setting, result=failed))
-    assert [step.kind for step in steps] == ["screen", "finished"]
+    assert [step.kind for step in steps] == ["screen", "submit", "finished"]
     assert isinstance(steps[0], Screen)
     assert len(steps[0].drafts) == 2
+    assert steps[1] == Submit(drafts=(small.template.own,))
 
 
 @pytest.mark.parametrize(
@@ -166,15 +174,16 @@ def test_a_thousand_searches_over_recorded_measurements_of_equals_find_no_gain()
     clock = EqualsClock(recorded_pairs(), random.Random(20261124))
     author = SearchAuthor(AUTHOR.template, SearchOptions(batch=24, most_trials=24))
     endings: dict[str, int] = {}
-    screened_faster = 0
+    screened_faster = improved = 0
     for session in range(SESSIONS):
         steps, log = run(author, session, clock)
         screened_faster += any(entry.kind == "screened" and entry.final for entry in log)
         ended = steps[-1]
         assert isinstance(ended, Finished)
         endings[ended.reason] = endings.get(ended.reason, 0) + 1
+        improved += any(step.drafts != (author.template.own,) for step in steps if isinstance(step, Submit))
     assert screened_faster == SESSIONS  # by chance, some of so many equal settings always look faster at first
-    assert endings == {"no_gain": SESSIONS}
+    assert (endings, improved) == ({"no_gain": SESSIONS}, 0)
 
 
 def test_a_search_of_three_hundred_equal_settings_finds_no_gain() -> None:

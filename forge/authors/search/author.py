@@ -23,7 +23,7 @@ from forge.domain.authoring import (
 )
 from forge.domain.digest import Digest, Value, digest_of
 
-VERSION = 3
+VERSION = 4
 """Version of the strategy. Another version may propose other steps, so a session of another one can't go on."""
 LEADERS = 4
 """Number of settings whose neighbours are tried."""
@@ -47,7 +47,8 @@ class SearchOptions(Value):
     finalists: Annotated[int, Field(ge=1, le=MOST_FINALISTS)] = 3
     """Number of settings that are handed in as candidates, at most."""
     judge_own: Annotated[int, Field(ge=0, le=1)] = 1
-    """Whether the template's own setting is handed in beside the finalists: their confirmed gains are over it."""
+    """Whether the template's own setting is handed in: beside the finalists, whose confirmed gains are over it, and
+    alone if no setting is faster."""
     patience: Annotated[int, Field(ge=1, le=100)] = 2
     """Number of batches without progress after which the next climb begins."""
 
@@ -81,7 +82,7 @@ class SearchAuthor:
                 "machine_failed", f"the machine couldn't carry out {state.missed} steps in a row: {state.why_missed}"
             )
         if state.judged:
-            return _finished("finalists_judged", f"{len(state.judged)} finalists were judged")
+            return self._after_judging(state)
         if left.candidates == 0:
             return _finished("budget", "no candidate may be handed in: expected a budget of at least one")
         if state.final is not None:
@@ -91,6 +92,20 @@ class SearchAuthor:
         if batch:
             return Screen(drafts=tuple(map(self.template.draft, batch)), reference=self.template.own)
         return self._final(state)
+
+    def _after_judging(self, state: Explored) -> Step:
+        own = self.template.own.sha256
+        if all(one.draft == own for one in state.judged):
+            return _finished("no_gain", f"{self._no_gain(state)}: that one was judged")
+        return _finished("finalists_judged", f"{len(state.judged)} finalists were judged")
+
+    def _no_gain(self, state: Explored) -> str:
+        beyond = " beyond the noise" if state.final is not None else ""
+        return f"none of {len(state.seen)} settings was faster than the template's own{beyond}"
+
+    def _own_alone(self) -> Step | None:
+        """Hand in the template's own setting if no other is faster: it is the best that the search knows."""
+        return Submit(drafts=(self.template.own,)) if self.options.judge_own else None
 
     def _batch(self, state: Explored, rng: random.Random) -> list[Setting]:
         """Return the next settings to screen; none if enough were, or if no new one is found."""
@@ -126,7 +141,7 @@ class SearchAuthor:
             tried = len(state.seen)
             if tried == 0:
                 return _finished("nothing_left", "no setting besides the template's own was screened")
-            return _finished("no_gain", f"none of {tried} settings was faster than the template's own")
+            return self._own_alone() or _finished("no_gain", self._no_gain(state))
         kept = faster[: min(MOST_AT_ONCE, FINAL_FOR_EACH * self.options.finalists)]
         return Screen(drafts=tuple(map(self.template.draft, kept)), reference=self.template.own, final=True)
 
@@ -135,11 +150,7 @@ class SearchAuthor:
         most = min(self.options.finalists, left.candidates or self.options.finalists)
         settings = [trial.setting for trial in sure(state.final)[:most] if trial.setting is not None]
         if not settings:
-            return _finished(
-                "no_gain",
-                f"none of {len(state.seen)} settings was faster than the template's own beyond the noise: "
-                "hand the template itself in to have it judged",
-            )
+            return self._own_alone() or _finished("no_gain", self._no_gain(state))
         drafts = [self.template.draft(setting) for setting in settings]
         if self.options.judge_own and len(drafts) < (left.candidates or MOST_FINALISTS):
             drafts.append(self.template.own)

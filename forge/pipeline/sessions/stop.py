@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from forge.domain.authoring import Judged, LogEntry, Step
 from forge.domain.evidence import Interval
+from forge.domain.policy import CONTROL_KIND
 from forge.domain.session import RoundEnd, SessionEnd
 from forge.domain.verdict import Rejected
 from forge.projections.sessions import RoundState, SessionState
@@ -66,7 +67,7 @@ def best_before(state: SessionState, number: int) -> Interval:
 
 
 def _said(found: Interval) -> str:
-    return f"{found.ratio:.3f}x ({found.low:.3f} to {found.high:.3f})"
+    return f"{found.ratio:.3f}x over {CONTROL_KIND} ({found.low:.3f} to {found.high:.3f})"
 
 
 def end_of_session(state: SessionState) -> EndOfSession | None:
