@@ -94,6 +94,11 @@ class Answers:
         return self._here.failed
 
     @property
+    def left(self) -> str | None:
+        """Return why the GPU isn't asked any more; None: it is, or there never was one."""
+        return self._left
+
+    @property
     def oracle(self) -> str:
         """Return in words how expected answers are computed, for the ledger."""
         kind = "fp64" if self.contract.wide else f"{self.contract.dtype}, since it doesn't run in fp64,"
@@ -204,14 +209,17 @@ class Answers:
         return operands + results + sum(size(one.element, one.sizes) for one in contract.weights)
 
     def _asked_once(self, function: Function, inputs: Tensors, shape: Mapping[str, int]) -> Tensors | Refused:
-        """Ask on the GPU if there is one; on the processor if the reference doesn't run there."""
+        """Ask on the GPU if there is one. What the processor answers and the GPU doesn't ends the GPU's part."""
         floats: ElementType = "fp64" if function == "module_fp64" else self.contract.dtype
         forms = tuple(Form(sizes_at(one.axes, shape), one.element or floats) for one in self.contract.results)
         if self._there is not None:
             found = self._there.ask(function, inputs, forms)
             if not isinstance(found, Refused) or (_ran_out(found) and function == "module_fp64"):
                 return found
-            self._leave(found.reason.message)
+            instead = self._here.ask(function, inputs, forms)
+            if not isinstance(instead, Refused):
+                self._leave(found.reason.message)
+            return instead
         return self._here.ask(function, inputs, forms)
 
     def _leave(self, why: str) -> None:

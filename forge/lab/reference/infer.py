@@ -80,31 +80,36 @@ def infer(
 
     On a GPU, if `place` is one, the reference answers there, and its operands may take an eighth of its memory.
     """
-    threads = processors()
     keep_freed_memory()
     progress("described in a sandbox")
-    description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=threads)
+    description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=processors())
     contract = contract_of(question, description, seed=SEED)
     require_places(question, contract)
     if contract.set_bytes > most_set_bytes(policy):
         needs = f"it needs {contract.set_bytes} bytes of operands, weights and results"
         raise refusal(question.name, f"{needs}: {expected_room(policy)}")
-    opened = Answers(
-        contract,
-        question.source,
-        policy=policy,
-        isolation=isolation,
-        threads=threads,
-        arena_bytes=arena_bytes_for(contract.set_bytes),
-        place=place,
-    )
-    with opened as answers:
-        if answers.failed is not None:
-            raise refusal(question.name, f"it can't be loaded twice: {answers.failed.reason.message}")
-        try:
-            return _Inference(question, answers, policy, progress).run(rng, generator=description.generator)
-        except EnvironmentUnfit as error:  # the same call ran before, so it needs nearly all the memory
-            raise refusal(question.name, f"it answers only sometimes: {error}") from error
+    for where in dict.fromkeys((place, HERE)):
+        opened = Answers(
+            contract,
+            question.source,
+            policy=policy,
+            isolation=isolation,
+            threads=processors(),
+            arena_bytes=arena_bytes_for(contract.set_bytes),
+            place=where,
+        )
+        with opened as answers:
+            inference = _Inference(question, answers, policy, progress)
+            try:
+                found = inference.run(rng, generator=description.generator)
+            except ReferenceRefused:
+                if not inference.moved:
+                    raise
+            else:
+                if not inference.moved:
+                    return found
+            progress(f"its answers on the processor, since it left the GPU: {answers.left}")
+    raise AssertionError("nothing moves away from the processor")
 
 
 class _Inference:
@@ -116,18 +121,35 @@ class _Inference:
         self._policy = policy
         self._progress = progress
         self._weights: Tensors = ()
+        self._left: str | None = None
+
+    @property
+    def moved(self) -> bool:
+        """Return whether the reference left the GPU after its first answers, so that others aren't comparable."""
+        return self._answers.left != self._left
 
     @property
     def _contract(self) -> Contract:
         return self._answers.contract
 
     def run(self, rng: random.Random, *, generator: bool) -> Inferred:
+        """Infer what the contract lacks; raise ReferenceRefused."""
+        try:
+            return self._run(rng, generator=generator)
+        except EnvironmentUnfit as error:  # the same call ran before, so it needs nearly all the memory
+            raise self._refused(f"it answers only sometimes: {error}") from error
+
+    def _run(self, rng: random.Random, *, generator: bool) -> Inferred:
+        if self._answers.failed is not None:
+            raise self._refused(f"it can't be loaded twice: {self._answers.failed.reason.message}")
         self._progress("its inputs")
         self._update(arguments=arguments_of(self._question, self._answers, SEED, generator=generator))
         self._progress("its answers")
         cases = [self._case(seed) for seed in range(SEEDS)]
         self._weights = cases[0][len(self._contract.tensors) :]
-        rights = [self._answer(case) for case in cases]
+        first = self._answer(cases[0])
+        self._left = self._answers.left
+        rights = [first, *map(self._answer, cases[1:])]
         self._require_sound(cases[0], rights)
         self._require_dependence(cases, rights)
         self._require_more_sound()

@@ -8,9 +8,10 @@ from functools import cache
 from forge.domain.candidate import Metadata
 from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
-from forge.lab.job import Job
+from forge.lab.job import Job, Progress
 from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
+from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.languages import find_language
 from forge.pipeline.operands import parse_axes, parse_ranges
 from forge.pipeline.task_shapes import parse_own_shapes
@@ -60,6 +61,8 @@ def ask(
     axes: Sequence[str] = (),
     ranges: Sequence[str] = (),
     further: Sequence[str] = (),
+    place: AnsweringDevice = HERE,
+    progress: Progress = lambda _: None,
 ) -> Inferred:
     """What is inferred of a file, or the refusal."""
     question = SubmittedReference(
@@ -72,7 +75,7 @@ def ask(
         ranges=parse_ranges(ranges),
         further=parse_own_shapes(further),
     )
-    return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=lambda _: None)
+    return infer(question, policy=POLICY, isolation=isolation(), rng=random.Random(1), progress=progress, place=place)
 
 
 def square_contract(side: int, *, error: float = 2.0**-21, local: Local | None = None) -> Contract:

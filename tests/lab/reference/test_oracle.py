@@ -101,6 +101,28 @@ def test_a_reference_that_fails_on_the_gpu_answers_on_the_processor_and_the_ledg
         assert answers.oracle.startswith("the reference in fp64 on the processor; not on the GPU: ")
 
 
+def test_what_both_devices_refuse_says_nothing_of_the_gpu(walls: Walls) -> None:
+    source = ROWS.replace("if not drawn", "if x.shape[0] == 5")
+    with opened(Inferred(rows().contract, source.encode(), rows().admission, ()), place=ELSEWHERE) as answers:
+        assert isinstance(
+            answers.asked("module", (torch.randn(5, 40),), {**rows().contract.shape, "batch": 5}), Refused
+        )
+        assert answers.left is None
+
+
+def test_a_reference_that_leaves_the_gpu_later_is_inferred_on_the_processor_alone(walls: Walls) -> None:
+    """Answers of two devices differ in their last bits, and would say that the reference isn't deterministic."""
+    calls = "calls = []\ndrawn = []"
+    source = ROWS.replace("drawn = []", calls).replace(
+        "    if not drawn:",
+        "    calls.append(1)\n    x = x if drawn else x * 1.001\n    if not drawn and len(calls) > 5:",
+    )
+    said: list[str] = []
+    found = ask(source, place=ELSEWHERE, progress=said.append)
+    assert found.contract == ask(source).contract
+    assert [one for one in said if one.startswith("its answers on the processor, since it left the GPU")]
+
+
 def test_a_reference_without_fp64_is_called_the_weaker_oracle_that_it_is(walls: Walls) -> None:
     contract = rows().contract.model_copy(update={"wide": False})
     with opened(Inferred(contract, rows().source, rows().admission, ())) as answers:
