@@ -1,4 +1,6 @@
-"""Measures what adoption costs: importing it, choosing a kernel, a whole call; on a GPU also plans under graphs.
+"""Measures what adoption costs: importing it, choosing a kernel, a whole call.
+
+Launch plans are measured by `benchmarks/adopt_gpu.py`.
 
     python benchmarks/adopt.py [--wrong-use 100000] [--refreshes 1000]
 
@@ -11,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import timeit
 from collections.abc import Callable
 from pathlib import Path
@@ -88,68 +89,6 @@ def refreshes(folder: Path, count: int) -> dict[str, object]:
     return calling_while_publishing(folder, count=count, threads=8)
 
 
-def on_the_gpu(folder: Path) -> dict[str, object]:
-    """Return host times of a plan, its first call, and graph replays beside the raw plan's."""
-    from tests.gpu.shipped import publish_alone
-    from tests.gpu.test_adopt import ONE_EACH, here, operands
-
-    figures: dict[str, object] = {"device": torch.cuda.get_device_name(0)}
-    for shipped in ONE_EACH:
-        root = publish_alone(folder / shipped.kernel_id, shipped.kernel_id, gpu=here())
-        with adopt(root, trust="promoted", refresh_s=0, backends=("plan",)) as ops, torch.inference_mode():
-            arguments = operands(shipped)
-            call = getattr(torch.ops.forge, shipped.op).default
-            torch.cuda.synchronize()
-            begun = time.perf_counter()
-            call(*arguments)
-            torch.cuda.synchronize()
-            figures[f"{shipped.op}: first call ms"] = round((time.perf_counter() - begun) * 1e3, 3)
-            figures[f"{shipped.op}: took"] = [line["backend"] for line in ops.report().lines]
-            figures[f"{shipped.op}: host us"] = round(host_us(lambda c=call, a=arguments: c(*a)), 2)
-            (plan,) = ops._decider._loaded.values()
-            inner = plan._plan
-            tensors, outputs, workspaces = arguments[: plan._count], inner.outputs(), inner.workspaces()
-            raw = graph_us(lambda p=inner, t=tensors, o=outputs, w=workspaces: p.launch(t, o, w))
-            adopted = graph_us(lambda c=call, a=arguments: c(*a))
-            figures[f"{shipped.op}: graph us, adopted over raw plan"] = [
-                round(adopted, 3),
-                round(raw, 3),
-                round(adopted / raw, 4),
-            ]
-    return figures
-
-
-def host_us(call: Callable[..., object], calls: int = 2000) -> float:
-    """Return the host's time of a call while the GPU keeps up with batches of 100, in microseconds."""
-    best = float("inf")
-    for _ in range(calls // 100):
-        torch.cuda.synchronize()
-        begun = time.perf_counter()
-        for _ in range(100):
-            call()
-        best = min(best, (time.perf_counter() - begun) / 100)
-    return best * 1e6
-
-
-def graph_us(call: Callable[..., object], launches: int = 50, replays: int = 20) -> float:
-    """Return the GPU's time of one call in a captured graph of many, the least of several replays."""
-    call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(launches):
-            call()
-    best = float("inf")
-    for _ in range(replays):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        best = min(best, begin.elapsed_time(end) * 1e3 / launches)
-    return best
-
-
 def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser()
@@ -170,8 +109,6 @@ def main() -> None:
             figures |= wrong_use(folder / "b", chosen.wrong_use)
         if chosen.refreshes:
             figures |= refreshes(folder / "c", chosen.refreshes)
-        if torch.cuda.is_available():
-            figures |= on_the_gpu(folder / "d")
     print(json.dumps(figures, indent=1))
 
 

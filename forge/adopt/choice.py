@@ -63,20 +63,17 @@ class DeviceChoice:
 
         self.line, self.kernel_id = line, kernel_id
         self._count, self._function, self._failed, self._index = line.hits.add, function, failed, index
-        self._capturing = torch.cuda.is_current_stream_capturing
-        self._current = torch.cuda.current_device
+        self._capturing = torch._C._cuda_isCurrentStreamCapturing
+        self._current = torch._C._cuda_getDevice
 
     def __call__(self, *arguments: object) -> object:
         """Answer one call and count it."""
-        self._count()
         if self._current() != self._index:
             import torch
 
             with torch.cuda.device(self._index):
-                return self._run(arguments)
-        return self._run(arguments)
-
-    def _run(self, arguments: tuple[object, ...]) -> object:
+                return self(*arguments)
+        self._count()
         if self._capturing():
             self.line.captured.add()
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forge.adopt.described import TORCH_NAMES, OperationForm
 from forge.adopt.devices import gpu_name
 from forge.adopt.refusal import WhyNot
-from forge.adopt.schema import LOW_BITS, call_dtype, element_type
+from forge.adopt.schema import LOW_BITS, call_dtype, element_type, span_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +55,9 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
     outside = _outside(op, scalars)
     if outside is not None:
         return outside
+    name = _overlapping(op, operands) if op.updates else None
+    if name is not None:
+        return WhyNot("overlap", f"{name} shares memory with another operand")
     gpu = "cpu" if device_index is None else gpu_name(torch.cuda.get_device_name(device_index))
     address = 0
     for one in operands:
@@ -82,17 +85,12 @@ def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyN
     return None
 
 
-def overlapping(op: OperationForm, arguments: Sequence[object]) -> str | None:
+def _overlapping(op: OperationForm, operands: "Sequence[torch.Tensor]") -> str | None:
     """Return the name of an operand that is written in place and shares memory with another one."""
-    spans = []
-    for operand, given in zip(op.inputs, arguments, strict=False):
-        tensor: torch.Tensor = given
-        begin = tensor.data_ptr()
-        spans.append((operand.name, begin, begin + tensor.numel() * tensor.element_size()))
-    for name, begin, end in spans:
-        if name in op.updates and any(
-            other != name and first < end and begin < last for other, first, last in spans if first < last
-        ):
+    spans = [(one.name, given.data_ptr(), span_bytes(given)) for one, given in zip(op.inputs, operands, strict=True)]
+    for place, (name, begin, size) in enumerate(spans):
+        others = spans[:place] + spans[place + 1 :]
+        if name in op.updates and any(first < begin + size and begin < first + more for _, first, more in others):
             return name
     return None
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from forge.adopt.choice import CallChoice, FallbackChoice, Function
 from forge.adopt.deciding import CallDecision, Decider
 from forge.adopt.described import OperationForm
-from forge.adopt.guards import overlapping
 from forge.adopt.refusal import Reason, WhyNot
 from forge.adopt.schema import Key, fake, key_function, torch_schema
 from forge.adopt.shadow import ShadowChoice
@@ -53,10 +52,9 @@ class AdoptedOperation:
         self._lock = RLock()
         self._stopped: WhyNot | None = None
         """Why every call takes the fallback; None while kernels may run."""
-        count = (len(described.inputs), len(described.scalars))
-        self._arity = sum(count)
-        self._host_key = key_function(*count, devices=False)
-        self._device_key = key_function(*count, devices=True)
+        self._arity = len(described.inputs) + len(described.scalars)
+        self._host_key = key_function(described, devices=False)
+        self._device_key = key_function(described, devices=True)
 
     def forget(self) -> None:
         """Decide anew from the next call on."""
@@ -101,17 +99,6 @@ class AdoptedOperation:
     def elsewhere(self, *arguments: Any) -> object:  # Any: torch checked the schema
         """Answer a call on a device that has no promoted kernels."""
         return self.refuse(arguments, "tensor_type", f"device {arguments[0].device}")
-
-    def in_place(self, inner: Function) -> Function:
-        """Return `inner` with the guard of operations that write operands: no other operand shares their memory."""
-
-        def guarded(*arguments: object) -> object:
-            name = overlapping(self.described, arguments)
-            if name is not None:
-                return self.refuse(arguments, "overlap", f"{name} shares memory with another operand")
-            return inner(*arguments)
-
-        return guarded if self.described.updates else inner
 
     def refuse(self, arguments: Sequence[object], reason: Reason, detail: str) -> object:
         """Answer one call with the fallback and count it; in strict mode raise AdoptionRefused."""
@@ -197,16 +184,15 @@ class AdoptedOperation:
 
         name = self.described.op
         library.define(torch_schema(self.described))
-        host, device = self.in_place(self.on_host), self.in_place(self.on_device)
-        library.impl(name, host, "CPU")
-        library.impl(name, device, "CUDA")
+        library.impl(name, self.on_host, "CPU")
+        library.impl(name, self.on_device, "CUDA")
         library.impl(name, self.elsewhere, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described), lib=library)
         overload = getattr(torch.ops, NAMESPACE).__getattr__(name).default
-        library.impl(name, self._with_gradients(overload, host, device), "Autograd", with_keyset=True)
+        library.impl(name, self._with_gradients(overload), "Autograd", with_keyset=True)
 
     # Any: torch's operator has no type
-    def _with_gradients(self, overload: Any, host: Function, device: Function) -> Function:
+    def _with_gradients(self, overload: Any) -> Function:
         """Return what torch calls for tensors that may ask for a gradient: then the fallback, which has one."""
         import torch
 
@@ -214,6 +200,7 @@ class AdoptedOperation:
         count, modes, grad = len(self.described.inputs), torch._C._len_torch_dispatch_stack, torch.is_grad_enabled
         after = torch._C._after_autograd_keyset
         places = [place for place, one in enumerate(self.described.inputs) if one.name in self.described.updates]
+        host, device = self.on_host, self.on_device
 
         def call(keyset: Any, *arguments: Any) -> object:  # Any: torch checked the schema
             operands = arguments[:count]

@@ -15,7 +15,10 @@ from cuda.bindings import driver  # type: ignore[import-not-found]  # there only
 
 _SMALL_SHARED_BYTES = 48 * 1024
 """Size in bytes up to which a kernel needs no permission for its dynamic shared memory."""
-Places = dict[str, list[int]]
+_STREAM_AT = 32
+"""Offset in bytes of the stream in the driver's CUlaunchConfig: after seven 4-byte numbers, aligned to 8."""
+Addresses = list[int]
+"""Addresses of a call's memory: inputs, then outputs, then workspaces."""
 
 
 class LaunchError(RuntimeError):
@@ -29,14 +32,18 @@ class PlanFunction:
         """Load a plan with its device code, by the names that its steps have for it."""
         torch.cuda.init()
         torch.empty(1, device="cuda")  # makes torch's context the current one
-        self._outputs = [(tuple(o["sizes"]), getattr(torch, o["dtype"])) for o in plan["outputs"]]
+        self._device = torch.cuda.current_device()
+        self._allocate = _allocator()
+        self._outputs = [_contiguous(o["sizes"], getattr(torch, o["dtype"])) for o in plan["outputs"]]
         self._inputs = [tuple(sizes) for sizes in plan["inputs"]]
         self._scalars = tuple(plan["scalars"])
-        self._workspaces: list[int] = plan["workspaces"]
+        self._workspaces = [_contiguous([size], torch.uint8) for size in plan["workspaces"]]
+        counts = {"input": len(self._inputs), "output": len(self._outputs), "workspace": len(self._workspaces)}
+        self._first = {"input": 0, "output": counts["input"], "workspace": counts["input"] + counts["output"]}
         self._modules: dict[str, object] = {}
         self._described: list[dict[str, object]] = plan["steps"]
         self._contents = contents
-        self._steps: list[Callable[[Places, int], None]] = []
+        self._steps: list[Callable[[Addresses, int], None]] = []
         self.reload()
 
     @classmethod
@@ -57,24 +64,20 @@ class PlanFunction:
 
     def outputs(self) -> list[torch.Tensor]:
         """Allocate memory for one call's outputs."""
-        return [torch.empty(sizes, dtype=dtype, device="cuda") for sizes, dtype in self._outputs]
+        return [self._allocate(*one) for one in self._outputs]
 
     def workspaces(self) -> list[torch.Tensor]:
         """Allocate memory for one call's workspaces."""
-        return [torch.empty(size, dtype=torch.uint8, device="cuda") for size in self._workspaces]
+        return [self._allocate(*one) for one in self._workspaces]
 
     def launch(
         self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], workspaces: Sequence[torch.Tensor]
     ) -> None:
         """Launch once on the given memory, on the current stream."""
-        places = {
-            "input": [one.data_ptr() for one in inputs],
-            "output": [one.data_ptr() for one in outputs],
-            "workspace": [one.data_ptr() for one in workspaces],
-        }
-        stream = torch.cuda.current_stream().cuda_stream
+        addresses = [one.data_ptr() for one in (*inputs, *outputs, *workspaces)]
+        stream = torch._C._cuda_getCurrentRawStream(self._device)
         for step in self._steps:
-            step(places, stream)
+            step(addresses, stream)
 
     def reload(self) -> None:
         """Load the device code anew, with its variables at their initial values. No launch of it may be running."""
@@ -83,12 +86,12 @@ class PlanFunction:
         self._modules.clear()
         self._steps = [self._step(one) for one in self._described]
 
-    def _step(self, described: dict[str, object]) -> Callable[[Places, int], None]:
+    def _step(self, described: dict[str, object]) -> Callable[[Addresses, int], None]:
         if described["kind"] == "kernel":
             function = self._function(described)
             _require_arguments(function, described["arguments"])  # type: ignore[arg-type]  # validated by the host
-            return _Kernel(described, function)
-        return _memset(described) if described["kind"] == "memset" else _copy(described)
+            return _Kernel(described, function, self._first)
+        return _memset(described, self._first) if described["kind"] == "memset" else _copy(described, self._first)
 
     def _function(self, described: dict[str, object]) -> object:
         file = str(described["cubin"])
@@ -114,26 +117,57 @@ def _require_arguments(function: object, arguments: Sequence[dict[str, object]])
         raise LaunchError(f"a launch has arguments of {sizes} bytes, the kernel takes {taken}")
 
 
-class _Kernel:
-    """One launch. Its argument buffers are made once; each call writes the addresses into them."""
+# Any: torch's own function has no type
+def _allocator() -> Callable[..., Any]:
+    """Return torch's quickest function for new memory on the current device, by sizes, strides and element type."""
+    try:
+        quick: Callable[..., Any] = torch._C._dynamo.guards._empty_strided_cuda
+    except AttributeError:
+        return lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype, device="cuda")
+    return quick
 
-    def __init__(self, described: dict[str, object], function: object) -> None:
+
+def _contiguous(sizes: Sequence[int], dtype: torch.dtype) -> tuple[tuple[int, ...], tuple[int, ...], torch.dtype]:
+    """Return sizes, strides and element type of a contiguous tensor."""
+    strides, step = [1] * len(sizes), 1
+    for place in reversed(range(len(sizes))):
+        strides[place], step = step, step * max(1, sizes[place])
+    return tuple(sizes), tuple(strides), dtype
+
+
+class _Kernel:
+    """One launch. Its argument buffers are made once; each call writes the addresses and the stream into them.
+
+    The driver's function is called without its bindings, so that a launch makes no objects.
+    """
+
+    def __init__(self, described: dict[str, object], function: object, first: Mapping[str, int]) -> None:
         arguments: list[dict[str, object]] = described["arguments"]  # type: ignore[assignment]  # validated by the host
-        self._function = function
-        self._config = _launch_config(described)
         contents = [bytes.fromhex(str(one["content"])) for one in arguments]
         self._buffers = [ctypes.create_string_buffer(content, max(1, len(content))) for content in contents]
         self._pointers = (ctypes.c_void_p * max(1, len(contents)))(*map(ctypes.addressof, self._buffers))
-        self._patches: list[tuple[int, str, int, int]] = []
+        self._patches: list[tuple[ctypes.c_uint64, int, int]] = []
         for buffer, one in zip(self._buffers, arguments, strict=True):
-            for at, to, index, offset in one["references"]:  # type: ignore[attr-defined]  # validated by the host
-                self._patches.append((ctypes.addressof(buffer) + at, to, index, offset))
+            for at, *place in one["references"]:  # type: ignore[attr-defined]  # validated by the host
+                self._patches.append((ctypes.c_uint64.from_buffer(buffer, at), *_place(place, first)))
+        self._config = _launch_config(described)
+        config = self._config.getPtr()
+        self._stream = ctypes.c_uint64.from_address(config + _STREAM_AT)
+        self._stream.value = 1
+        if int(self._config.hStream) != 1:
+            raise LaunchError(
+                "this version of cuda-bindings lays out a launch in another way; expected the stream at byte 32"
+            )
+        self._given = ctypes.c_void_p(config), ctypes.c_void_p(int(function)), self._pointers, None  # type: ignore[call-overload]  # the driver's handle
+        self._launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
 
-    def __call__(self, places: Places, stream: int) -> None:
-        for address, to, index, offset in self._patches:
-            ctypes.c_uint64.from_address(address).value = places[to][index] + offset
-        self._config.hStream = driver.CUstream(stream)
-        checked(driver.cuLaunchKernelEx(self._config, self._function, ctypes.addressof(self._pointers), 0))
+    def __call__(self, addresses: Addresses, stream: int) -> None:
+        for argument, index, offset in self._patches:
+            argument.value = addresses[index] + offset
+        self._stream.value = stream
+        status = self._launch(*self._given)
+        if status:
+            checked((driver.CUresult(status),))
 
 
 # Any: the driver's bindings have no types
@@ -161,33 +195,35 @@ def _launch_config(described: dict[str, object]) -> Any:
     return config
 
 
-def _memset(described: dict[str, object]) -> Callable[[Places, int], None]:
-    to, index, offset = _place(described["to"])
+def _memset(described: dict[str, object], first: Mapping[str, int]) -> Callable[[Addresses, int], None]:
+    index, offset = _place(described["to"], first)
     value, count = int(str(described["value"])), int(str(described["count"]))
     fills = {1: driver.cuMemsetD8Async, 2: driver.cuMemsetD16Async, 4: driver.cuMemsetD32Async}
     fill = fills[int(str(described["item_bytes"]))]
 
-    def run(places: Places, stream: int) -> None:
-        checked(fill(places[to][index] + offset, value, count, stream))
+    def run(addresses: Addresses, stream: int) -> None:
+        checked(fill(addresses[index] + offset, value, count, stream))
 
     return run
 
 
-def _copy(described: dict[str, object]) -> Callable[[Places, int], None]:
-    to, index, offset = _place(described["to"])
-    source, from_index, from_offset = _place(described["source"])
+def _copy(described: dict[str, object], first: Mapping[str, int]) -> Callable[[Addresses, int], None]:
+    index, offset = _place(described["to"], first)
+    from_index, from_offset = _place(described["source"], first)
     size = int(str(described["size_bytes"]))
 
-    def run(places: Places, stream: int) -> None:
-        target, origin = places[to][index] + offset, places[source][from_index] + from_offset
-        checked(driver.cuMemcpyDtoDAsync(target, origin, size, stream))
+    def run(addresses: Addresses, stream: int) -> None:
+        checked(
+            driver.cuMemcpyDtoDAsync(addresses[index] + offset, addresses[from_index] + from_offset, size, stream)
+        )
 
     return run
 
 
-def _place(described: object) -> tuple[str, int, int]:
+def _place(described: object, first: Mapping[str, int]) -> tuple[int, int]:
+    """Return a place's position among a call's addresses, and its offset in bytes."""
     to, index, offset = described  # type: ignore[misc]  # validated by the host
-    return str(to), int(index), int(offset)  # type: ignore[has-type]  # validated by the host
+    return first[str(to)] + int(index), int(offset)  # type: ignore[has-type]  # validated by the host
 
 
 def checked(answer: tuple[object, ...]) -> object:

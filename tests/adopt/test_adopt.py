@@ -140,6 +140,14 @@ def test_an_operation_that_writes_in_place_is_adopted_and_guarded_against_overla
         torch.testing.assert_close(caches[1][0], value[2])
         torch.ops.forge.kv_cache_append(key, value, caches[0], caches[0], slots)
         assert took(ops) == {"source": 1, "overlap": 1}
+        apart = torch.zeros(16, 2, 4)
+        torch.ops.forge.kv_cache_append(key, value, apart[:8], apart[8:], slots)
+        assert took(ops) == {"source": 2, "overlap": 1}
+        strided = torch.zeros(8, 4, 4)
+        inside = strided.view(-1)[64:128].view(8, 2, 4)
+        torch.ops.forge.kv_cache_append(key, value, strided[:, :2], inside, slots)
+        assert took(ops) == {"source": 2, "overlap": 2}
+        assert ops.explain("kv_cache_append", key, value, strided[:, :2], inside, slots)["reason"] == "overlap"
 
 
 def test_a_compiled_program_has_one_graph_and_runs_the_judged_bytes(registry):
