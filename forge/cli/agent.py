@@ -1,8 +1,5 @@
 """Sessions, in which a program writes candidates: run, resume, replay, grant, withdraw, cost and list."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,21 +7,17 @@ import typer
 
 from forge.cli import agent_options as options
 from forge.cli import agent_pack, agent_score, agent_solve
-from forge.cli.agent_view import live, show_costs, show_replay, show_sessions, show_state
+from forge.cli.agent_view import show_costs, show_replay, show_sessions, show_state
+from forge.cli.agent_work import begin, work_session, work_to_the_end
 from forge.cli.opening import open_workspace
+from forge.cli.option_groups import with_groups
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json, emit_json_line, say
-from forge.cli.progress import reporting
+from forge.cli.output import emit_json, say
 from forge.cli.suggest import suggest
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
-    from forge.app.sessions.authors import AuthorSource
-    from forge.app.sessions.choice import AuthorChoice
-    from forge.app.sessions.ledger_ground import Model
-    from forge.app.sessions.opening import SessionRequest
-    from forge.app.workspace import Workspace
-    from forge.domain.authoring import Author
+    pass
 
 app = typer.Typer(
     help="Sessions, in which a program writes candidates in a budget.",
@@ -43,25 +36,15 @@ Lenient = Annotated[bool, typer.Option("--lenient", help="Note each difference a
 
 
 @app.command()
+@with_groups
 def run(
     task: options.TaskName,
-    author: options.AuthorKind,
+    author: options.AuthorOptions,
+    budget: options.SessionBudget,
     template: options.Template = None,
-    model: options.ModelName = None,
-    base_url: options.BaseUrl = None,
-    key_file: options.KeyFile = None,
-    agent_cmd: options.AgentCommand = None,
-    allow: options.Allow = None,
-    allow_env: options.AllowEnv = None,
     profile: options.Profile = None,
     seed: options.Seed = None,
-    candidates: options.Candidates = 20,
-    minutes: options.Minutes = 120,
-    device_minutes: options.DeviceMinutes = 120,
-    dollars: options.Dollars = 0,
-    tokens: options.Tokens = 0,
     price: options.Prices = None,
-    option: options.Settings = None,
     rounds_without_gain: options.RoundsWithoutGain = 5,
     floor_share: options.FloorShare = 0.95,
     workers: options.Workers = 0,
@@ -77,56 +60,20 @@ def run(
     Example: forge agent run cpp_rmsnorm_cpu --author folders --template ./drafts
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.choice import AuthorChoice
     from forge.app.sessions.opening import SessionRequest
     from forge.domain.session import SessionTerms
 
     chosen_device(device)
-    choice = AuthorChoice(
-        kind=author,
-        template=template,
-        model=model,
-        base_url=base_url,
-        agent_cmd=agent_cmd,
-        allow=tuple(allow or ()),
-        allow_env=tuple(allow_env or ()),
-        profile=profile,
-        options=dict(options.named_value(one) for one in option or []),
-    )
+    choice = author.choice(template=template, profile=profile)
     request = SessionRequest(
         task=task,
         seed=options.seed_or_drawn(seed),
-        budget=options.amounts(candidates, minutes, device_minutes, dollars, tokens),
+        budget=budget.amounts(),
         terms=SessionTerms(rounds_without_gain=rounds_without_gain, floor_share=floor_share, workers=workers),
-        prices=tuple(options.price_of(one) for one in price or []),
+        prices=options.prices_of(price),
     )
     with open_workspace(home) as workspace:
-        _begin(workspace, choice, request, key_file, as_json=as_json)
-
-
-def _begin(
-    workspace: "Workspace",
-    choice: "AuthorChoice",
-    request: "SessionRequest",
-    key_file: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Open a session for the chosen author and work it off. A person's session waits for the first submission."""
-    from forge.app.refusals import recording_refusal
-    from forge.app.sessions.authors import make_author
-    from forge.app.sessions.choice import answering, prices_for, source_of
-    from forge.app.sessions.opening import open_session
-
-    with recording_refusal(workspace, "session", choice.kind):
-        source = source_of(workspace, request.task, choice)
-        made, asked = make_author(source), answering(workspace, source, key_file)
-    request = replace(request, prices=prices_for(source, request.prices))
-    session_id = open_session(workspace, made, request, source=source)
-    if choice.kind == "person":
-        _show_room(workspace, session_id, source, as_json=as_json)
-        return
-    _work(workspace, session_id, made, asked, as_json=as_json)
+        begin(workspace, choice, request, author.key_file, as_json=as_json)
 
 
 @app.command()
@@ -155,7 +102,7 @@ def resume(
                 hint=f"forge agent submit {state.session_id} FOLDER",
             )
         asked = answering(workspace, source_stored(workspace, state), key_file)
-        _work(workspace, state.session_id, author, asked, as_json=as_json)
+        work_to_the_end(workspace, state.session_id, author, asked, as_json=as_json)
 
 
 @app.command()
@@ -196,62 +143,6 @@ def submit(
         raise typer.Exit(1)
 
 
-def _show_room(workspace: "Workspace", session_id: str, source: "AuthorSource", *, as_json: bool) -> None:
-    """Say where a person finds the brief, and how to go on."""
-    from forge.app.sessions.person import write_room
-
-    folder = write_room(workspace, session_id, source)
-    if as_json:
-        emit_json_line({"session_id": session_id, "folder": str(folder)})
-    say(f"session {session_id} waits: read {folder / 'brief.md'}")
-    suggest("next", f"forge agent submit {session_id} FOLDER")
-
-
-def _work(workspace: "Workspace", session_id: str, author: "Author", asked: "Model | None", *, as_json: bool) -> None:
-    """Work a session off, show it as it goes, and exit with 1 if no kernel was promoted."""
-    with closing_agent(asked):
-        found = work_session(workspace, session_id, author, asked=asked, as_json=as_json)
-    if found["kernels"]:
-        suggest("next", f"forge agent cost {session_id}")
-        return
-    suggest("try", f"forge agent cost {session_id}")
-    raise typer.Exit(1)
-
-
-@contextmanager
-def closing_agent(asked: object) -> Iterator[None]:
-    """End a coding agent with the block; other answerers have nothing to end."""
-    from forge.app.sessions.coding_agent import CodingAgent
-
-    try:
-        yield
-    finally:
-        if isinstance(asked, CodingAgent):
-            asked.close()
-
-
-def work_session(
-    workspace: "Workspace", session_id: str, author: "Author", *, asked: "Model | None" = None, as_json: bool
-) -> dict[str, Any]:
-    """Work a session off, and show it as it goes; return where it stands then."""
-    from forge.app.sessions.opening import Means, work_off
-    from forge.app.sessions.view import summary, telling
-    from forge.app.trials import DraftScreener
-
-    with reporting("agent") as progress:
-        watch = telling(workspace.blobs.get, live(as_json=as_json))
-        screener = DraftScreener(workspace, progress)
-        means = Means(progress=progress, watch=watch, model=asked, screener=screener)
-        try:
-            state = work_off(workspace, session_id, author, means)
-        except KeyboardInterrupt:
-            say(f"to go on after this interruption: forge agent resume {session_id}")
-            raise
-    found = summary(state)
-    show_state(found, as_json=as_json, one_line=True)
-    return found
-
-
 @app.command()
 def replay(session: Session, lenient: Lenient = False, home: Home = None, as_json: Json = False) -> None:
     """Run a session's loop again from its transcript, and compare each event; nothing is sent, run or written.
@@ -272,13 +163,10 @@ def replay(session: Session, lenient: Lenient = False, home: Home = None, as_jso
 
 
 @app.command()
+@with_groups
 def grant(
     session: Session,
-    candidates: options.Candidates = 0,
-    minutes: options.Minutes = 0,
-    device_minutes: options.DeviceMinutes = 0,
-    dollars: options.Dollars = 0,
-    tokens: options.Tokens = 0,
+    budget: options.GrantedBudget,
     reason: Reason = "granted by hand",
     home: Home = None,
     as_json: Json = False,
@@ -290,9 +178,8 @@ def grant(
     from forge.app.sessions.opening import grant as grant_more
     from forge.app.sessions.view import summary
 
-    more = options.amounts(candidates, minutes, device_minutes, dollars, tokens)
     with open_workspace(home) as workspace:
-        state = grant_more(workspace, session, more, reason)
+        state = grant_more(workspace, session, budget.amounts(), reason)
     show_state(summary(state), as_json=as_json)
 
 

@@ -1,12 +1,16 @@
 """The options of `forge agent`, one for each thing that an author is made from or may use."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from forge.app.sessions.choice import AuthorChoice
+    from forge.app.sessions.opening import SessionRequest
     from forge.domain.budget import Amounts, Price
+    from forge.pipeline.create import TaskRequest
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")]
 AuthorKind = Annotated[
@@ -40,6 +44,8 @@ AllowEnv = Annotated[
     list[str] | None,
     typer.Option("--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; repeat it."),
 ]
+Language = Annotated[str, typer.Option("--language", help="Language of the kernels: cpp, cuda, triton or torch.")]
+Gpu = Annotated[str, typer.Option("--gpu", help="The processor, such as cpu or h200.")]
 Hypothesis = Annotated[str, typer.Option("--hypothesis", help="Why it is right, or faster, and what changed.")]
 Profile = Annotated[
     str | None,
@@ -84,17 +90,107 @@ Dollars = Annotated[float, typer.Option("--dollars", min=0, max=1e6, help="Money
 Tokens = Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Tokens of language models.")]
 
 
-def amounts(candidates: int, minutes: float, device_minutes: float, dollars: float, tokens: int) -> "Amounts":
-    """Return a budget from what its options say."""
-    from forge.domain.budget import Amounts
+@dataclass(frozen=True, kw_only=True)
+class AuthorOptions:
+    """The options that say which author works, and what it is made from."""
 
-    return Amounts(
-        candidates=candidates,
-        wall_ms=round(minutes * 60_000),
-        device_ms=round(device_minutes * 60_000),
-        micro_dollars=round(dollars * 1_000_000),
-        tokens=tokens,
-    )
+    author: AuthorKind
+    model: ModelName = None
+    base_url: BaseUrl = None
+    key_file: KeyFile = None
+    agent_cmd: AgentCommand = None
+    allow: Allow = None
+    allow_env: AllowEnv = None
+    option: Settings = None
+
+    def choice(self, *, template: Path | None = None, profile: str | None = None) -> "AuthorChoice":
+        """Return the author that they choose; raise UsageError."""
+        from forge.app.sessions.choice import AuthorChoice
+
+        return AuthorChoice(
+            kind=self.author,
+            template=template,
+            model=self.model,
+            base_url=self.base_url,
+            agent_cmd=self.agent_cmd,
+            allow=tuple(self.allow or ()),
+            allow_env=tuple(self.allow_env or ()),
+            profile=profile,
+            options=dict(named_value(one) for one in self.option or []),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetOptions:
+    """The options that say what a session may use; each command has its own defaults."""
+
+    candidates: Candidates
+    minutes: Minutes
+    device_minutes: DeviceMinutes
+    dollars: Dollars = 0
+    tokens: Tokens = 0
+
+    def amounts(self) -> "Amounts":
+        """Return the budget that they give."""
+        from forge.domain.budget import Amounts
+
+        return Amounts(
+            candidates=self.candidates,
+            wall_ms=round(self.minutes * 60_000),
+            device_ms=round(self.device_minutes * 60_000),
+            micro_dollars=round(self.dollars * 1_000_000),
+            tokens=self.tokens,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionBudget(BudgetOptions):
+    """The budget of one session, in minutes: a search tries twenty candidates of an operation in less."""
+
+    candidates: Candidates = 20
+    minutes: Minutes = 120
+    device_minutes: DeviceMinutes = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrantedBudget(BudgetOptions):
+    """What a grant adds to a session's budget."""
+
+    candidates: Candidates = 0
+    minutes: Minutes = 0
+    device_minutes: DeviceMinutes = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget(BudgetOptions):
+    """The budget that the sessions of several tasks share, in minutes: twice that of one session."""
+
+    candidates: Candidates = 40
+    minutes: Minutes = 240
+    device_minutes: DeviceMinutes = 240
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedWorkOptions(SharedBudget, AuthorOptions):
+    """The options of an author that works on several tasks in one budget."""
+
+    language: Language = "cpp"
+    gpu: Gpu = "cpu"
+    seed: Seed = None
+    price: Prices = None
+
+    def terms(self) -> "TaskRequest":
+        """Return what the tasks have in common; each has its own operation and shape."""
+        from forge.pipeline.create import TaskRequest
+
+        return TaskRequest(op="", language=self.language, gpu=self.gpu, dtype="fp32", shape="")
+
+    def request(self) -> "SessionRequest":
+        """Return what the sessions have in common; raise UsageError."""
+        from forge.app.sessions.opening import SessionRequest
+
+        prices, seed = prices_of(self.price), seed_or_drawn(self.seed)
+        return SessionRequest(task="", seed=seed, budget=self.amounts(), prices=prices)
 
 
 def seed_or_drawn(seed: int | None) -> int:
@@ -116,8 +212,8 @@ def named_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-def price_of(text: str) -> "Price":
-    """Return the price of `--price MODEL=IN,OUT`; raise UsageError."""
+def prices_of(texts: list[str] | None) -> tuple["Price", ...]:
+    """Return the price of each `--price MODEL=IN,OUT`; raise UsageError."""
     from forge.app.sessions.prices import parse_price
 
-    return parse_price(text)
+    return tuple(parse_price(one) for one in texts or [])

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forge.cli import agent_options as options
-from forge.cli.agent_solve import Gpu, Language
+from forge.cli.agent_options import SharedWorkOptions
 from forge.cli.opening import open_workspace
+from forge.cli.option_groups import with_groups
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table
 from forge.cli.progress import reporting
@@ -22,31 +22,10 @@ Suite = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command to those of sessions."""
-    app.command()(score)
+    app.command()(with_groups(score))
 
 
-def score(
-    suite: Suite,
-    author: options.AuthorKind,
-    language: Language = "cpp",
-    gpu: Gpu = "cpu",
-    model: options.ModelName = None,
-    base_url: options.BaseUrl = None,
-    key_file: options.KeyFile = None,
-    agent_cmd: options.AgentCommand = None,
-    allow: options.Allow = None,
-    allow_env: options.AllowEnv = None,
-    seed: options.Seed = None,
-    candidates: options.Candidates = 40,
-    minutes: options.Minutes = 240,
-    device_minutes: options.DeviceMinutes = 240,
-    dollars: options.Dollars = 0,
-    tokens: options.Tokens = 0,
-    price: options.Prices = None,
-    option: options.Settings = None,
-    home: Home = None,
-    as_json: Json = False,
-) -> None:
+def score(suite: Suite, author: SharedWorkOptions, home: Home = None, as_json: Json = False) -> None:
     """Let an author work on each task of a suite; print correctness rate, fast_p and cost, every task counted.
 
     The budget is shared equally by the tasks. A task that can't be opened counts as failed.
@@ -55,34 +34,21 @@ def score(
     """
     from dataclasses import asdict
 
-    from forge.app.sessions.choice import AuthorChoice
-    from forge.app.sessions.opening import SessionRequest
     from forge.app.solve.authoring import SharedWork
     from forge.app.solve.score import read_suite, summed
     from forge.app.solve.score import score as score_suite
-    from forge.pipeline.create import TaskRequest
 
     entries = read_suite(suite)
-    choice = AuthorChoice(
-        kind=author,
-        model=model,
-        base_url=base_url,
-        agent_cmd=agent_cmd,
-        allow=tuple(allow or ()),
-        allow_env=tuple(allow_env or ()),
-        options=dict(options.named_value(one) for one in option or []),
-    )
-    budget = options.amounts(candidates, minutes, device_minutes, dollars, tokens)
-    prices = tuple(options.price_of(one) for one in price or [])
-    request = SessionRequest(task="", seed=options.seed_or_drawn(seed), budget=budget, prices=prices)
-    terms = TaskRequest(op="", language=language, gpu=gpu, dtype="fp32", shape="")
+    choice, request = author.choice(), author.request()
     with open_workspace(home) as workspace, reporting("score") as progress:
-        work = SharedWork(workspace=workspace, choice=choice, request=request, key_file=key_file, progress=progress)
-        rows = list(score_suite(workspace, entries, terms, work, progress=progress))
+        work = SharedWork(
+            workspace=workspace, choice=choice, request=request, key_file=author.key_file, progress=progress
+        )
+        rows = list(score_suite(workspace, entries, author.terms(), work, progress=progress))
     total = summed(rows)
     if as_json:
         listed = [asdict(one) | {"used": one.used.model_dump(mode="json")} for one in rows]
-        emit_json({"author": author, "model": model, "score": total, "tasks": listed})
+        emit_json({"author": author.author, "model": author.model, "score": total, "tasks": listed})
     else:
         _show(rows, total)
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forge.cli import agent_options as options
+from forge.cli.agent_options import SharedWorkOptions
 from forge.cli.opening import open_workspace
+from forge.cli.option_groups import with_groups
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table
 from forge.cli.progress import reporting
@@ -16,37 +17,14 @@ if TYPE_CHECKING:
     from forge.app.solve.solving import Solved
 
 ModuleFile = Annotated[Path, typer.Argument(metavar="FILE", help="A module in KernelBench's form: a class Model.")]
-Language = Annotated[str, typer.Option("--language", help="Language of the kernels: cpp, cuda, triton or torch.")]
-Gpu = Annotated[str, typer.Option("--gpu", help="The processor, such as cpu or h200.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to those of sessions."""
-    app.command()(solve)
+    app.command()(with_groups(solve))
 
 
-def solve(
-    file: ModuleFile,
-    author: options.AuthorKind,
-    language: Language = "cpp",
-    gpu: Gpu = "cpu",
-    model: options.ModelName = None,
-    base_url: options.BaseUrl = None,
-    key_file: options.KeyFile = None,
-    agent_cmd: options.AgentCommand = None,
-    allow: options.Allow = None,
-    allow_env: options.AllowEnv = None,
-    seed: options.Seed = None,
-    candidates: options.Candidates = 40,
-    minutes: options.Minutes = 240,
-    device_minutes: options.DeviceMinutes = 240,
-    dollars: options.Dollars = 0,
-    tokens: options.Tokens = 0,
-    price: options.Prices = None,
-    option: options.Settings = None,
-    home: Home = None,
-    as_json: Json = False,
-) -> None:
+def solve(file: ModuleFile, author: SharedWorkOptions, home: Home = None, as_json: Json = False) -> None:
     """Solve a whole module: take it apart, have kernels written, put them together, and judge the whole.
 
     The budget is shared equally by the sessions of its parts and of the whole.
@@ -54,30 +32,17 @@ def solve(
 
     Example: forge agent solve model.py --author model --model openai:gpt-5 --dollars 5 --tokens 2000000
     """
-    from forge.app.sessions.choice import AuthorChoice
-    from forge.app.sessions.opening import SessionRequest
     from forge.app.solve.authoring import SharedWork
     from forge.app.solve.solving import require_module
     from forge.app.solve.solving import solve as solve_module
-    from forge.pipeline.create import TaskRequest
 
     require_module(file)
-    choice = AuthorChoice(
-        kind=author,
-        model=model,
-        base_url=base_url,
-        agent_cmd=agent_cmd,
-        allow=tuple(allow or ()),
-        allow_env=tuple(allow_env or ()),
-        options=dict(options.named_value(one) for one in option or []),
-    )
-    budget = options.amounts(candidates, minutes, device_minutes, dollars, tokens)
-    prices = tuple(options.price_of(one) for one in price or [])
-    request = SessionRequest(task="", seed=options.seed_or_drawn(seed), budget=budget, prices=prices)
-    terms = TaskRequest(op="", language=language, gpu=gpu, dtype="fp32", shape="")
+    choice, request = author.choice(), author.request()
     with open_workspace(home) as workspace, reporting("solve") as progress:
-        work = SharedWork(workspace=workspace, choice=choice, request=request, key_file=key_file, progress=progress)
-        found = solve_module(workspace, file, terms, work, progress=progress)
+        work = SharedWork(
+            workspace=workspace, choice=choice, request=request, key_file=author.key_file, progress=progress
+        )
+        found = solve_module(workspace, file, author.terms(), work, progress=progress)
     _show(found, as_json=as_json)
     if not found.kernels:
         suggest("try", f"forge agent cost {found.sessions[-1] if found.sessions else ''}".rstrip())

@@ -1,6 +1,7 @@
 """check: one kernel against one reference, without a workspace."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.check_formats import Format, written
 from forge.cli.evidence import show_evidence
+from forge.cli.option_groups import with_groups
 from forge.cli.options import DeviceName, Json, Quiet, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text
 from forge.cli.progress import reporting
@@ -17,7 +19,7 @@ from forge.cli.task import Axes, FunctionName, Operands, Vary
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
-    from forge.app.check import CheckedFiles
+    from forge.app.check import CheckedFiles, CheckRequest
 
 Document = dict[str, Any]  # Any: a JSON document
 Files = Annotated[
@@ -59,25 +61,64 @@ OutputFormat = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options that say what a kernel is checked against, and as what."""
+
+    op: Op = None
+    shape: ShapeText = None
+    dtype: Dtype = "fp32"
+    language: LanguageName = None
+    gpu: Gpu = None
+    entry_point: EntryPoint = None
+    function: FunctionName = ""
+    operand: Operands = None
+    axis: Axes = None
+    vary: Vary = None
+    device: DeviceName = None
+
+    def request(self, command: str, files: list[Path]) -> "CheckRequest":
+        """Return what is to be checked, and choose the device; raise UsageError for options that don't fit."""
+        from forge.app.check import CheckRequest
+        from forge.app.chosen_device import chosen_device
+
+        reference, kernel = self._chosen_files(command, files)
+        chosen_device(self.device)
+        return CheckRequest(
+            kernel=kernel,
+            reference=reference,
+            op=self.op,
+            shape=self.shape,
+            function=self.function,
+            operands=self.operand or [],
+            axes=self.axis or [],
+            ranges=self.vary or [],
+            language=self.language,
+            gpu=self.gpu,
+            dtype=self.dtype,
+            entry_point=self.entry_point,
+        )
+
+    def _chosen_files(self, command: str, files: list[Path]) -> tuple[Path | None, Path]:
+        """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
+        if self.shape is not None and self.op is None:
+            raise UsageError("--shape without --op: a reference file has its own sizes")
+        wanted = 1 if self.op is not None else 2
+        if len(files) != wanted:
+            expected = "KERNEL.py alone, since --op names the reference" if self.op else "REFERENCE.py KERNEL.py"
+            raise UsageError(f"{len(files)} files: expected {expected}", hint=f"forge {command} --help")
+        return (None if self.op is not None else files[0]), files[-1]
+
+
 def register(app: typer.Typer) -> None:
     """Add this command to the top level."""
-    app.command()(check)
+    app.command()(with_groups(check))
 
 
 def check(
     files: Files,
-    op: Op = None,
-    shape: ShapeText = None,
-    dtype: Dtype = "fp32",
-    language: LanguageName = None,
-    gpu: Gpu = None,
-    entry_point: EntryPoint = None,
-    function: FunctionName = "",
-    operand: Operands = None,
-    axis: Axes = None,
-    vary: Vary = None,
+    options: CheckOptions,
     output_format: OutputFormat = "text",
-    device: DeviceName = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
     as_json: Json = False,
@@ -88,31 +129,14 @@ def check(
 
     Example: forge check reference.py kernel.py --output-format github
     """
-    from forge.app.check import CheckRequest
     from forge.app.check import check as judge
-    from forge.app.chosen_device import chosen_device
     from forge.lab.gates import GATES
 
     if as_json and output_format != "text":
         raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
-    reference, kernel = chosen_files("check", files, op, shape)
-    chosen_device(device)
-    request = CheckRequest(
-        kernel=kernel,
-        reference=reference,
-        op=op,
-        shape=shape,
-        function=function,
-        operands=operand or [],
-        axes=axis or [],
-        ranges=vary or [],
-        language=language,
-        gpu=gpu,
-        dtype=dtype,
-        entry_point=entry_point,
-    )
+    request = options.request("check", files)
     with reporting("check", [gate.name for gate in GATES]) as progress:
-        document = check_document(judge(request, progress=progress), kernel=kernel, reference=reference)
+        document = check_document(judge(request, progress=progress), request)
     _emit(document, output_format, as_json=as_json)
     if document["reason"] is not None:
         suggest("try", f"forge explain {document['reason']['code']}")
@@ -121,18 +145,7 @@ def check(
     suggest("next", "forge task create --help")
 
 
-def chosen_files(command: str, files: list[Path], op: str | None, shape: str | None) -> tuple[Path | None, Path]:
-    """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
-    if shape is not None and op is None:
-        raise UsageError("--shape without --op: a reference file has its own sizes")
-    wanted = 1 if op is not None else 2
-    if len(files) != wanted:
-        expected = "KERNEL.py alone, since --op names the reference" if op else "REFERENCE.py KERNEL.py"
-        raise UsageError(f"{len(files)} files: expected {expected}", hint=f"forge {command} --help")
-    return (None if op is not None else files[0]), files[-1]
-
-
-def check_document(checked: "CheckedFiles", *, kernel: Path, reference: Path | None) -> Document:
+def check_document(checked: "CheckedFiles", request: "CheckRequest") -> Document:
     """Return a check's result as a JSON document, with the fields that a verification's answer has."""
     examined = checked.examined
     verdict = examined.verdict.model_dump(mode="json")
@@ -142,8 +155,8 @@ def check_document(checked: "CheckedFiles", *, kernel: Path, reference: Path | N
         "simulated": checked.simulated,
         "reason": verdict.get("reason"),
         "stage": examined.stage,
-        "kernel": str(kernel),
-        "reference": None if reference is None else str(reference),
+        "kernel": str(request.kernel),
+        "reference": None if request.reference is None else str(request.reference),
         "operation": checked.operation,
         "entry_point": checked.entry_point,
         "language": checked.language,

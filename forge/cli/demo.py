@@ -42,7 +42,7 @@ def run_search_demo(home: Path | None, *, as_json: bool) -> int:
     """
     from forge.app.search_demo import make_workspace, open_search
     from forge.app.user_paths import resolved
-    from forge.cli.agent import work_session
+    from forge.cli.agent_work import work_session
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
     with make_workspace(folder) as workspace:

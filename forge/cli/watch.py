@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from forge.cli.candidate_log import show_log, show_place
-from forge.cli.check import (
-    Document,
-    Dtype,
-    EntryPoint,
-    Files,
-    Gpu,
-    LanguageName,
-    Op,
-    ShapeText,
-    check_document,
-    chosen_files,
-)
+from forge.cli.check import CheckOptions, Document, Files, check_document
 from forge.cli.evidence import show_evidence
-from forge.cli.options import DeviceName, Json
+from forge.cli.option_groups import with_groups
+from forge.cli.options import Json
 from forge.cli.output import SIMULATED, emit_json_line, emit_text, say, visible
 from forge.cli.progress import reporting
-from forge.cli.task import Axes, FunctionName, Operands, Vary
 from forge.errors import EnvironmentUnfit, ForgeError
 
 if TYPE_CHECKING:
@@ -38,51 +27,18 @@ POLL_S = 0.2
 
 def register(app: typer.Typer) -> None:
     """Add this command to the top level."""
-    app.command()(watch)
+    app.command()(with_groups(watch))
 
 
-def watch(
-    files: Files,
-    op: Op = None,
-    shape: ShapeText = None,
-    dtype: Dtype = "fp32",
-    language: LanguageName = None,
-    gpu: Gpu = None,
-    entry_point: EntryPoint = None,
-    function: FunctionName = "",
-    operand: Operands = None,
-    axis: Axes = None,
-    vary: Vary = None,
-    device: DeviceName = None,
-    as_json: Json = False,
-) -> None:
+def watch(files: Files, options: CheckOptions, as_json: Json = False) -> None:
     """Check a kernel as forge check does, now and after each save, until it is interrupted; record nothing.
 
     With --json it prints one document a line for each check. An interruption ends it with status 0.
 
     Example: forge watch reference.py kernel.py
     """
-    from forge.app.check import CheckRequest
-    from forge.app.chosen_device import chosen_device
-
-    reference, kernel = chosen_files("watch", files, op, shape)
-    chosen_device(device)
-    request = CheckRequest(
-        kernel=kernel,
-        reference=reference,
-        op=op,
-        shape=shape,
-        function=function,
-        operands=operand or [],
-        axes=axis or [],
-        ranges=vary or [],
-        language=language,
-        gpu=gpu,
-        dtype=dtype,
-        entry_point=entry_point,
-    )
     try:
-        _check_each_save(request, as_json=as_json)
+        _check_each_save(options.request("watch", files), as_json=as_json)
     except KeyboardInterrupt:
         raise typer.Exit from None
 
@@ -102,7 +58,7 @@ def _check_each_save(request: "CheckRequest", *, as_json: bool) -> None:
                 raise
             _show_error(error, as_json=as_json)
         else:
-            document = check_document(checked, kernel=request.kernel, reference=request.reference)
+            document = check_document(checked, request)
             _show(document, time.monotonic() - started, as_json=as_json)
         say(f"watch: waiting for a save of {' or '.join(map(str, saved.paths))}; Ctrl-C ends")
 
