@@ -22,6 +22,8 @@ def show_summary(entry: Entry) -> None:
         ("for", f"{entry['target_gpu']}, {entry['language']}"),
         ("speedup", f"{fact_text(entry['speedup'])} over {entry['baseline']}"),
         ("time", f"{entry['candidate_median_ns'] / US:.2f} us, {entry['baseline']} {_baseline_us(entry)} us"),
+        *_resident(timed, entry["baseline"]),
+        ("replicated", _replicated(entry)),
         ("timed by", f"{timed['candidate']['method']}, control {fact_text(reported['control'])}"),
         ("reaches", f"{timed['floor_fraction']:.0%} of the speed at which the bytes can be moved"),
         ("verified at", f"{len(entry['coverage']['verified'])} shapes"),
@@ -35,9 +37,51 @@ def show_summary(entry: Entry) -> None:
         for one in reported["speedups"]
     ]
     emit_table(f"Over each baseline{on_fresh_data}", ("baseline", "us", "speedup"), rows)
+    _show_contenders(entry["benchmark"].get("contenders", []))
     _show_further(entry.get("further_shapes", []))
     met = [(one["name"], one["observed"], one["threshold"]) for one in entry["gates"]]
     emit_table("Requirements that it met", ("requirement", "observed", "threshold"), met)
+
+
+def _resident(timed: Entry, baseline: str) -> list[tuple[str, str]]:
+    """Return the speedup with operands in the cache, if it was measured."""
+    timing = (timed.get("residency") or {}).get("timing")
+    reported = (timing.get("confirmation") or timing) if timing else {"speedups": ()}
+    return [
+        ("resident", f"{fact_text(one['interval'])} over {baseline}, with operands in the last-level cache")
+        for one in reported["speedups"]
+        if one["baseline"] == baseline
+    ]
+
+
+def _replicated(entry: Entry) -> str:
+    """Return what a second measurement came to, with its speedup in each regime."""
+    found = entry.get("replication")
+    if not found:
+        return "no: measured on one occasion"
+    again = ", ".join(
+        f"{one['regime']} {fact_text(one['second'])} over {one['baseline']}" for one in found["comparisons"]
+    )
+    return f"{found['outcome']} on another occasion: {again}" if again else found["outcome"]
+
+
+def _show_contenders(standings: list[Entry]) -> None:
+    """Print which contenders were not measured beside the kernel, and why."""
+    rows = [
+        (one["contender"], one["version"] or "", one["standing"]["outcome"], _why_not(one["standing"]))
+        for one in standings
+        if one["standing"]["outcome"] != "in_full"
+    ]
+    if rows:
+        emit_table("Contenders that were not measured beside it", ("contender", "version", "outcome", "why"), rows)
+
+
+def _why_not(standing: Entry) -> str:
+    if reason := standing.get("reason"):
+        return f"{reason['code']}: {reason['message']}"
+    if "least_ns" in standing:
+        return f"right, and slower than others: about {standing['least_ns'] / US:.2f} us"
+    return f"{standing['cause']}: {standing['detail']}"
 
 
 def _show_further(shapes: list[Entry]) -> None:
