@@ -38,7 +38,7 @@ from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
 from forge.ledger.actors import MAY_WRITE
-from forge.ledger.audit.evidence import BLOB_FIELDS, PIECE_FIELDS
+from forge.ledger.audit.referenced_blobs import STORED_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore, mutant_scores
@@ -548,10 +548,14 @@ def _blobs() -> Iterator[str]:
     yield ""
     yield "| event | field |"
     yield "|---|---|"
-    for name in sorted(BLOB_FIELDS.keys() | PIECE_FIELDS.keys()):
-        for field in BLOB_FIELDS.get(name, ()):
+    for name, fields in sorted(STORED_FIELDS.items()):
+        for field in fields.stored:
             yield f"| {name} | `{field}` |"
-        for field in PIECE_FIELDS.get(name, ()):
+        for field in fields.own:
+            yield f"| {name} | `{field}`, for an operation of the user |"
+        for field in fields.left_out:
+            yield f"| {name} | `{field}`, if the payload has it |"
+        for field in fields.pieces:
             yield f"| {name} | `{field}`, those that begin with `sha256:` |"
 
 

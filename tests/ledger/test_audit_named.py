@@ -12,15 +12,7 @@ from pydantic import BaseModel
 
 from forge.events import EVENT_TYPES
 from forge.ledger.audit.history import audit
-from forge.ledger.audit.referenced_blobs import (
-    BLOB_FIELDS,
-    LEFT_OUT,
-    OWN_FIELDS,
-    PIECE_FIELDS,
-    listed_blobs,
-    required_blobs,
-    values_at,
-)
+from forge.ledger.audit.referenced_blobs import STORED_FIELDS, listed_blobs, required_blobs, values_at
 from forge.ledger.blobs import BlobStore
 
 from .making import GOLDEN, examples, open_ledger
@@ -42,8 +34,8 @@ ELSEWHERE = {
     "before_sha256": "a playbook's text before a lesson, which its library holds or an earlier lesson stored",
     "token_sha256": "a token, which is shown once and kept nowhere",
     "bundle_sha256": "a bundle's bytes, which are taken apart and not kept",
-    "task.reference_sha256": "a reference's text, which is part of Forge; an own operation's is in OWN_FIELDS",
-    "task.inputs_sha256": "a generator's text, which is part of Forge; an own operation's is in OWN_FIELDS",
+    "task.reference_sha256": "a reference's text, which is part of Forge; an own operation's is listed as `own`",
+    "task.inputs_sha256": "a generator's text, which is part of Forge; an own operation's is listed as `own`",
     "task.tolerance_sha256": "the derivation of a bound, which follows from the task and the policy",
 }
 """Digests of what isn't stored by content, and where it is instead."""
@@ -91,14 +83,15 @@ def test_every_digest_of_every_event_is_known_to_name_stored_bytes_or_not(name: 
     for golden in old_payloads():
         if golden.name.startswith(f"{name}."):
             found |= set(fields_in(json.loads(golden.read_bytes())))
-    stored = {*BLOB_FIELDS.get(name, ()), *LEFT_OUT.get(name, ())}
+    listed = STORED_FIELDS.get(name)
+    stored = {*listed.stored, *listed.left_out} if listed else set()
     assert found - stored - ELSEWHERE.keys() == set()
 
 
 def test_neither_list_names_a_field_that_no_event_has() -> None:
     everywhere = {name: set(fields_of(event)) for name, event in EVENT_TYPES.items()}
-    for name, fields in [*BLOB_FIELDS.items(), *OWN_FIELDS.items(), *LEFT_OUT.items()]:
-        assert set(fields) <= everywhere[name], name
+    for name, listed in STORED_FIELDS.items():
+        assert {*listed.stored, *listed.own, *listed.left_out, *listed.since} <= everywhere[name], name
     used = set().union(*everywhere.values())
     assert {field for field in ELSEWHERE if field not in used} == set()
 
@@ -108,14 +101,15 @@ def test_every_old_payload_gives_a_digest_for_each_field_that_it_must_have() -> 
         name, version, _ = golden.name.split(".")
         for field, digest in required_blobs(name, int(version[1:]), json.loads(golden.read_bytes())):
             assert re.fullmatch("[0-9a-f]{64}", digest), (golden.name, field)
-    assert set(PIECE_FIELDS) <= EVENT_TYPES.keys()
 
 
 def test_an_own_operations_task_names_its_reference_and_its_contract() -> None:
     payload = examples()["TaskCreated"].model_dump(mode="json")
     of_catalogue = dict(required_blobs("TaskCreated", 2, payload))
     payload["task"]["op"] = "own_gate"
-    assert set(dict(required_blobs("TaskCreated", 2, payload))) - set(of_catalogue) == set(OWN_FIELDS["TaskCreated"])
+    assert set(dict(required_blobs("TaskCreated", 2, payload))) - set(of_catalogue) == set(
+        STORED_FIELDS["TaskCreated"].own
+    )
 
 
 def test_a_missing_piece_of_what_was_built_is_found(path: Path, tmp_path: Path) -> None:

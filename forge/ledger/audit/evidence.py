@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
 
-from forge.ledger.audit.referenced_blobs import BLOB_FIELDS, PIECE_FIELDS, is_listing, listed_blobs, required_blobs
+from forge.ledger.audit.referenced_blobs import STORED_FIELDS, is_listing, listed_blobs, required_blobs
 from forge.ledger.audit.report import AuditProblem
 
-_TYPES_NAMING_BLOBS = frozenset(name.encode() for name in ("RunSealed", *BLOB_FIELDS, *PIECE_FIELDS))
+_TYPES_NAMING_BLOBS = frozenset(name.encode() for name in ("RunSealed", *STORED_FIELDS))
 """Event types that can name stored bytes."""
 _DIGEST_KEY = re.compile(rb'sha256":["[]')
 """Text that occurs in every canonical payload with a field for `_digest_fields`."""
