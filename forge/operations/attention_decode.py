@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +48,8 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
     largest = values.abs().amax(-2, keepdim=True)
     far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * largest * 2
     together = values.square().sum(-2, keepdim=True).sqrt().expand_as(y)
-    return (Expectation(value=y, scale=size + (coarse + far) / unit, terms=terms, last_factor=together),)
+    size, lost = size + (coarse + far) / unit, drift_share(p).expand_as(y)
+    return (Expectation(value=y, scale=size, terms=terms, last_factor=together, drift=2 * lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

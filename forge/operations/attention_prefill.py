@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -49,13 +50,14 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
     tokens, length = q.shape[0], k.shape[0]
     at_once = max(1, ORACLE_SCORES // max(1, length * q.shape[1] * q.shape[2]))
     parts = [_some(q, k, v, slice(start, start + at_once)) for start in range(0, max(1, tokens), at_once)]
-    value, scale = (torch.cat(one).contiguous() for one in zip(*parts, strict=True))
+    value, scale, lost = (torch.cat(one).contiguous() for one in zip(*parts, strict=True))
     together = v.double().square().sum(0).sqrt().unsqueeze(1).expand_as(value)
-    return (Expectation(value=value, scale=scale, terms=max(q.shape[-1], length), last_factor=together),)
+    terms = max(q.shape[-1], length)
+    return (Expectation(value=value, scale=scale, terms=terms, last_factor=together, drift=lost),)
 
 
-def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return value and S of the chosen queries, tokens first."""
+def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> tuple[torch.Tensor, ...]:
+    """Return value, S and what running sums may drop, of the chosen queries, tokens first."""
     import torch
 
     length, scale = k.shape[0], q.shape[-1] ** -0.5
@@ -75,7 +77,8 @@ def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> t
     largest = values.abs().cummax(-2).values[..., (sees - 1).clamp(min=0), :] * (sees > 0).unsqueeze(-1)
     far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * largest * 2
     whole = size + (coarse + far) / unit
-    return y.permute(2, 0, 1, 3), whole.permute(2, 0, 1, 3)
+    lost = 2 * drift_share(p).expand_as(y)
+    return y.permute(2, 0, 1, 3), whole.permute(2, 0, 1, 3), lost.permute(2, 0, 1, 3)
 
 
 def _hidden(tokens: int, length: int, further: int = 0) -> torch.Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, Indices, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -34,9 +35,11 @@ def oracle(logits: torch.Tensor, labels: torch.Tensor) -> tuple[Expectation, ...
     h = logits.double()
     largest = h.amax(-1)
     chosen = h.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-    logarithm = (h - largest.unsqueeze(-1)).exp().sum(-1).log()
+    terms = (h - largest.unsqueeze(-1)).exp()
+    logarithm, lost = terms.sum(-1).log(), drift_share(terms).squeeze(-1)
     size = 1 + logarithm + largest.abs() + chosen.abs()
-    return (Expectation(value=logarithm + (largest - chosen), scale=size, terms=logits.shape[-1]),)
+    value = logarithm + (largest - chosen)
+    return (Expectation(value=value, scale=size, terms=logits.shape[-1], drift=lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -12,6 +12,7 @@ from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scale
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations import rmsnorm
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +39,7 @@ def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: f
             roundings=4,
             on_integers="exact_sums",
             last_factor=w.abs().expand_as(y),
+            drift=(drift_share(h.square()) / 2).expand_as(y),
         ),
         Expectation(value=h, scale=h.abs(), terms=1, on_integers="exact"),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Expected, Operation, Quantised
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -41,6 +42,7 @@ def oracle(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float
     import torch
 
     h, g = x.double(), gate.double()
+    lost = (drift_share(h.square()) / 2).squeeze(-1)
     h = h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * (g * torch.sigmoid(g)) * weight.double()
     scale = h.abs().amax(-1).clamp(min=FLOOR) / LARGEST
     unrounded = h / scale.unsqueeze(-1)
@@ -50,7 +52,7 @@ def oracle(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float
     size = scale * (1 + steepness.amax(-1) / 8)
     return (
         Quantised(unrounded=unrounded, uncertainty=UNIT_ROUNDOFF["fp32"] * growth * unrounded.abs()),
-        Expectation(value=scale, scale=size, terms=x.shape[-1]),
+        Expectation(value=scale, scale=size, terms=x.shape[-1], drift=lost),
     )
 
 

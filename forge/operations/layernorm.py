@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +32,8 @@ def oracle(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float
     centred = h - h.mean(-1, keepdim=True)
     root = centred.square().mean(-1, keepdim=True).add(eps).rsqrt()
     size = (centred.abs() + h.abs().mean(-1, keepdim=True)) * root * w.abs() + b.abs()
-    return (Expectation(value=centred * root * w + b, scale=size, terms=x.shape[-1]),)
+    lost = (drift_share(centred.square()) / 2).expand_as(size)
+    return (Expectation(value=centred * root * w + b, scale=size, terms=x.shape[-1], drift=lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

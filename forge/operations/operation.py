@@ -59,6 +59,11 @@ class Expectation:
     Near that type's smallest number, the intermediate errs by up to that number. The output then errs by that number
     times this factor. None: there is no such intermediate.
     """
+    drift: torch.Tensor | None = None
+    """Share of `scale` by which one running sum in fp32 may err beside the usual growth, in the output's shape.
+
+    `drift_share` in `running_sum.py` computes it. None: no sum of terms of one sign.
+    """
     derived: bool = True
     """False if `scale` was measured instead of derived. The errors of many elements together then have no bound."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,7 @@ def oracle(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectati
             roundings=2,
             on_integers="exact_sums",
             last_factor=w.abs().expand_as(y),
+            drift=(drift_share(h.square()) / 2).expand_as(y),
         ),
     )
 

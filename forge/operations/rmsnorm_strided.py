@@ -14,6 +14,7 @@ from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scale
 from forge.domain.tensors import TensorSpec
 from forge.operations.operation import Expectation, Operation
 from forge.operations.rmsnorm import bytes_moved
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +39,7 @@ def oracle(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expecta
             roundings=2,
             on_integers="exact_sums",
             last_factor=w.abs().expand_as(y),
+            drift=(drift_share(h.square()) / 2).expand_as(y),
         ),
     )
 

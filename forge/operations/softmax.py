@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +33,8 @@ def oracle(x: torch.Tensor) -> tuple[Expectation, ...]:
     h = x.double()
     y = h.softmax(-1)
     below = (h.amax(-1, keepdim=True) - h).nan_to_num(nan=0.0, posinf=0.0)
-    return (Expectation(value=y, scale=y * (1 + below / 4), terms=x.shape[-1]),)
+    lost = drift_share(y).expand_as(y)
+    return (Expectation(value=y, scale=y * (1 + below / 4), terms=x.shape[-1], drift=lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Expected, Operation, Ranked
+from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +44,8 @@ def oracle(logits: torch.Tensor) -> tuple[Expected, ...]:
     uncertainty = UNIT_ROUNDOFF["fp32"] * growth * size + 2.0**-126
     ranked = Ranked(values=probabilities, uncertainty=uncertainty, count=min(CHOSEN, experts))
     weights, sizes = (values.gather(-1, ranked.value) for values in (probabilities, size))
-    return Expectation(value=weights, scale=sizes, terms=experts), ranked
+    lost = drift_share(probabilities).expand_as(weights)
+    return Expectation(value=weights, scale=sizes, terms=experts, drift=lost), ranked
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

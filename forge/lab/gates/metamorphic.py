@@ -161,7 +161,7 @@ def _largest_spread(kernel: LoadedKernel, first: Observed, others: Tensors, kept
     furthest = 0.0
     for position, expected in enumerate(kernel.expected(first.case)[0]):
         if isinstance(expected, Expectation):
-            sizes = {"value": expected.value, "scale": expected.scale, "last_factor": expected.last_factor}
+            sizes = {name: getattr(expected, name) for name in ("value", "scale", "last_factor", "drift")}
             named = {n: _rows_of(kernel, one, position, chosen) for n, one in sizes.items() if one is not None}
             part = dataclasses.replace(expected, **named)
             dtype = kernel.operation.outputs[position].rounded_to(kernel.dtype)

@@ -177,6 +177,8 @@ def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy:
     bound.add_(expectation.scale, alpha=accumulated).add_(SMALLEST_SIZE[dtype])
     if expectation.last_factor is not None:
         bound.add_(expectation.last_factor, alpha=SMALLEST_SIZE[dtype])
+    if expectation.drift is not None:
+        bound.addcmul_(expectation.scale, expectation.drift)
     return bound
 
 

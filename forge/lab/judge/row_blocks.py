@@ -43,12 +43,15 @@ def for_each_block(
         def rows(tensor: torch.Tensor) -> torch.Tensor:
             return tensor.expand_as(got).flatten(0, -2)[block]
 
-        factor = expectation.last_factor
+        def optional(tensor: torch.Tensor | None) -> torch.Tensor | None:
+            return None if tensor is None else rows(tensor)
+
         part = replace(
             expectation,
             value=rows(expectation.value),
             scale=rows(expectation.scale),
-            last_factor=None if factor is None else rows(factor),
+            last_factor=optional(expectation.last_factor),
+            drift=optional(expectation.drift),
         )
         return work(rows(got), part, rows(baseline))
 
