@@ -3,7 +3,7 @@
 import ast
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from forge import __version__
 from forge.app.chosen_device import chosen_device
+from forge.app.predicted_gain import FunctionShare, predicted_speedup
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.environment import Environment
@@ -29,7 +30,7 @@ from forge.events import ModelMeasured
 from forge.executor.local import isolation, require_lab
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
 from forge.lab.timing.statistics import interval, pair_ratios, within_band
-from forge.lookup import Registry
+from forge.lookup import Evidence, Registry
 from forge.pipeline.promotion_rule import control_band
 from forge.platforms.capture import capture_environment
 
@@ -50,7 +51,7 @@ class GuestFacts(BaseModel):
     equal_tokens: int = Field(ge=0, le=GREEDY_STEPS)
     generation: str
     lines: list[dict[str, Any]] = Field(max_length=4096)  # lines of an adoption's report
-    shares: dict[str, float]
+    shares: list[FunctionShare] = Field(max_length=4096)
 
 
 def measure(
@@ -58,14 +59,14 @@ def measure(
     path: Path,
     *,
     workload: ModelWorkload,
-    mode: ModelMode,
+    modes: Sequence[ModelMode],
     seed: int,
     window_s: float,
     process_pairs: int | None = None,
     rounds: int | None = None,
     device: str | None = None,
-) -> Data:
-    """Measure the model in a file and record it; raise UsageError for a file that isn't one."""
+) -> list[Data]:
+    """Measure the model in a file and record each mode; raise UsageError for a file that isn't one."""
     require_lab()
     name, source = _read(path)
     if not 0 <= seed < MOST_SEED:
@@ -82,35 +83,40 @@ def measure(
         name=name,
         source=source,
         workload=workload,
-        mode=mode,
+        modes=tuple(dict.fromkeys(modes)),
         seed=seed,
         gpu=chosen,
         registry=workspace.registry_root,
     )
     walls = isolation()
-    samples, facts = _samples(workspace, question, plan, walls, registry)
+    measured, facts = _samples(workspace, question, plan, walls, registry)
     environment = capture_environment(forge_version=__version__, forge_commit=None, device=chosen)
-    stored = canonical({"times_ns": samples.times_ns, "facts": samples.untrusted_facts})
-    uses = _uses(facts, registry)
-    event = ModelMeasured(
-        model=name,
-        model_sha256=workspace.blobs.put(source),
-        config_sha256=sha256(canonical(facts.config)),
-        workload=workload,
-        mode=mode,
-        gpu=environment.gpu.slug if environment.gpu else CPU,
-        env_sha256=environment.env_sha256,
-        generation=facts.generation,
-        uses=uses,
-        comparison=compare(samples, facts, uses),
-        conclusive=conclusive(samples, policy),
-        process_pairs=plan.process_pairs,
-        rounds=plan.rounds,
-        samples_sha256=workspace.blobs.put(stored),
-        isolation=walls,
-        policy_sha256=digest_of(policy),
-    )
-    return _recorded(workspace, event, environment)
+    evidence = _evidence(facts, registry)
+    uses = _uses(facts, evidence)
+    source_sha256 = workspace.blobs.put(source)
+    found = []
+    for mode, samples in measured.items():
+        stored = canonical({"times_ns": samples.times_ns, "facts": samples.untrusted_facts})
+        event = ModelMeasured(
+            model=name,
+            model_sha256=source_sha256,
+            config_sha256=sha256(canonical(facts.config)),
+            workload=workload,
+            mode=mode,
+            gpu=environment.gpu.slug if environment.gpu else CPU,
+            env_sha256=environment.env_sha256,
+            generation=facts.generation,
+            uses=uses,
+            comparison=compare(samples, facts, uses, mode=mode, evidence=evidence),
+            conclusive=conclusive(samples, policy),
+            process_pairs=plan.process_pairs,
+            rounds=plan.rounds,
+            samples_sha256=workspace.blobs.put(stored),
+            isolation=walls,
+            policy_sha256=digest_of(policy),
+        )
+        found.append(_recorded(workspace, event, environment))
+    return found
 
 
 def _recorded(workspace: Workspace, event: ModelMeasured, environment: Environment) -> Data:
@@ -127,9 +133,9 @@ def _recorded(workspace: Workspace, event: ModelMeasured, environment: Environme
 
 def _samples(
     workspace: Workspace, question: ModelQuestion, plan: WindowPlan, walls: Isolation, registry: Registry
-) -> tuple[ModelSamples, GuestFacts]:
+) -> tuple[dict[ModelMode, ModelSamples], GuestFacts]:
     samples = measure_model(question, plan, policy=workspace.policy, isolation=walls, rng=workspace.rng)
-    facts = _facts(question.name, samples)
+    facts = _facts(question.name, next(iter(samples.values())))
     if facts.generation != registry.generation:
         raise UsageError("the registry was published anew while the model ran: measure it again")
     return samples, facts
@@ -144,23 +150,29 @@ def _published(workspace: Workspace) -> Registry:
     return registry
 
 
-def compare(samples: ModelSamples, facts: GuestFacts, uses: tuple[AdoptedUse, ...]) -> ModelComparison:
+def compare(
+    samples: ModelSamples,
+    facts: GuestFacts,
+    uses: tuple[AdoptedUse, ...],
+    *,
+    mode: ModelMode,
+    evidence: Mapping[str, Evidence],
+) -> ModelComparison:
     """Return how both sides compare, by the statistics of the promotion rule."""
     times = samples.times_ns
-    replaced = {use.op: use for use in uses if use.backend != "fallback"}
-    share = min(1.0, sum(use.share for use in replaced.values()))
-    left = 1 - sum(use.share * (1 - 1 / (use.speedup or 1.0)) for use in replaced.values())
+    replaced = {use.kernel_id: use.share for use in uses if use.backend != "fallback"}
+    own_ns = _median(times["own"])
     return ModelComparison(
         speedup=interval(pair_ratios(times["own"], times["adopted"])),
         control=interval(pair_ratios(times["own"], times["control"])),
-        own_median_ns=_median(times["own"]),
+        own_median_ns=own_ns,
         adopted_median_ns=_median(times["adopted"]),
         own_error=facts.own_error,
         adopted_error=facts.adopted_error,
         equal_tokens=facts.equal_tokens,
         greedy_steps=GREEDY_STEPS,
-        replaced_share=share,
-        predicted=1 / left,
+        replaced_share=min(1.0, sum(replaced.values())),
+        predicted=predicted_speedup(mode, own_ns, facts.shares, evidence),
     )
 
 
@@ -170,21 +182,29 @@ def conclusive(samples: ModelSamples, policy: Policy) -> bool:
     return within_band(control, control_band(policy, "host_slope"))
 
 
-def _uses(facts: GuestFacts, registry: Registry) -> tuple[AdoptedUse, ...]:
-    """Return what the adopted side took, with each kernel's own evidence from the registry."""
+def _evidence(facts: GuestFacts, registry: Registry) -> dict[str, Evidence]:
+    """Return the evidence of each kernel that the adopted side took, from the registry."""
+    found = {}
+    for line in facts.lines:
+        if line["kernel_id"] is None:
+            continue
+        slot = {"op": line["op"], "gpu": line["device"], "dtype": line["dtype"], "shape": line["shape"]}
+        answer = registry.lookup(**slot)
+        if answer.kernel is None or answer.kernel.kernel_id != line["kernel_id"] or answer.evidence is None:
+            raise UsageError(f"the model's process says that {line['kernel_id']!r:.100} ran, which doesn't answer")
+        found[answer.kernel.kernel_id] = answer.evidence
+    return found
+
+
+def _uses(facts: GuestFacts, evidence: Mapping[str, Evidence]) -> tuple[AdoptedUse, ...]:
+    """Return what the adopted side took, with the share of the functions that each kernel replaces."""
+    shares = {(one.op, one.kernel_id): one.share for one in facts.shares}
     found = []
     for line in facts.lines:
-        speedup = None
-        if line["kernel_id"] is not None:
-            slot = {"op": line["op"], "gpu": line["device"], "dtype": line["dtype"], "shape": line["shape"]}
-            answer = registry.lookup(**slot)
-            if answer.kernel is None or answer.kernel.kernel_id != line["kernel_id"] or answer.evidence is None:
-                raise UsageError(
-                    f"the model's process says that {line['kernel_id']!r:.100} ran, which doesn't answer"
-                )
-            speedup = answer.evidence.speedup
+        kernel = line["kernel_id"]
+        speedup = None if kernel is None else evidence[kernel].speedup
         fields = {name: line[name] for name in ("op", "backend", "kernel_id", "sha256", "reason", "hits")}
-        share = min(1.0, max(0.0, facts.shares.get(str(line["op"]), 0.0)))
+        share = shares.get((line["op"], kernel), 0.0)
         found.append(AdoptedUse.model_validate({**fields, "share": share, "speedup": speedup}))
     if not found:
         raise UsageError("the model called no adopted operation: expected calls of what op(name, own) returned")

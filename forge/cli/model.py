@@ -25,7 +25,12 @@ def model() -> None:
 def measure(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file that builds a model.")],
     workload: Annotated[str, typer.Option(help="decode:b=16,context=1024 or prefill:b=1,tokens=4096.")],
-    mode: Annotated[str, typer.Option(help="eager, compile, or graphs.")] = "eager",
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="eager, compile, or graphs: compiled, then captured. Repeat it for several.", show_default="eager"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the weights and the tokens.")] = 0,
     window_ms: Annotated[float, typer.Option(help="Least time of a window.", min=1, max=10_000)] = 100.0,
     pairs: Annotated[
@@ -45,13 +50,13 @@ def measure(
     from forge.app.models import measure as measured
     from forge.domain.model_measurement import parse_mode, parse_workload
 
-    asked, way = parse_workload(workload), parse_mode(mode)
+    asked, modes = parse_workload(workload), [parse_mode(one) for one in mode or ["eager"]]
     with open_workspace(home) as workspace:
-        found: dict[str, Any] = measured(  # Any: a JSON document
+        found: list[dict[str, Any]] = measured(  # Any: JSON documents
             workspace,
             file,
             workload=asked,
-            mode=way,
+            modes=modes,
             seed=seed,
             window_s=window_ms / 1000,
             process_pairs=pairs,
@@ -59,9 +64,10 @@ def measure(
             device=device,
         )
     if as_json:
-        emit_json(found)
+        emit_json({"measurements": found})
     else:
-        _show(found)
+        for one in found:
+            _show(one)
 
 
 def _show(found: dict[str, Any]) -> None:  # Any: a JSON document

@@ -11,7 +11,7 @@ from forge.domain.task import Name
 from forge.errors import UnknownName, UsageError
 
 ModelMode = Literal["eager", "compile", "graphs"]
-"""How the model runs: as it is, by torch.compile, or as a captured CUDA graph."""
+"""How the model runs: as it is, by torch.compile, or by torch.compile and captured in a CUDA graph."""
 MODES: tuple[ModelMode, ...] = ("eager", "compile", "graphs")
 WorkloadKind = Literal["decode", "prefill"]
 FIELDS: dict[WorkloadKind, tuple[str, ...]] = {"decode": ("b", "context"), "prefill": ("b", "tokens")}
@@ -77,7 +77,9 @@ class AdoptedUse(Value):
     hits: Annotated[int, Field(ge=1)]
     """Number of calls in the measured process until its report."""
     share: Annotated[float, Field(ge=0, le=1)]
-    """Share of the step's time that the model's own function takes, measured in eager mode."""
+    """Share of the step's time that the model's own function takes at these calls, measured in eager mode.
+
+    Fallbacks of one operation have one share together."""
     speedup: Annotated[float, Field(gt=0)] | None
     """Speedup of the kernel in its own evidence, over its best baseline; None for a fallback."""
 
@@ -100,4 +102,4 @@ class ModelComparison(Value):
     replaced_share: Annotated[float, Field(ge=0, le=1)]
     """Share of the step's time in the functions that promoted kernels replace."""
     predicted: Annotated[float, Field(gt=0)]
-    """Speedup that follows from that share and the kernels' own evidence."""
+    """Speedup that follows from the kernels' own evidence, and in eager mode from that share."""

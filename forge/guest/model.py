@@ -11,7 +11,7 @@ import mmap
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +24,8 @@ OWN, ADOPTED, CONTROL = 0, 1, 2
 """Sides: the model's own functions, adopted kernels, and the own functions once more."""
 SHARE_STEPS = 5
 """Number of steps in which the share of each function is measured."""
+WARM_UP_STEPS = 3
+"""Number of steps before anything is timed: the first ones load and compile."""
 TEXT_LIMIT = 800
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 Function = Callable[..., Any]
@@ -34,13 +36,44 @@ class ModelError(Exception):
     """The model's file doesn't do what is asked of it."""
 
 
+class _Side:
+    """One side's model. The modes share its memory, and what was compiled from it."""
+
+    def __init__(self, runner: "ModelRunner", model: Function) -> None:
+        self._model, self._step = model, runner.start(model)
+        self._compiled: Function | None = None
+
+    def stepper(self, mode: str) -> Callable[[], Any]:
+        """Return a function that makes one step in a mode."""
+        called = self._model if mode == "eager" else self._by_compiler()
+
+        def step() -> Any:
+            return self._step(called)
+
+        for _ in range(WARM_UP_STEPS):
+            step()
+        if mode != "graphs":
+            return step
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        replay: Callable[[], Any] = graph.replay
+        return replay
+
+    def _by_compiler(self) -> Function:
+        if self._compiled is None:
+            self._compiled = torch.compile(self._model)
+        return self._compiled
+
+
 class ModelRunner:
     """A model's file, and its two sides with a control."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self._file: ModuleType = load.load_module(str(body["path"]), "measured_model")
         self._workload: dict[str, Any] = body["workload"]
-        self._mode = str(body["mode"])
+        self._modes = [str(mode) for mode in body["modes"]]
         self._device = str(body["device"])
         self._seed = int(body["seed"])
         self._steps = int(body["greedy_steps"])
@@ -49,8 +82,8 @@ class ModelRunner:
         self._model(self.config, self._collect)
         sys.path.insert(0, str(body["library"]))
         self._ops = self._adopted(str(body["registry"]))
-        sides = (self._keep, self._replace, self._keep)
-        self._sides = [self._stepper(self._model(self.config, one)) for one in sides]
+        sides = [_Side(self, self._model(self.config, one)) for one in (self._keep, self._replace, self._keep)]
+        self._steppers = [side.stepper(mode) for mode in self._modes for side in sides]
 
     def _plain_config(self) -> dict[str, Any]:
         config = getattr(self._file, "CONFIG", None)
@@ -97,29 +130,15 @@ class ModelRunner:
         fallback = {name: self._own[name] for name in names}
         return adopt(registry, names, trust="promoted", fallback=fallback, refresh_s=0)
 
-    def _stepper(self, model: Function) -> Callable[[], Any]:
-        """Return a function that makes one step of the workload, at the same position each time."""
+    def start(self, model: Function) -> Callable[[Function], Any]:
+        """Return a function that makes one step by a model, or by what was compiled from it, at the same position."""
         tokens, state = self._start(model, self.config)
         position = int(self._workload["context"])
-        called = torch.compile(model) if self._mode == "compile" else model
-
-        def step() -> Any:
-            return called(tokens, state, position)
-
-        for _ in range(3):
-            step()
-        if self._mode != "graphs":
-            return step
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        replay: Callable[[], Any] = graph.replay
-        return replay
+        return lambda called: called(tokens, state, position)
 
     def window(self, side: int, steps: int) -> None:
-        """Make steps of one side, and wait until the device is done."""
-        step = self._sides[side]
+        """Make steps of one side in one mode, and wait until the device is done: the sides of each mode in turn."""
+        step = self._steppers[side]
         for _ in range(steps):
             step()
         if self._device != "cpu":
@@ -162,15 +181,19 @@ class ModelRunner:
             chosen.append(tokens.flatten().tolist())
         return chosen
 
-    def _shares(self) -> dict[str, float]:
-        """Return the share of a step's time in each of the model's own functions, in eager mode."""
-        spent: dict[str, float] = {}
+    def _shares(self) -> list[dict[str, Any]]:
+        """Return each own function's share of a step's time, in eager mode, by the kernel that would replace it."""
+        spent: dict[tuple[str, str | None], list[float]] = {}
+        kernels: dict[object, str | None] = {}
 
         def timed(name: str, own: Function) -> Function:
             def call(*arguments: Any) -> Any:
+                kind = (name, *(tuple(one.shape) for one in arguments if isinstance(one, torch.Tensor)))
+                if kind not in kernels:
+                    kernels[kind] = self._kernel(name, arguments)
                 begun = self._now()
                 answer = own(*arguments)
-                spent[name] = spent.get(name, 0.0) + self._now() - begun
+                spent.setdefault((name, kernels[kind]), []).append(self._now() - begun)
                 return answer
 
             return call
@@ -183,7 +206,22 @@ class ModelRunner:
         for _ in range(SHARE_STEPS):
             model(tokens, state, int(self._workload["context"]))
         total = self._now() - begun
-        return {name: min(1.0, one / total) for name, one in spent.items()}
+        return [
+            {
+                "op": op,
+                "kernel_id": kernel_id,
+                "share": min(1.0, sum(times) / total),
+                "calls": len(times) / SHARE_STEPS,
+            }
+            for (op, kernel_id), times in spent.items()
+        ]
+
+    def _kernel(self, name: str, arguments: Sequence[Any]) -> str | None:
+        """Return the kernel that a call takes; None for the fallback."""
+        if name not in self._ops.operations:
+            return None
+        found: str | None = self._ops.explain(name, *arguments)["kernel_id"]
+        return found
 
     def _now(self) -> float:
         if self._device != "cpu":

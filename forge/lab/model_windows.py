@@ -49,7 +49,8 @@ class ModelQuestion:
     name: str
     source: bytes
     workload: ModelWorkload
-    mode: ModelMode
+    modes: tuple[ModelMode, ...]
+    """Modes that are measured in the same processes, one after the other."""
     seed: int
     gpu: Device | None
     """GPU that it runs on; None for the processor."""
@@ -77,22 +78,26 @@ class WindowPlan:
 
 def measure_model(
     question: ModelQuestion, plan: WindowPlan, *, policy: Policy, isolation: Isolation, rng: Random
-) -> ModelSamples:
-    """Measure a model.
+) -> dict[ModelMode, ModelSamples]:
+    """Measure a model in each mode.
 
     Raise UsageError for a model that doesn't do what is asked, EnvironmentUnfit for a machine that can't.
     """
-    times: dict[str, list[list[float]]] = {side: [] for side in SIDES}
+    times: dict[ModelMode, dict[str, list[list[float]]]] = {
+        mode: {side: [] for side in SIDES} for mode in question.modes
+    }
     facts: dict[str, Any] = {}
     with _stage(question, isolation) as (stage, folder):
         for _ in range(plan.process_pairs):
             with _guest(stage, folder, question, plan, policy) as guest:
-                steps = _steps(guest, plan.window_s)
-                taken = _windows(guest, steps, plan.rounds, rng)
-                for side in SIDES:
-                    times[side].append(taken[side])
+                for place, mode in enumerate(question.modes):
+                    first = len(SIDES) * place
+                    steps = _steps(guest, plan.window_s, first)
+                    taken = _windows(guest, steps, plan.rounds, rng, first)
+                    for side in SIDES:
+                        times[mode][side].append(taken[side])
                 facts = facts or guest.facts()
-    return ModelSamples(times, facts)
+    return {mode: ModelSamples(found, facts) for mode, found in times.items()}
 
 
 class _TimedModel:
@@ -112,21 +117,21 @@ class _TimedModel:
         return time.perf_counter() - begun
 
 
-def _steps(guest: _TimedModel, window_s: float) -> int:
+def _steps(guest: _TimedModel, window_s: float, first: int) -> int:
     """Return the number of steps that fill a window of the slower of both sides."""
     steps = 1
     while steps < MOST_STEPS:
-        took = min(guest.window_s(side, steps) for side in (0, 1))
+        took = min(guest.window_s(side, steps) for side in (first, first + 1))
         if took >= window_s:
             return steps
         steps = max(2 * steps, min(int(steps * 1.1 * window_s / max(took, 1e-6)), 32 * steps))
     return steps
 
 
-def _windows(guest: _TimedModel, steps: int, rounds: int, rng: Random) -> dict[str, list[float]]:
+def _windows(guest: _TimedModel, steps: int, rounds: int, rng: Random, first: int) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(rounds):
-        order = list(enumerate(SIDES))
+        order = list(enumerate(SIDES, first))
         rng.shuffle(order)
         for place, side in order:
             taken[side].append(guest.window_s(place, steps) * 1e9 / steps)
@@ -155,7 +160,7 @@ def _guest(
                     "library": place,
                     "registry": f"{place}/registry",
                     "workload": question.workload.model_dump(mode="json"),
-                    "mode": question.mode,
+                    "modes": list(question.modes),
                     "device": "cpu" if question.gpu is None else "cuda",
                     "seed": question.seed,
                     "greedy_steps": GREEDY_STEPS,
@@ -171,7 +176,7 @@ def _guest(
 
 @contextmanager
 def _stage(question: ModelQuestion, isolation: Isolation) -> Iterator[tuple[Stage, Path]]:
-    if question.mode == "graphs" and question.gpu is None:
+    if "graphs" in question.modes and question.gpu is None:
         raise EnvironmentUnfit("mode 'graphs' captures CUDA graphs: expected a GPU; use --mode eager or compile")
     with tempfile.TemporaryDirectory(prefix="forge-model-") as temporary:
         folder = Path(temporary)

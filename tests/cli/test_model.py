@@ -16,10 +16,10 @@ def test_a_measurement_is_an_event_of_its_own_level_and_no_gain_is_recorded_too(
     (tmp_path / "small.py").write_bytes(SOURCE)
     said = ask(
         *("model", "measure", tmp_path / "small.py", "--workload", "decode:b=4,context=8", "--window-ms", "1"),
-        *("--pairs", "2", "--rounds", "2", "--home", home, "--json"),
+        *("--pairs", "2", "--rounds", "2", "--home", home, "--json", "--mode", "eager", "--mode", "eager"),
     )
     assert said.status == 0, said.err
-    document = said.document
+    (document,) = said.document["measurements"]
     assert (document["evidence_level"], document["gpu"], document["model"]) == ("end_to_end", "cpu", "small")
     assert {one["reason"] for one in document["uses"]} == {"no_kernel"}
     assert document["comparison"]["predicted"] == 1.0

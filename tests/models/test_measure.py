@@ -4,28 +4,33 @@ import random
 from pathlib import Path
 
 import pytest
+import torch
 
-from forge.app.models import GuestFacts, _uses, compare
-from forge.domain.model_measurement import AdoptedUse, ModelWorkload, parse_mode, parse_workload
+from forge.app.models import GuestFacts, _evidence, _uses, compare
+from forge.app.predicted_gain import FunctionShare, predicted_speedup
+from forge.domain.model_measurement import ModelWorkload, parse_mode, parse_workload
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError
 from forge.executor.local import isolation
+from forge.guest.load import load_module
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
-from forge.lookup import Registry
+from forge.lookup import Evidence, Registry
+from forge.operations import find_operation
 from tests.adopt.making import cpp_kernel, publish
 
 SOURCE = Path(__file__).with_name("small_transformer.py").read_bytes()
+MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
 DECODE = ModelWorkload(kind="decode", batch=4, context=8, tokens=1)
 PLAN = WindowPlan(process_pairs=2, rounds=2, window_s=0.002, threads=1)
 
 
 def question(registry: Path, source: bytes = SOURCE, **changes: object) -> ModelQuestion:
-    fields = {"name": "small", "workload": DECODE, "mode": "eager", "seed": 1, "gpu": None}
+    fields = {"name": "small", "workload": DECODE, "modes": ("eager",), "seed": 1, "gpu": None}
     return ModelQuestion(source=source, registry=registry, **{**fields, **changes})
 
 
 def measured(asked: ModelQuestion, plan: WindowPlan = PLAN) -> ModelSamples:
-    return measure_model(asked, plan, policy=Policy(), isolation=isolation(), rng=random.Random(1))
+    return measure_model(asked, plan, policy=Policy(), isolation=isolation(), rng=random.Random(1))["eager"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,8 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_promoted_kernel_runs_in_the_model_and_gives_its_answers(registry):
     samples = measured(question(registry))
     facts = GuestFacts.model_validate(samples.untrusted_facts)
-    uses = _uses(facts, Registry.open(registry))
+    evidence = _evidence(facts, Registry.open(registry))
+    uses = _uses(facts, evidence)
     assert {(one.backend, one.kernel_id) for one in uses} == {("source", "cpp_fused_add_rmsnorm_cpu_fp32_v1")}
     assert facts.equal_tokens == 64
     assert facts.own_error == 0
@@ -44,26 +50,81 @@ def test_the_promoted_kernel_runs_in_the_model_and_gives_its_answers(registry):
     assert {side: [len(one) for one in times] for side, times in samples.times_ns.items()} == {
         side: [2, 2] for side in ("own", "adopted", "control")
     }
-    found = compare(samples, facts, uses)
+    found = compare(samples, facts, uses, mode="eager", evidence=evidence)
     assert 0 < found.replaced_share < 1
+    assert [(one.op, one.calls) for one in facts.shares] == [("fused_add_rmsnorm", 4)]
     assert found.predicted > 1
     assert found.own_median_ns > 0
 
 
-def test_the_prediction_follows_from_the_share_and_the_kernels_own_evidence():
+def known(median_ns: float, baseline_median_ns: float) -> Evidence:
+    times = {"median_ns": median_ns, "baseline_median_ns": baseline_median_ns}
+    return Evidence({**times, "speedup": baseline_median_ns / median_ns}, 0.0)
+
+
+def test_the_prediction_follows_from_the_kernels_own_evidence():
+    kernel = FunctionShare(op="rmsnorm", kernel_id="k_v1", share=0.5, calls=2.0)
+    other = FunctionShare(op="rmsnorm", kernel_id=None, share=0.25, calls=1.0)
+    evidence = {"k_v1": known(100.0, 150.0)}
+    assert predicted_speedup("eager", 1000.0, [kernel, other], evidence) == pytest.approx(1 / 0.7)
+    assert predicted_speedup("graphs", 1000.0, [kernel, other], evidence) == pytest.approx(1 / 0.9)
+    assert predicted_speedup("compile", 1000.0, [other], evidence) == 1.0
+    huge = FunctionShare(op="rmsnorm", kernel_id="k_v1", share=1.0, calls=0.0)
+    assert predicted_speedup("eager", 1000.0, [huge], evidence) == pytest.approx(100)
+
+
+def test_a_kernel_counts_where_it_runs_and_no_further():
     times = {side: [[2.0, 2.0], [2.0, 2.1]] for side in ("own", "adopted", "control")}
+    fields = {"op": "rmsnorm", "hits": 1, "sha256": "0" * 64, "reason": None}
+    taken = {**fields, "backend": "source", "kernel_id": "k_v1"}
+    passed = {**fields, "backend": "fallback", "kernel_id": None, "sha256": None, "reason": "dtype"}
+    shares = [
+        {"op": "rmsnorm", "kernel_id": "k_v1", "share": 0.5, "calls": 1.0},
+        {"op": "rmsnorm", "kernel_id": None, "share": 0.25, "calls": 1.0},
+    ]
     facts = GuestFacts(
-        config={}, own_error=0.0, adopted_error=0.0, equal_tokens=64, generation="", lines=[], shares={}
-    )
-    use = {"op": "rmsnorm", "hits": 1, "share": 0.5}
-    kernel = AdoptedUse(**use, backend="source", kernel_id="k_v1", sha256="0" * 64, reason=None, speedup=2.0)
-    other = AdoptedUse(
-        **{**use, "op": "softmax"}, backend="fallback", kernel_id=None, sha256=None, reason="dtype", speedup=None
-    )
-    found = compare(ModelSamples(times, {}), facts, (kernel, other))
-    assert found.predicted == pytest.approx(1 / 0.75)
+        config={}, own_error=0.0, adopted_error=0.0, equal_tokens=64, generation="", lines=[taken, passed],
+        shares=shares,
+    )  # fmt: skip
+    evidence = {"k_v1": known(0.1, 0.2)}
+    uses = _uses(facts, evidence)
+    assert [(one.kernel_id, one.share, one.speedup) for one in uses] == [("k_v1", 0.5, 2.0), (None, 0.25, None)]
+    found = compare(ModelSamples(times, {}), facts, uses, mode="eager", evidence=evidence)
     assert found.replaced_share == 0.5
+    assert found.predicted == pytest.approx(1 / 0.55)
     assert found.speedup.ratio == 1.0
+
+
+@pytest.mark.parametrize("name", ["llama_8b", "moe_block"])
+def test_the_models_that_are_measured_on_a_gpu_make_steps_on_a_processor(name):
+    """In this process: the tiny form, decode and prefill, own functions replaced one by one and as they are."""
+    file = load_module(str(MODELS / f"{name}.py"), name)
+    counted: dict[str, int] = {}
+
+    def counting(op, own):
+        def call(*arguments):
+            counted[op] = counted.get(op, 0) + 1
+            expected = find_operation(op).reference(*arguments)
+            found = own(*arguments)
+            torch.testing.assert_close(found, expected)
+            return expected
+
+        return call
+
+    steps = [DECODE.model_dump(), parse_workload("prefill:b=2,tokens=5").model_dump()]
+    with torch.no_grad():
+        for workload in steps:
+            own, other = (file.build(file.TINY, 3, op) for op in (lambda _, function: function, counting))
+            answers = []
+            for model in (own, own, other):
+                tokens, state = file.start(model, file.TINY, workload, 3)
+                answers.append(model(tokens, state, workload["context"]))
+            assert answers[0].shape == (workload["batch"], 1, file.TINY["vocab"])
+            assert torch.equal(answers[0], answers[1])
+            torch.testing.assert_close(answers[2], answers[0], rtol=1e-4, atol=1e-4)
+    assert set(counted) == {"llama_8b": {"rmsnorm", "fused_add_rmsnorm", "rope"}}.get(
+        name, {"rmsnorm", "topk_softmax"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +155,7 @@ def test_a_model_that_cannot_be_measured_is_refused_with_the_reason(registry, ch
 
 def test_graphs_ask_for_a_gpu(registry):
     with pytest.raises(EnvironmentUnfit, match="expected a GPU"):
-        measured(question(registry, mode="graphs"))
+        measured(question(registry, modes=("eager", "graphs")))
 
 
 @pytest.mark.parametrize(
