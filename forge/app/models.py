@@ -91,32 +91,46 @@ def measure(
     walls = isolation()
     measured, facts = _samples(workspace, question, plan, walls, registry)
     environment = capture_environment(forge_version=__version__, forge_commit=None, device=chosen)
+    events = _events(workspace, question, plan, measured, facts, registry, environment, walls)
+    return [_recorded(workspace, event, environment) for event in events]
+
+
+def _events(
+    workspace: Workspace,
+    question: ModelQuestion,
+    plan: WindowPlan,
+    measured: Mapping[ModelMode, ModelSamples],
+    facts: GuestFacts,
+    registry: Registry,
+    environment: Environment,
+    walls: Isolation,
+) -> list[ModelMeasured]:
+    """Return an event for each mode; its samples and the model's file are stored."""
     evidence = _evidence(facts, registry)
     uses = _uses(facts, evidence)
-    source_sha256 = workspace.blobs.put(source)
-    found = []
-    for mode, samples in measured.items():
-        stored = canonical({"times_ns": samples.times_ns, "facts": samples.untrusted_facts})
-        event = ModelMeasured(
-            model=name,
-            model_sha256=source_sha256,
+    return [
+        ModelMeasured(
+            model=question.name,
+            model_sha256=workspace.blobs.put(question.source),
             config_sha256=sha256(canonical(facts.config)),
-            workload=workload,
+            workload=question.workload,
             mode=mode,
             gpu=environment.gpu.slug if environment.gpu else CPU,
             env_sha256=environment.env_sha256,
             generation=facts.generation,
             uses=uses,
             comparison=compare(samples, facts, uses, mode=mode, evidence=evidence),
-            conclusive=conclusive(samples, policy),
+            conclusive=conclusive(samples, workspace.policy),
             process_pairs=plan.process_pairs,
             rounds=plan.rounds,
-            samples_sha256=workspace.blobs.put(stored),
+            samples_sha256=workspace.blobs.put(
+                canonical({"times_ns": samples.times_ns, "facts": samples.untrusted_facts})
+            ),
             isolation=walls,
-            policy_sha256=digest_of(policy),
+            policy_sha256=digest_of(workspace.policy),
         )
-        found.append(_recorded(workspace, event, environment))
-    return found
+        for mode, samples in measured.items()
+    ]
 
 
 def _recorded(workspace: Workspace, event: ModelMeasured, environment: Environment) -> Data:
