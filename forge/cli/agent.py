@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli import agent_options as options
-from forge.cli import agent_pack, agent_score, agent_solve
+from forge.cli.agent_pack import pack
+from forge.cli.agent_score import score
+from forge.cli.agent_solve import solve
 from forge.cli.agent_view import show_costs, show_replay, show_sessions, show_state
 from forge.cli.agent_work import begin, work_session, work_to_the_end
 from forge.cli.opening import open_workspace
@@ -24,9 +26,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-agent_solve.register(app)
-agent_score.register(app)
-agent_pack.register(app)
+for command in (solve, score, pack):
+    app.command()(command)
 
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of an id, or `last`.")

@@ -9,11 +9,6 @@ from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table, say
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to those of sessions."""
-    app.command()(pack)
-
-
 def pack(
     platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="cpu, cuda, rocm or metal.")],
     profile: options.Profile = None,

@@ -20,11 +20,7 @@ Suite = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to those of sessions."""
-    app.command()(with_groups(score))
-
-
+@with_groups
 def score(suite: Suite, author: SharedWorkOptions, home: Home = None, as_json: Json = False) -> None:
     """Let an author work on each task of a suite; print correctness rate, fast_p and cost, every task counted.
 

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 ModuleFile = Annotated[Path, typer.Argument(metavar="FILE", help="A module in KernelBench's form: a class Model.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to those of sessions."""
-    app.command()(with_groups(solve))
-
-
+@with_groups
 def solve(file: ModuleFile, author: SharedWorkOptions, home: Home = None, as_json: Json = False) -> None:
     """Solve a whole module: take it apart, have kernels written, put them together, and judge the whole.
 

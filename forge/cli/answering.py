@@ -2,16 +2,24 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forge.cli.opening import open_workspace
+from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, number_text, say, simulated_text, visible
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
+    from forge.app.workspace import Workspace
+
+    Ask = Callable[[Workspace], Answer]
+    Drawing = Callable[[Answer], None]
 
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")]
 Parquet = Annotated[
@@ -39,44 +47,67 @@ Baseline = Annotated[
 BASELINES = ("eager", "compile", "vendor")
 
 
-def emit_answer(
-    answer: "Answer",
-    *,
-    as_json: bool,
-    as_csv: bool,
-    parquet: Path | None,
-    plot: tuple[Path | None, Callable[[Path], None]] | None = None,
-    draw: tuple[bool, Callable[[], None]] | None = None,
-) -> None:
-    """Print an answer in the one form that the user asked for; write files first.
+@dataclass(frozen=True, kw_only=True)
+class AnswerForm:
+    """The options that say which workspace is asked, and in which form the answer is printed."""
 
-    `plot` is the requested file and the function that draws it; `draw` is the request and the function that draws in
-    the terminal. Both are None if the answer can't be drawn. Raises UsageError for two forms at once.
-    """
-    drawn = draw is not None and draw[0]
-    if as_json + as_csv + drawn > 1:
-        raise UsageError("--json, --csv and --draw exclude each other: expected one form on stdout")
-    if parquet is not None:
-        from forge.app.audit.files import write_parquet
+    home: Home = None
+    as_json: Json = False
+    as_csv: Csv = False
+    parquet: Parquet = None
 
-        write_parquet(answer, parquet)
-        say(f"wrote {parquet}")
-    if plot is not None and plot[0] is not None:
-        plot[1](plot[0])
-        say(f"drew {plot[0]}")
-    if draw is not None and drawn:
-        draw[1]()
-    elif as_json:
-        emit_json(answer.document())
-    elif as_csv:
-        from forge.app.audit.files import as_csv as written
+    def give(self, ask: "Ask", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None) -> "Answer":
+        """Ask the workspace, print the answer in the form that the user asked for, and return it."""
+        with open_workspace(self.home) as workspace:
+            answer = ask(workspace)
+        self._emit(answer, plot, draw)
+        return answer
 
-        sys.stdout.write(written(answer))
-    else:
-        _emit_rows(answer)
-    if not as_json:
-        for note in answer.notes:
-            say(note)
+    def _emit(self, answer: "Answer", plot: "Drawing | None", draw: "Drawing | None") -> None:
+        """Print an answer in one form; write files first. Raises UsageError for two forms at once."""
+        if self.as_json + self.as_csv + (draw is not None) > 1:
+            raise UsageError("--json, --csv and --draw exclude each other: expected one form on stdout")
+        if self.parquet is not None:
+            from forge.app.audit.files import write_parquet
+
+            write_parquet(answer, self.parquet)
+            say(f"wrote {self.parquet}")
+        if plot is not None:
+            plot(answer)
+        if draw is not None:
+            draw(answer)
+        elif self.as_json:
+            emit_json(answer.document())
+        elif self.as_csv:
+            from forge.app.audit.files import as_csv as written
+
+            sys.stdout.write(written(answer))
+        else:
+            _emit_rows(answer)
+        if not self.as_json:
+            for note in answer.notes:
+                say(note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnForm(AnswerForm):
+    """The same for an answer that can be drawn."""
+
+    plot: Plot = None
+    draw: Draw = False
+
+    def give_drawn(self, ask: "Ask", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
+        """Give the answer, and draw it in a file or in the terminal if the user asked for that."""
+        self.give(
+            ask,
+            plot=None if self.plot is None else partial(self._plot, plot, self.plot),
+            draw=draw if self.draw else None,
+        )
+
+    @staticmethod
+    def _plot(plot: "Callable[[Answer, Path], None]", file: Path, answer: "Answer") -> None:
+        plot(answer, file)
+        say(f"drew {file}")
 
 
 def _emit_rows(answer: "Answer") -> None:

@@ -1,14 +1,12 @@
 """audit: the evidence of a kernel, the history of its speed, and evidence that no longer counts."""
 
-from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
 from forge.cli import audit_authors, audit_speed, audit_sql
-from forge.cli.answering import Baseline, Csv, Draw, DType, Gpu, Op, Parquet, Plot, emit_answer, require_baseline
-from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.answering import AnswerForm, Baseline, DrawnForm, DType, Gpu, Op, require_baseline
+from forge.cli.option_groups import with_groups
 from forge.cli.suggest import suggest
 
 app = typer.Typer(
@@ -23,31 +21,27 @@ MaybeCandidate = Annotated[
         "--candidate", help="A candidate's digest or its beginning, instead of a kernel.", show_default=False
     ),
 ]
-audit_speed.register(app)
-audit_authors.register(app)
-audit_sql.register(app)
+for command in (*audit_speed.COMMANDS, *audit_authors.COMMANDS, *audit_sql.COMMANDS):
+    app.command()(with_groups(command))
 
 
 @app.command()
-def doubts(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+@with_groups
+def doubts(form: AnswerForm) -> None:
     """List the doubts about kernels that neither a new verification nor a person has answered.
 
     Example: forge audit doubts
     """
     from forge.app.doubts import doubts as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(asked)
 
 
 @app.command()
+@with_groups
 def why(
+    form: AnswerForm,
     kernel_id: Annotated[str, typer.Argument(metavar="KERNEL", help="A kernel's full id.")],
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show why a kernel was promoted: each gate's observed and allowed values, down to the raw samples.
 
@@ -55,14 +49,14 @@ def why(
     """
     from forge.app.audit.evidence import why as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, kernel_id)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(lambda workspace: asked(workspace, kernel_id))
     suggest("next", f"forge ledger prove {kernel_id}")
 
 
 @app.command()
+@with_groups
 def history(
+    form: DrawnForm,
     kernel_id: MaybeKernel = None,
     candidate: MaybeCandidate = None,
     op: Op = None,
@@ -72,12 +66,6 @@ def history(
     limit: Annotated[
         int, typer.Option(help="Show only this many of the newest measurements.", min=1, max=1_000_000)
     ] = 1000,
-    plot: Plot = None,
-    draw: Draw = False,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show the measured speed of a kernel, a candidate or an operation over time, and the machines.
 
@@ -86,58 +74,56 @@ def history(
     from forge.app.audit.drawing import draw_history, plot_history
     from forge.app.audit.histories import history as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(
+    over = require_baseline(baseline)
+    form.give_drawn(
+        lambda workspace: asked(
             workspace,
             kernel=kernel_id,
             candidate=candidate,
             op=op,
             gpu=gpu,
             dtype=dtype,
-            baseline=require_baseline(baseline),
+            baseline=over,
             limit=limit,
-        )
-    pictures = (plot, partial(plot_history, answer)), (draw, partial(draw_history, answer))
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet, plot=pictures[0], draw=pictures[1])
+        ),
+        plot=plot_history,
+        draw=draw_history,
+    )
 
 
 @app.command()
-def invalidated(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+@with_groups
+def invalidated(form: AnswerForm) -> None:
     """List withdrawn benchmarks, the reasons, and the kernels and claims that rested on them.
 
     Example: forge audit invalidated
     """
     from forge.app.audit.standing import invalidated as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(asked)
 
 
 @app.command()
-def replication(home: Home = None, as_json: Json = False, as_csv: Csv = False, parquet: Parquet = None) -> None:
+@with_groups
+def replication(form: AnswerForm) -> None:
     """List second measurements of kernels beside the first, and the share that held.
 
     Example: forge audit replication
     """
     from forge.app.audit.replication import replication as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(asked)
 
 
 @app.command()
+@with_groups
 def stale(
+    form: AnswerForm,
     days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
     current: Annotated[
         Literal["here", "ledger", "any"],
         typer.Option(help="Machine to compare with: this one, the newest recorded one of each GPU, or none."),
     ] = "here",
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """List active kernels whose evidence is old, or from another kind of machine than the current one.
 
@@ -145,6 +131,4 @@ def stale(
     """
     from forge.app.audit.standing import stale as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, days=days, current=current)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(lambda workspace: asked(workspace, days=days, current=current))

@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from forge.cli.answering import Author, Csv, DType, Gpu, Language, Op, Parquet, emit_answer
-from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.answering import AnswerForm, Author, DType, Gpu, Language, Op
 from forge.cli.output import emit_table, simulated_text
 
 if TYPE_CHECKING:
@@ -25,15 +23,8 @@ Gate = Annotated[
 Task = Annotated[str | None, typer.Option(help="Only this task, by its full id.", show_default=False)]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the noun."""
-    app.command()(rejections)
-    app.command()(claims)
-    app.command()(experiments)
-    app.command()(effectiveness)
-
-
 def rejections(
+    form: AnswerForm,
     by: RefusedBy = "code",
     code: Code = None,
     gate: Gate = None,
@@ -44,10 +35,6 @@ def rejections(
     since: Day = None,
     until: Day = None,
     limit: Limit = 20,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Count the reasons for refusals, and show the newest refusals in full.
 
@@ -56,8 +43,8 @@ def rejections(
     from forge.app.audit.authors import rejections as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "author": author}
-    with open_workspace(home) as workspace:
-        answer = asked(
+    answer = form.give(
+        lambda workspace: asked(
             workspace,
             by=by,
             code=code,
@@ -68,9 +55,9 @@ def rejections(
             limit=limit,
             wanted=wanted,
         )
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    )
     newest = answer.more["newest"]
-    if not (as_json or as_csv) and isinstance(newest, list):
+    if not (form.as_json or form.as_csv) and isinstance(newest, list):
         _show_newest(newest)
 
 
@@ -81,14 +68,11 @@ def _show_newest(newest: list[dict[str, object]]) -> None:
 
 
 def claims(
+    form: AnswerForm,
     by: Annotated[
         Literal["claimant", "author"],
         typer.Option(help="Group by who made the claim, or by the author of the candidate."),
     ] = ("claimant"),
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Compare claimed with measured speed, for each claimant or author (a model or a person).
 
@@ -96,12 +80,11 @@ def claims(
     """
     from forge.app.audit.authors import claims as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, by=by)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(lambda workspace: asked(workspace, by=by))
 
 
 def experiments(
+    form: AnswerForm,
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="Words to find in the hypothesis.", show_default=False)
     ] = None,
@@ -123,10 +106,6 @@ def experiments(
         ),
     ] = None,
     limit: Limit = 50,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """List experiments and their results, including failures; filter by words, operation, layer, axis or end.
 
@@ -135,12 +114,13 @@ def experiments(
     from forge.app.audit.authors import experiments as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "author": author}
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, text=text, axis=axis, layer=layer, ended=ended, limit=limit, wanted=wanted)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(
+        lambda workspace: asked(workspace, text=text, axis=axis, layer=layer, ended=ended, limit=limit, wanted=wanted)
+    )
 
 
 def effectiveness(
+    form: AnswerForm,
     by: Annotated[
         Literal["author", "template", "skill", "op", "language"],
         typer.Option(help="Group by author (a model or a person), prompt template, skill, operation or language."),
@@ -149,10 +129,6 @@ def effectiveness(
     gpu: Gpu = None,
     dtype: DType = None,
     language: Language = None,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show how many runs reached each phase, and their cost, for each author, prompt template or skill.
 
@@ -161,6 +137,8 @@ def effectiveness(
     from forge.app.audit.authors import effectiveness as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, by=by, wanted=wanted)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(lambda workspace: asked(workspace, by=by, wanted=wanted))
+
+
+COMMANDS = (rejections, claims, experiments, effectiveness)
+"""Commands of this file, in the order of the help."""

@@ -1,52 +1,25 @@
 """audit: speed of candidates compared with each other, with the machine's limits and with earlier measurements."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.answering import (
-    Baseline,
-    Csv,
-    Draw,
-    DType,
-    Gpu,
-    Language,
-    Op,
-    Parquet,
-    Plot,
-    emit_answer,
-    require_baseline,
-)
-from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.answering import AnswerForm, Baseline, DrawnForm, DType, Gpu, Language, Op, require_baseline
 
 if TYPE_CHECKING:
-    from forge.app.audit.answer import Filter
+    from forge.app.audit.answer import Answer, Filter
+    from forge.app.workspace import Workspace
 
 LEVELS = (0.0, 1.0, 1.5, 2.0)
 """Speedups P for which `fast-p` counts tasks by default; 0 counts every correct candidate."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the noun."""
-    app.command()(leaderboard)
-    app.command()(regressions)
-    app.command("fast-p")(fast_p)
-    app.command()(roofline)
-
-
 def leaderboard(
+    form: DrawnForm,
     op: Op = None,
     gpu: Gpu = None,
     dtype: DType = None,
     baseline: Baseline = None,
-    plot: Plot = None,
-    draw: Draw = False,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show the worst, typical and best speedup of each slot (operation, processor, type, shape).
 
@@ -54,16 +27,20 @@ def leaderboard(
     """
     from forge.app.audit.drawing import draw_speedups, plot_speedups, standing_kernels
     from forge.app.audit.speed import leaderboard as asked
+    from forge.pictures.values import Bar
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype}
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, baseline=require_baseline(baseline), wanted=wanted)
-        kernels = standing_kernels(workspace, wanted=wanted)
-    pictures = (plot, partial(plot_speedups, kernels)), (draw, partial(draw_speedups, kernels))
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet, plot=pictures[0], draw=pictures[1])
+    over, kernels = require_baseline(baseline), list[Bar]()
+
+    def ask(workspace: "Workspace") -> "Answer":
+        kernels.extend(standing_kernels(workspace, wanted=wanted))
+        return asked(workspace, baseline=over, wanted=wanted)
+
+    form.give_drawn(ask, plot=lambda _, path: plot_speedups(kernels, path), draw=lambda _: draw_speedups(kernels))
 
 
 def regressions(
+    form: AnswerForm,
     slower: Annotated[
         float,
         typer.Option(help="On one machine, a kernel is slower if later time / earlier time exceeds this.", min=1.0),
@@ -74,10 +51,6 @@ def regressions(
             "--all", help="Also show kernels that became faster, and differences between machines that may be noise."
         ),
     ] = False,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show kernels that became slower with another driver, torch, triton or GPU, or recently on one machine.
 
@@ -85,12 +58,11 @@ def regressions(
     """
     from forge.app.audit.speed import regressions as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, slower=slower, everything=everything)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    form.give(lambda workspace: asked(workspace, slower=slower, everything=everything))
 
 
 def fast_p(
+    form: AnswerForm,
     levels: Annotated[
         list[float] | None,
         typer.Argument(metavar="[P]...", help="Speedups to count tasks above. Default: 0, 1, 1.5 and 2."),
@@ -100,10 +72,6 @@ def fast_p(
     dtype: DType = None,
     language: Language = None,
     baseline: Baseline = None,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Show the share of attempted tasks with a correct candidate more than P times as fast, failures included.
 
@@ -112,21 +80,15 @@ def fast_p(
     from forge.app.audit.speed import fast_p as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, levels=levels or LEVELS, baseline=require_baseline(baseline), wanted=wanted)
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet)
+    over = require_baseline(baseline)
+    form.give(lambda workspace: asked(workspace, levels=levels or LEVELS, baseline=over, wanted=wanted))
 
 
 def roofline(
+    form: DrawnForm,
     gpu: Annotated[str, typer.Option(help="The processor.")],
     dtype: DType = None,
     op: Op = None,
-    plot: Plot = None,
-    draw: Draw = False,
-    home: Home = None,
-    as_json: Json = False,
-    as_csv: Csv = False,
-    parquet: Parquet = None,
 ) -> None:
     """Compare each candidate's bytes and operations per second with the highest rates measured on its machine.
 
@@ -135,7 +97,12 @@ def roofline(
     from forge.app.audit.drawing import draw_roofline, plot_roofline
     from forge.app.audit.rooflines import roofline as asked
 
-    with open_workspace(home) as workspace:
-        answer = asked(workspace, gpu=gpu, wanted={"dtype": dtype, "op": op})
-    pictures = (plot, partial(plot_roofline, answer)), (draw, partial(draw_roofline, answer))
-    emit_answer(answer, as_json=as_json, as_csv=as_csv, parquet=parquet, plot=pictures[0], draw=pictures[1])
+    form.give_drawn(
+        lambda workspace: asked(workspace, gpu=gpu, wanted={"dtype": dtype, "op": op}),
+        plot=plot_roofline,
+        draw=draw_roofline,
+    )
+
+
+COMMANDS = (leaderboard, regressions, fast_p, roofline)
+"""Commands of this file, in the order of the help."""

@@ -110,11 +110,7 @@ class CheckOptions:
         return (None if self.op is not None else files[0]), files[-1]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(with_groups(check))
-
-
+@with_groups
 def check(
     files: Files,
     options: CheckOptions,

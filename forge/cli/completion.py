@@ -41,11 +41,6 @@ complete -c forge -a '(__forge_completion)'
 """Shell -> a script for it. Each asks `forge __complete` with the words up to the cursor."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(completion)
-
-
 def completion(shell: Shell, as_json: Json = False) -> None:
     """Print the script that makes a shell complete commands, options and ids.
 

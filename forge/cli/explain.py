@@ -8,11 +8,6 @@ from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_text
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(explain)
-
-
 def explain(
     code: Annotated[
         str, typer.Argument(metavar="CODE", help="An error code or a reason code, for example COMPILE_ERROR.")

@@ -59,7 +59,9 @@ NOUNS: Lines = {
 }
 """Groups of commands: one file each, with an `app`."""
 GROUPS = frozenset(NOUNS)
-FILES: dict[str, str] = {name: file for lines in (*COMMANDS.values(), NOUNS) for name, (file, _) in lines.items()}
+TOP: Lines = {name: line for lines in COMMANDS.values() for name, line in lines.items()}
+"""Commands without a noun. The function of each is called as the command, with `_` for `-`."""
+FILES: dict[str, str] = {name: file for name, (file, _) in (*TOP.items(), *NOUNS.items())}
 """Command -> its file."""
 RUN_COMMANDS = frozenset({"submit", "verify", "bench", "promote", "pipeline", "profile"})
 """Commands that carry a run on."""

@@ -20,7 +20,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-ledger_copies.register(app)
+for name, command in ledger_copies.COMMANDS.items():
+    app.command(name)(command)
 TrustedKey = Annotated[
     str | None,
     typer.Option(

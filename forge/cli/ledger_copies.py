@@ -1,5 +1,6 @@
 """Commands of the ledger that make copies, import other ledgers, and repair the workspace after a crash."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,16 +12,6 @@ from forge.cli.output import emit_json, emit_table, say, show_facts
 from forge.cli.progress import reporting
 from forge.cli.signed import NEW_KEY
 from forge.cli.suggest import suggest
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the ledger's."""
-    app.command()(recover)
-    app.command()(backup)
-    app.command()(restore)
-    app.command()(export)
-    app.command("import")(import_)
-    app.command()(imported)
 
 
 def recover(
@@ -176,3 +167,14 @@ def _row(ledger: dict[str, Any], *names: str) -> tuple[object, ...]:  # Any: a J
 
 def _values(kernel: dict[str, Any]) -> tuple[object, ...]:  # Any: a JSON document
     return (kernel["seq"], kernel["recorded_at"][:19], kernel["kernel_id"], kernel["status"])
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "recover": recover,
+    "backup": backup,
+    "restore": restore,
+    "export": export,
+    "import": import_,
+    "imported": imported,
+}
+"""Commands of this file by name, in the order of the help."""

@@ -38,11 +38,6 @@ VouchingKey = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the top level."""
-    app.command()(lookup)
-
-
 def lookup(
     op: Annotated[str, typer.Option(help="The operation.")],
     gpu: Annotated[str, typer.Option(help="The processor.")],

@@ -11,11 +11,6 @@ from forge.cli.output import emit_json, emit_table
 from forge.cli.suggest import suggest
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(new)
-
-
 def new(
     task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make; it must be new or empty.")],

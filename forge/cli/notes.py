@@ -9,11 +9,6 @@ from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_text
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(notes)
-
-
 def notes(
     op: Annotated[str, typer.Argument(metavar="OP", help="An operation; forge op list shows them.")],
     gpu: Annotated[str | None, typer.Option(help="Only for this processor.", show_default=False)] = None,

@@ -28,6 +28,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         command(**given, **made)
 
     listed = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    del vars(with_options)["__wrapped__"]  # the options are those of the signature, not of the command
     vars(with_options)["__signature__"] = inspect.Signature(listed)
     with_options.__annotations__ = {one.name: one.annotation for one in listed}
     return with_options

@@ -48,12 +48,6 @@ Replicate = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the top level."""
-    for command in (plan, prompt, submit, verify, bench, promote):
-        app.command()(command)
-
-
 def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
     """Show the skills that were chosen for a run, and why.
 

@@ -39,11 +39,6 @@ Resume = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(pipeline)
-
-
 def pipeline(
     target: TargetName,
     folders: Folders,

@@ -18,11 +18,6 @@ ToolName = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(profile)
-
-
 def profile(
     run: Run, tool: ToolName = None, device: DeviceName = None, home: Home = None, as_json: Json = False
 ) -> None:

@@ -9,11 +9,6 @@ from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command("verify-proof")(verify_proof)
-
-
 def verify_proof(
     proof: Annotated[Path, typer.Argument(help="The .tlog-proof file.")],
     artifact: Annotated[Path, typer.Option(help="The kernel's kernel.py, or a file that was built from it.")],

@@ -61,11 +61,6 @@ PreferBackend = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(recommend)
-
-
 def recommend(
     model: Model,
     workload: Workload = "chat",

@@ -30,11 +30,6 @@ OPEN_TO_OTHERS = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(serve)
-
-
 def serve(
     host: Host = LOOPBACK_HOST,
     port: Port = 8791,

@@ -12,13 +12,6 @@ from forge.cli.output import SIMULATED, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the top level."""
-    app.command()(init)
-    app.command()(doctor)
-    app.command()(demo)
-
-
 def init(
     directory: Annotated[Path, typer.Argument(help="The folder of the new workspace.")] = Path(),
     origin: Annotated[str, typer.Option(help="A name for this ledger that people recognise.")] = "forge",

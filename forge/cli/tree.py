@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from forge import __version__
-from forge.cli.index import FILES, NOUNS, PURPOSE, VERSION
+from forge.cli.index import FILES, NOUNS, PURPOSE, TOP, VERSION
 from forge.cli.output import emit_text
 
 
@@ -45,7 +45,8 @@ def tree_of(command: str | None) -> TyperGroup:
         module = import_module(f"forge.cli.{file}")
         noun = next((name for name, (one, _) in NOUNS.items() if one == file), None)
         if noun is None:
-            module.register(app)
+            for name in (one for one, (found, _) in TOP.items() if found == file):
+                app.command(name)(getattr(module, name.replace("-", "_")))
         else:
             app.add_typer(module.app, name=noun)
     return get_group(app)

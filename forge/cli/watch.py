@@ -25,11 +25,7 @@ POLL_S = 0.2
 """Time between two looks at the files, in seconds. A person takes it for at once, and a look costs microseconds."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the top level."""
-    app.command()(with_groups(watch))
-
-
+@with_groups
 def watch(files: Files, options: CheckOptions, as_json: Json = False) -> None:
     """Check a kernel as forge check does, now and after each save, until it is interrupted; record nothing.
 

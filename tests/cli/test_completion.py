@@ -67,19 +67,23 @@ def test_a_name_that_a_shell_would_obey_is_never_offered(open_workspace: Path, t
     assert known_names("run", str(home)) == []
 
 
-def test_the_table_has_every_command_and_no_other() -> None:
+def test_the_table_has_every_command_with_its_options_and_no_other() -> None:
     from forge.cli import command_tree
 
-    def names(command: Any, path: str) -> Iterator[str]:  # Any: Typer's command classes are private
+    def commands(
+        command: Any, path: str
+    ) -> Iterator[tuple[str, set[str]]]:  # Any: Typer's command classes are private
         children = getattr(command, "commands", {})
         if not children:
-            yield path
+            options = (one for one in command.params if one.param_type_name == "option")
+            yield path, {name for one in options for name in one.opts}
         for name, child in children.items():
             if child.hidden:
                 continue
-            yield from names(child, f"{path} {name}".strip())
+            yield from commands(child, f"{path} {name}".strip())
 
-    assert set(json.loads(TABLE.read_bytes())["commands"]) == set(names(command_tree(), ""))
+    table = json.loads(TABLE.read_bytes())["commands"]
+    assert {path: set(one["options"]) for path, one in table.items()} == dict(commands(command_tree(), ""))
 
 
 def test_bash_completes_a_run_with_the_script_that_is_printed(open_workspace: Path, tmp_path: Path) -> None:
