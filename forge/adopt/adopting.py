@@ -13,7 +13,7 @@ from forge.adopt.operation import NAMESPACE, AdoptedOperation
 from forge.adopt.ranks import is_one_of_several, require_same_generation
 from forge.adopt.reference import load_reference, require_signature
 from forge.adopt.refusal import WhyNot
-from forge.adopt.settings import Settings, checked_settings, require_fit
+from forge.adopt.settings import Mode, Settings, checked_settings, require_fit
 from forge.adopt.shadow import write_doubt
 from forge.adopt.tally import REPORT_VERSION, Report, Tally
 from forge.errors import BlobCorrupt, UsageError
@@ -66,7 +66,7 @@ class Adopted:
             )
         self._library = torch.library.Library(NAMESPACE, "FRAGMENT")
         for operation in self.operations.values():
-            operation.register(self._library)
+            operation.register(self._library, transparent=self.settings.mode == "transparent")
         if self._off is not None:
             self._stop(self._off)
         if self.settings.refresh_s and not is_one_of_several():
@@ -245,6 +245,7 @@ def adopt(
     trust: str,
     fallback: str | Mapping[str, Function] = "eager",
     backends: Sequence[Backend] = BACKENDS,
+    mode: Mode = "opaque",
     strict: bool = False,
     shadow: float = 0.0,
     refresh_s: float = 1.0,
@@ -256,13 +257,12 @@ def adopt(
 
     `trust="promoted"` says that the caller lets promoted code run in this process. `ops`: names, default all that the
     registry describes. `fallback`: a function for each operation, such as the engine's own; `eager` and operations
-    left out take the published reference. `backends`: of `plan` and `source`, those that may run. `strict` raises
-    AdoptionRefused in place of a fallback. `shadow`: share of calls that are repeated with the fallback; `doubts`
-    is the folder for the reports of wrong answers. `refresh_s`: seconds between two looks at the registry, or 0.
-    `key`: see `Registry.open`. The same call twice gives the same handle.
+    left out take the published reference. `backends`: of `plan` and `source`, those that may run. `mode`: whether a
+    compiler sees Triton sources. `strict` raises AdoptionRefused in place of a fallback. `shadow`: share of calls
+    that are repeated with the fallback; `doubts` is the folder for the reports of wrong answers. `refresh_s`: seconds
+    between two looks at the registry, or 0. `key`: see `Registry.open`. The same call twice gives the same handle.
 
-    Raises UsageError for what can't be adopted, EnvironmentUnfit for a torch without what is needed, and what
-    `Registry.open` raises.
+    Raises UsageError for what can't be adopted, EnvironmentUnfit if torch lacks what is needed, and as Registry.open.
     """
     require_fit()
     opened = Registry.open(registry, key=key)
@@ -272,6 +272,7 @@ def adopt(
         trust=trust,
         fallback=fallback,
         backends=backends,
+        mode=mode,
         strict=strict,
         shadow=shadow,
         refresh_s=refresh_s,

@@ -1,12 +1,12 @@
 """Decides what a kind of calls takes: guards, then the registry's answer, then plan before source."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forge.adopt.choice import DeviceChoice, Failed, Function, HostChoice, checked_outputs
 from forge.adopt.described import OperationForm
-from forge.adopt.guards import ExaminedCall, examine, fits_source
+from forge.adopt.guards import ExaminedCall, examine, examine_traced, fits_source
 from forge.adopt.plan import LoadablePlan, read_plan
 from forge.adopt.plan_function import DevicePlan
 from forge.adopt.refusal import WhyNot
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forge.lookup.result import Result
 
 Backend = Literal["plan", "source"]
+COMPILED = "compiled into a program, whose calls aren't counted"
 BACKENDS: tuple[Backend, ...] = ("plan", "source")
 _BUILT = frozenset({"cpp", "cuda"})
 """Languages whose promoted source comes with a built library, which fits one kind of machine."""
@@ -62,8 +63,22 @@ class Decider:
         if op.unfit is not None:
             return _refused(WhyNot("unfit_operation", op.unfit))
         call = examine(op, arguments, index)
-        if isinstance(call, WhyNot):
-            return _refused(call)
+        return _refused(call) if isinstance(call, WhyNot) else self._answered(op, call, self._by_backend)
+
+    def judge_traced(self, op: OperationForm, arguments: Sequence[object]) -> CallDecision:
+        """Return whether a call that a compiler traces may become the promoted source: Triton, on a GPU."""
+        if op.unfit is not None:
+            return _refused(WhyNot("unfit_operation", op.unfit))
+        call = examine_traced(op, arguments)
+        return _refused(call) if isinstance(call, WhyNot) else self._answered(op, call, self._in_source)
+
+    def _answered(
+        self,
+        op: OperationForm,
+        call: ExaminedCall,
+        choose: "Callable[[OperationForm, ExaminedCall, Kernel, Result], CallDecision]",
+    ) -> CallDecision:
+        """Ask the registry, and choose how the kernel that answers may run."""
         try:
             found = self._registry.lookup(
                 op=op.op, gpu=call.gpu, dtype=call.dtype, shape=call.shape, policy=self._policy
@@ -76,7 +91,15 @@ class Decider:
             return CallDecision(call, None, None, (("registry", WhyNot("no_kernel", detail)),), found)
         if kernel.kernel_id in self.withdrawn:
             return CallDecision(call, kernel, None, (("process", self.withdrawn[kernel.kernel_id]),), found)
-        return self._by_backend(op, call, kernel, found)
+        return choose(op, call, kernel, found)
+
+    def _in_source(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, found: "Result") -> CallDecision:
+        refusal = fits_source(op, call, kernel)
+        if refusal is None and ("source" not in self._backends or kernel.language != "triton"):
+            refusal = WhyNot("backend", f"a compiler sees no source of {kernel.kernel_id}")
+        if refusal is not None:
+            return CallDecision(call, kernel, None, (("source", refusal),), found)
+        return CallDecision(call, kernel, "source", (), found)
 
     def _by_backend(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, found: "Result") -> CallDecision:
         passed: list[tuple[str, WhyNot]] = []
@@ -139,6 +162,23 @@ class Decider:
         if index is None:
             return HostChoice(line, function, judged.kernel.kernel_id, failed)
         return DeviceChoice(line, function, judged.kernel.kernel_id, failed, index)
+
+    def load_traceable(self, op: OperationForm, judged: CallDecision) -> Function | None:
+        """Return the promoted source in a form that a compiler sees; None if that isn't possible. It is counted."""
+        from forge.adopt.transparent import traceable
+
+        assert judged.call is not None
+        assert judged.kernel is not None
+        assert judged.result is not None
+        try:
+            function = traceable(self._source(judged.kernel, judged.result))
+        except Exception:  # noqa: BLE001 - promoted code may raise anything when it is imported
+            return None
+        if function is None:
+            return None
+        line = self._tally.line(self._taken(op, judged.call, judged.kernel, "source"), COMPILED)
+        line.hits.add()
+        return checked_outputs(function, len(op.returned))
 
     def _taken(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, backend: str) -> CallKind:
         shape = tuple(call.shape.items())

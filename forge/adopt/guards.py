@@ -45,16 +45,10 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
             return WhyNot("tensor_type", f"an operand is a {type(one).__name__} of layout {one.layout}")
     if len({one.device for one in operands}) > 1:
         return WhyNot("devices", ", ".join(sorted({str(one.device) for one in operands})))
-    dtype = _dtype(op, operands)
-    if isinstance(dtype, WhyNot):
-        return dtype
-    shape = op.shape_of([tuple(one.shape) for one in operands])
-    if shape is None:
-        sizes = ", ".join(f"{o.name} {list(t.shape)}" for o, t in zip(op.inputs, operands, strict=True))
-        return WhyNot("operands", f"these sizes don't fit together: {sizes}")
-    outside = _outside(op, scalars)
-    if outside is not None:
-        return outside
+    fitted = _fitted(op, operands, scalars)
+    if isinstance(fitted, WhyNot):
+        return fitted
+    dtype, shape = fitted
     name = _overlapping(op, operands) if op.updates else None
     if name is not None:
         return WhyNot("overlap", f"{name} shares memory with another operand")
@@ -63,6 +57,49 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
     for one in operands:
         address |= one.data_ptr()
     return ExaminedCall(gpu, dtype, shape, _layout(operands), alignment(address), scalars)
+
+
+def examine_traced(op: OperationForm, arguments: Sequence[object]) -> ExaminedCall | WhyNot:
+    """Return what a call on a GPU is while a compiler traces it, when tensors have no addresses.
+
+    Memory that torch allocates is aligned, so the operands' offsets in it say how they are aligned.
+    """
+    import torch
+
+    count = len(op.inputs)
+    operands: list[torch.Tensor] = list(arguments[:count])
+    devices = {one.device for one in operands}
+    if len(devices) > 1 or not operands[0].is_cuda:
+        return WhyNot("devices", ", ".join(sorted(map(str, devices))))
+    sizes = [size for one in operands for size in (*one.shape, *one.stride(), one.storage_offset())]
+    if any(type(size) is not int for size in sizes):
+        return WhyNot("operands", "sizes vary in the compiled program")
+    if any(type(one) not in (int, float) for one in arguments[count:]):
+        return WhyNot("scalars", "scalars vary in the compiled program")
+    scalars = tuple(map(float, arguments[count:]))  # type: ignore[arg-type]  # checked above
+    fitted = _fitted(op, operands, scalars)
+    if isinstance(fitted, WhyNot):
+        return fitted
+    gpu = gpu_name(torch.cuda.get_device_name(operands[0].device))
+    offset = 0
+    for one in operands:
+        offset |= one.storage_offset() * one.element_size()
+    return ExaminedCall(gpu, *fitted, _layout(operands), alignment(offset), scalars)
+
+
+def _fitted(
+    op: OperationForm, operands: "list[torch.Tensor]", scalars: Sequence[float]
+) -> tuple[str, dict[str, int]] | WhyNot:
+    """Return a call's element type and each axis's size, if its operands and scalars are those of the operation."""
+    dtype = _dtype(op, operands)
+    if isinstance(dtype, WhyNot):
+        return dtype
+    shape = op.shape_of([tuple(one.shape) for one in operands])
+    if shape is None:
+        sizes = ", ".join(f"{o.name} {list(t.shape)}" for o, t in zip(op.inputs, operands, strict=True))
+        return WhyNot("operands", f"these sizes don't fit together: {sizes}")
+    outside = _outside(op, scalars)
+    return (dtype, shape) if outside is None else outside
 
 
 def alignment(address: int) -> int:

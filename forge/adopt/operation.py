@@ -129,6 +129,18 @@ class AdoptedOperation:
             return CallDecision(None, None, None, (("process", self._stopped),))
         return self._decider.judge(self.described, arguments, index)
 
+    def traced(self, arguments: Sequence[object]) -> Function | None:
+        """Return the promoted source of a call that a compiler traces; None if the operation stays opaque."""
+        if self._stopped is not None:
+            return None
+        judged = self._decider.judge_traced(self.described, arguments)
+        return None if judged.backend is None else self._decider.load_traceable(self.described, judged)
+
+    def keep_opaque(self, error: Exception) -> None:
+        """Count that a compiler couldn't see the promoted source; the operation's own calls are counted as ever."""
+        taken = CallKind(self.described.op, "", "", (), "fallback", None, None, "untraceable")
+        self._tally.line(taken, repr(error)[:400]).hits.add()
+
     def _decided(self, key: Key, arguments: Sequence[object], index: int | None) -> CallChoice:
         with self._lock:
             choices = self._choices
@@ -178,9 +190,11 @@ class AdoptedOperation:
 
         return FallbackChoice(line, refused, refusal)
 
-    def register(self, library: "torch.library.Library") -> None:
+    def register(self, library: "torch.library.Library", *, transparent: bool) -> None:
         """Register the operation with torch: signature, calls on each device, tracing, gradients."""
         import torch
+
+        from forge.adopt.transparent import register_transparent
 
         name = self.described.op
         library.define(torch_schema(self.described))
@@ -190,6 +204,8 @@ class AdoptedOperation:
         torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described), lib=library)
         overload = getattr(torch.ops, NAMESPACE).__getattr__(name).default
         library.impl(name, self._with_gradients(overload), "Autograd", with_keyset=True)
+        if transparent:
+            register_transparent(self, name, library)
 
     # Any: torch's operator has no type
     def _with_gradients(self, overload: Any) -> Function:

@@ -22,6 +22,7 @@ Reason = Literal[
     "backend",
     "unprepared_capture",
     "failed",
+    "untraceable",
 ]
 """Reason why no promoted kernel runs.
 
@@ -44,6 +45,7 @@ Reason = Literal[
 - `backend`: the caller's `backends` forbid the way in which the kernel would run.
 - `unprepared_capture`: a CUDA graph is being captured, and the call wasn't prepared before.
 - `failed`: the kernel raised an exception.
+- `untraceable`: a compiler couldn't see the promoted source, so the operation stayed opaque in its program.
 """
 REASONS: tuple[Reason, ...] = get_args(Reason)
 

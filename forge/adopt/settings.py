@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from forge.adopt.deciding import BACKENDS, Backend
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError
@@ -12,6 +12,9 @@ from forge.lookup.registry import Registry
 Function = Callable[..., object]
 NEEDED = ("register_fake", "Library", "triton_op")
 """Names in torch.library that adoption needs; torch 2.6 and newer have them."""
+Mode = Literal["opaque", "transparent"]
+"""What torch.compile sees of an operation: only its name, or a Triton source, that it may fuse around."""
+MODES: tuple[Mode, ...] = get_args(Mode)
 LEAST_SHADOW = 1e-6
 LONGEST_REFRESH_S = 3600.0
 
@@ -23,6 +26,7 @@ class Settings(NamedTuple):
     ops: tuple[str, ...]
     fallback: Mapping[str, Function]
     backends: tuple[Backend, ...]
+    mode: Mode
     strict: bool
     shadow: float
     refresh_s: float
@@ -56,6 +60,7 @@ def checked_settings(
     trust: str,
     fallback: str | Mapping[str, Function],
     backends: Sequence[Backend],
+    mode: Mode,
     strict: bool,
     shadow: float,
     refresh_s: float,
@@ -76,23 +81,34 @@ def checked_settings(
             raise UnknownName("operation", str(name), sorted(known))
     if not names:
         raise UsageError("no operation to adopt: expected at least one name in ops")
-    if not backends or isinstance(backends, str) or not set(backends) <= set(BACKENDS):
-        raise UsageError(f"bad backends {backends!r:.100}: expected some of {', '.join(BACKENDS)}")
-    if not (isinstance(shadow, int | float) and (shadow == 0 or LEAST_SHADOW <= shadow <= 1)):
-        raise UsageError(f"bad shadow {shadow!r:.100}: expected 0, or a share of calls from {LEAST_SHADOW} to 1")
-    if not (isinstance(refresh_s, int | float) and 0 <= refresh_s <= LONGEST_REFRESH_S):
-        raise UsageError(f"bad refresh_s {refresh_s!r:.100}: expected 0 to {LONGEST_REFRESH_S} seconds")
+    _require_known(backends, mode)
+    _require_within(shadow, refresh_s)
     return Settings(
         root=registry.root,
         ops=names,
         fallback=_fallbacks(fallback, names),
         backends=tuple(one for one in BACKENDS if one in backends),
+        mode=mode,
         strict=strict,
         shadow=float(shadow),
         refresh_s=float(refresh_s),
         policy=policy,
         doubts=None if doubts is None else os.fspath(doubts),
     )
+
+
+def _require_known(backends: Sequence[Backend], mode: Mode) -> None:
+    if not backends or isinstance(backends, str) or not set(backends) <= set(BACKENDS):
+        raise UsageError(f"bad backends {backends!r:.100}: expected some of {', '.join(BACKENDS)}")
+    if mode not in MODES:
+        raise UsageError(f"bad mode {mode!r:.100}: expected one of {', '.join(MODES)}")
+
+
+def _require_within(shadow: float, refresh_s: float) -> None:
+    if not (isinstance(shadow, int | float) and (shadow == 0 or LEAST_SHADOW <= shadow <= 1)):
+        raise UsageError(f"bad shadow {shadow!r:.100}: expected 0, or a share of calls from {LEAST_SHADOW} to 1")
+    if not (isinstance(refresh_s, int | float) and 0 <= refresh_s <= LONGEST_REFRESH_S):
+        raise UsageError(f"bad refresh_s {refresh_s!r:.100}: expected 0 to {LONGEST_REFRESH_S} seconds")
 
 
 def _fallbacks(given: str | Mapping[str, Function], names: Sequence[str]) -> Mapping[str, Function]:

@@ -1,0 +1,78 @@
+"""Lets torch.compile see promoted Triton sources, so that it may fuse around them and compile them into a package.
+
+The operation stays opaque wherever that isn't possible, and in eager mode: there the judged bytes run, behind their
+guards. A compiled program runs the promoted source, compiled by torch: it isn't the judged bytes, and nothing guards
+its calls but what the compiler guards itself. So only what is certain while tracing is taken: sizes that don't vary,
+and scalars that don't vary, in the kernel's verified domain.
+"""
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+Function = Callable[..., object]
+
+
+class TracedOperation(Protocol):
+    """An operation whose calls a compiler traces."""
+
+    def filled(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """Return a call's arguments with the scalars that torch leaves out."""
+
+    def traced(self, arguments: Sequence[object]) -> Function | None:
+        """Return the promoted source for a traced call; None if the operation stays opaque."""
+
+    def keep_opaque(self, error: Exception) -> None:
+        """Count that the source can't be traced."""
+
+
+def register_transparent(operation: TracedOperation, name: str, library: "torch.library.Library") -> None:
+    """Let a tracing compiler run the promoted source in place of the operation, where it is a Triton kernel."""
+    from torch._functorch import config
+    from torch._subclasses.functional_tensor import FunctionalTensorMode
+
+    # Any: torch's own protocol of a mode
+    def seen(mode: Any, overload: Any, types: Any, arguments: Any, keywords: Any) -> object:
+        if getattr(config, "decompose_custom_triton_ops", True):  # torch.export keeps operations whole
+            given = operation.filled(arguments)
+            source = operation.traced(given)
+            if source is not None:
+                try:
+                    with mode:
+                        return source(*given)
+                except Exception as error:  # noqa: BLE001 - a source may do what can't be traced, such as read values
+                    operation.keep_opaque(error)
+        return mode.__torch_dispatch__(overload, types, arguments, keywords)
+
+    library._register_torch_dispatch_rule(name, FunctionalTensorMode, seen)
+
+
+def traceable(function: Function) -> Function | None:
+    """Return a copy of a Triton source's function whose launches a compiler sees; None if it launches none.
+
+    Device functions keep their own globals, since Triton reads other device functions from there.
+    """
+    from torch.library import wrap_triton
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    if not isinstance(function, FunctionType):
+        return None
+    own = function.__globals__
+    made: dict[str, object] = dict(own)
+    launched = 0
+    for name, value in own.items():
+        if isinstance(value, JITFunction | Autotuner):
+            made[name], launched = wrap_triton(value), launched + 1
+        elif isinstance(value, FunctionType) and value.__globals__ is own:
+            made[name] = _with_globals(value, made)
+    return _with_globals(function, made) if launched else None
+
+
+def _with_globals(function: FunctionType, names: dict[str, object]) -> FunctionType:
+    found = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    found.__kwdefaults__ = function.__kwdefaults__
+    return found
