@@ -6,10 +6,11 @@ left. Several workers may serve one workspace: each takes a run by a lock, and a
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from forge.app import phases
+from forge.app.ended_runs import until_closed
 from forge.app.runs import run_summary, take_up, task_of
 from forge.app.work import open_work
 from forge.app.workspace import Workspace
@@ -21,6 +22,7 @@ from forge.ledger.watch import LedgerWatch
 from forge.pipeline.job import runs_on
 from forge.projections import runs
 from forge.projections.runs import RunsState, RunState
+from forge.sandbox.calling_off import CalledOff
 
 POLL_S = 0.05
 """Time between two looks at the ledger, in seconds. A request is seen in a fraction of the 250 ms that a person takes
@@ -100,12 +102,17 @@ class Worker:
         return self._state
 
     def _work(self, workspace: Workspace, run_id: str, request_seq: int) -> Summary:
-        """Run a run's phases while its request stands. What this machine can't do is left to another worker."""
+        """Run a run's phases while its request stands. What this machine can't do is left to another worker.
+
+        A run that is closed meanwhile is let go at once.
+        """
         try:
             run = take_up(workspace, workspace.find_run(run_id))
-            while run.request is not None and run.request.seq not in self._refused:
-                _step(workspace, run, self.progress(run_id))
-                run = take_up(workspace, workspace.find_run(run_id))
+            with suppress(CalledOff), until_closed(workspace, run_id):
+                while run.request is not None and run.request.seq not in self._refused:
+                    _step(workspace, run, self.progress(run_id))
+                    run = take_up(workspace, workspace.find_run(run_id))
+            run = workspace.find_run(run_id)
         except ForgeError as error:
             self._refused.add(request_seq)
             return run_summary(workspace.find_run(run_id)) | {"error": {"code": error.code, "message": error.message}}

@@ -26,7 +26,7 @@ def feedback_document(
 
     `note` says why the author's last answer had no candidate; the last attempt is then told once more.
     """
-    judged = [entry for entry in log if isinstance(entry, Judged)]
+    judged = [entry for entry in log if isinstance(entry, Judged) and not entry.was_overtaken]
     tried = tuple(_tried(one, hypotheses) for one in judged[-MOST_TRIED:])
     budget = left.model_dump(mode="json", exclude_none=True)
     cut = None if note is None else note[:LONGEST_NOTE]

@@ -17,7 +17,7 @@ from forge.domain.digest import Digest, Value, digest_of, is_false, is_unset, sh
 from forge.domain.evidence import Interval
 from forge.domain.feedback import Feedback
 from forge.domain.session import WishKind
-from forge.domain.verdict import UNDECIDED, Accepted, Reason, Verdict
+from forge.domain.verdict import UNDECIDED, Accepted, Inconclusive, Reason, Verdict
 
 ParameterValue = bool | int | float | Annotated[str, StringConstraints(max_length=100)]
 """One value of a parameter: what a constant of a template may be set to."""
@@ -191,6 +191,10 @@ class Screened(Value):
     final: bool = False
 
 
+OVERTAKEN = "another candidate of its step passed every gate first"
+"""Message of a candidate's verdict that was given up for that. It says nothing about the candidate."""
+
+
 class Judged(Value):
     """An entry of the log: what the gates, the clock and the promotion rule said of one submitted draft.
 
@@ -218,6 +222,11 @@ class Judged(Value):
             return True
         was_timed = self.speedup is not None and self.verdict.reason.code in UNDECIDED
         return self.verdict.reason.code == "TOO_SLOW" or was_timed
+
+    @property
+    def was_overtaken(self) -> bool:
+        """Return whether its judgement was given up, because another candidate of its step was right first."""
+        return isinstance(self.verdict, Inconclusive) and self.verdict.reason.message == OVERTAKEN
 
 
 class Missed(Value):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit
+from forge.sandbox.calling_off import wanted
 
 
 def lock_of(device: Device, folder: Path | None = None) -> Path:
@@ -21,7 +22,10 @@ def lock_of(device: Device, folder: Path | None = None) -> Path:
 
 @contextmanager
 def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock, alone or shared with other holders that aren't alone; report once if it has to wait."""
+    """Hold a lock, alone or shared with other holders that aren't alone; report once if it has to wait.
+
+    Raises CalledOff if the work was called off: then its result isn't to be recorded.
+    """
     held = _open(lock)
     kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     try:
@@ -30,7 +34,8 @@ def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterato
         except BlockingIOError:
             progress(f"waiting for another {'job' if alone else 'measurement'} to end ({lock.name})")
             fcntl.flock(held, kind)
-        yield
+        with wanted():
+            yield
     finally:
         os.close(held)
 

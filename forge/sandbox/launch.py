@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from forge.errors import EnvironmentUnfit
+from forge.sandbox import calling_off
 from forge.sandbox import confinement as confinements
 from forge.sandbox.cgroups import Group
 from forge.sandbox.confinement import Bind, Confinement
@@ -89,6 +90,7 @@ class Guest:
         )
         self.isolation: Walls = judge((*reports.started.parts, *group.parts, *self._memory.parts))
         self._work = Work(self._init_pid or process.pid, limits, group.cpu_s)
+        calling_off.began(self)
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
     @property
@@ -130,7 +132,7 @@ class Guest:
         """Kill the whole tree; return when it is gone and reaped."""
         if not self._gone.is_set():
             self._work.count()
-        self._end_tree()
+        self.end()
         if not self._gone.wait(_GRACE_S):
             self._process.kill()
         self._gone.wait()
@@ -182,7 +184,7 @@ class Guest:
     ) -> None:
         self.kill()
 
-    def _end_tree(self) -> None:
+    def end(self) -> None:
         """Kill PID 1 of the guest's namespace, and so all its processes; without one, ask the supervisor."""
         if self._gone.is_set():
             return
@@ -221,7 +223,7 @@ class Guest:
             self._log.add(data)
         if self._log.seen_bytes > FLOOD_BYTES and not self._flooded:
             self._flooded = True
-            self._end_tree()
+            self.end()
         return data
 
     def _limit_time(self) -> None:
@@ -235,18 +237,18 @@ class Guest:
             self._process.kill()
         self._timed_out = True
         self._left_s = _GRACE_S
-        self._end_tree()
+        self.end()
 
     def _limit_shares(self) -> None:
         """End a tree that takes too much memory or processor time; a stopped one takes nothing more."""
         if self._excess is None and not (self._frozen is not None and self._frozen.standing):
             self._excess = self._memory.look() or (self._work.look() if self._asked else None)
             if self._excess is not None:
-                self._end_tree()
+                self.end()
 
     def _clean_up(self) -> None:
         """Wait for the last process, read the rest of the log, close and remove everything."""
-        self._end_tree()  # it has ended, unless a report was unreadable
+        self.end()  # it has ended, unless a report was unreadable
         try:
             self._process.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -266,18 +268,20 @@ class Guest:
         self._exit = exit_of(
             self._reports.ended, timed_out=self._timed_out, flooded=self._flooded, excess=self._excess
         )
+        calling_off.ended(self)
         self._gone.set()
 
 
 def start(confinement: Confinement, *, isolation: Level, zygote: Zygote | None = None) -> Guest:
     """Start a guest at exactly the level asked for.
 
-    Raise EnvironmentUnfit, with the failed step, if that is impossible.
+    Raise EnvironmentUnfit, with the failed step, if that is impossible, and CalledOff if no work is wanted.
 
     With a zygote that is still alive, the guest is forked from it; `argv` must then be an interpreter, -I and a
     script. "none" is the same start without walls, for platforms that have nothing better. The caller decides whether
     it is acceptable, and the guest's `isolation` states it in the evidence.
     """
+    calling_off.require_wanted()
     scratch = HeldFolder("forge-guest-") if isolation == "none" else None
     process: Supervisor | None = None
     group: Group | None = None

@@ -1,5 +1,9 @@
 """A session whose candidates workers judge, several at once; without a worker there is no verdict."""
 
+import json
+import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -8,15 +12,18 @@ from forge.app.sessions.judging import PhasesLeft
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.opening import withdraw as withdraw_session
 from forge.app.sessions.replaying import replay_session
-from forge.app.sessions.workers import WON, judge_by_workers
+from forge.app.sessions.workers import give_up, hand_over, judge_by_workers
+from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
-from forge.domain.authoring import Draft, Judged, Submit
+from forge.domain.authoring import OVERTAKEN, Draft, Judged, Submit
 from forge.domain.session import SessionTerms
 from forge.domain.verdict import Inconclusive, Rejected
-from forge.events import CandidateRejected, Event, Recorded, WorkWithdrawn
+from forge.events import CandidateRejected, Event, Recorded, RunAborted, VerificationErrored, WorkWithdrawn
 from forge.events.session import BudgetReserved, BudgetSettled
 from forge.events.work import LastPhase
+from forge.ledger.runs.taken import is_taken
 from forge.projections.sessions import SessionState
+from tests.app.prepared import verified
 from tests.app.scripted import Scripted, draft
 from tests.app.test_sessions import ROOM
 from tests.app.test_work import process, requested
@@ -102,9 +109,10 @@ def test_usual_terms_are_recorded_as_before(name: str, usual: int) -> None:
         assert (name in recorded) is (value != usual)
 
 
-def test_a_candidate_whose_step_is_won_is_withdrawn_before_a_worker_takes_it(home: Path) -> None:
+def test_a_candidate_that_is_overtaken_before_a_worker_takes_it_is_closed_and_not_refused(home: Path) -> None:
     with Workspace.open(home) as workspace:
         run_id = workspace.find_run("last").run_id
+        assert hand_over(workspace, run_id, draft(), author="agent:scripted")
         found = judge_by_workers(
             workspace,
             run_id,
@@ -113,12 +121,77 @@ def test_a_candidate_whose_step_is_won_is_withdrawn_before_a_worker_takes_it(hom
             progress=lambda _: None,
             patience_s=60,
             repeats=1,
-            unwanted=lambda: WON,
+            unwanted=str,
+            overtaken=lambda: True,
         )
         assert isinstance(found.entry.verdict, Inconclusive)
-        assert (found.entry.verdict.reason.message, found.device_ms) == (WON, 0)
-        (withdrawn,) = workspace.ledger.read(types=(WorkWithdrawn.TYPE,))
-        assert isinstance(withdrawn.event, WorkWithdrawn)
-        assert withdrawn.event.reason == WON
+        assert (found.entry.was_overtaken, found.entry.passed_gates, found.device_ms) == (True, False, 0)
+        run = workspace.find_run(run_id)
+        assert (run.state, run.rejection) == ("aborted", None)
+    assert requested(home) == []
+    assert ledger_stands(home)
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_run_that_is_closed_while_it_is_judged_ends_its_guests_and_the_worker_goes_on(home: Path) -> None:
+    hanging = draft(("def fused_add_rmsnorm(", "while True:\n    pass\n\n\ndef fused_add_rmsnorm("))
+    with process("-m", "forge", "work", "--home", home, "--json") as worker, Workspace.open(home) as workspace:
+        run_id = workspace.find_run("last").run_id
+        assert hand_over(workspace, run_id, hanging, author="agent:scripted")
+        while not (is_taken(workspace.directory(run_id)) and guests_of(worker.pid)):
+            assert worker.poll() is None
+            time.sleep(0.02)
+        assert give_up(workspace, run_id) == OVERTAKEN
+        assert worker.stdout is not None
+        assert json.loads(worker.stdout.readline())["state"] == "aborted"
+        assert guests_of(worker.pid) == set()
+        told = [one.event for one in workspace.ledger.read(stream=f"run:{run_id}")]
+        assert isinstance(told[-1], RunAborted)
+        assert not any(isinstance(one, CandidateRejected | VerificationErrored) for one in told)
+        another = open_run(workspace, str(workspace.find_run(run_id).task_id), command="test").run_id
+        assert hand_over(workspace, another, refused_draft(1), author="agent:scripted")
+        assert json.loads(worker.stdout.readline())["state"] == "rejected", "it judges the next one"
+    assert ledger_stands(home)
+
+
+def guests_of(worker: int) -> set[int]:
+    """Processes below the worker that have a process namespace of their own."""
+    parents, spaces = {}, {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            pid = int(place.name)
+            spaces[pid] = (place / "ns" / "pid").readlink()
+            parents[pid] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+    found = set()
+    for pid, space in spaces.items():
+        above = pid
+        while above in parents and above != worker:
+            above = parents[above]
+        if above == worker and space != spaces[os.getpid()]:
+            found.add(pid)
+    return found
+
+
+def test_the_first_right_candidate_of_a_step_ends_the_judgement_of_the_others(home: Path) -> None:
+    """The second candidate is verified by the test, while the session waits for the first one."""
+    author = Scripted((Submit(drafts=(draft(), draft(), refused_draft(2)), first_right=True),))
+    winner: list[str] = []
+    with Workspace.open(home) as workspace:
+        session_id = opened(workspace, author, workers=3, candidate_ms=200)
+
+        def once_all_wait(_: Recorded[Event], state: SessionState) -> None:
+            if state.current is not None and len(state.current.open_requests) == 3 and not winner:
+                winner.append(str(state.current.requests[1].reserved.for_run))
+                verified(workspace, winner[0])
+
+        state = work_off(workspace, session_id, author, Means(watch=once_all_wait))
+        runs = [workspace.find_run(str(one.reserved.for_run)) for one in state.rounds[0].requests]
+        assert [one.state for one in runs] == ["aborted", "verified", "aborted"]
+        assert [(one.was_overtaken, one.passed_gates) for one in judged(author)] == [
+            (True, False),
+            (False, True),
+            (True, False),
+        ]
+        assert list(replay_session(workspace, session_id, author).divergences) == []
     assert requested(home) == []
     assert ledger_stands(home)

@@ -120,7 +120,7 @@ class LedgerGround:
         if self.state.opened.event.terms.workers:
             workers.hand_over(self.workspace, reserved.for_run, draft, author=self._author)
 
-    def judge(self, reserved: BudgetReserved, draft: Draft, *, is_won: bool) -> Judgement:
+    def judge(self, reserved: BudgetReserved, draft: Draft, *, first_right: bool) -> Judgement:
         """Take a draft through the phases. A run that a killed process began is settled in full."""
         assert reserved.for_run is not None
         began, run_id, terms = time.monotonic_ns(), reserved.for_run, self.state.opened.event.terms
@@ -133,7 +133,8 @@ class LedgerGround:
                 progress=self.progress,
                 repeats=terms.repeats,
                 patience_s=reserved.worst.wall_ms / 1000,
-                unwanted=lambda: workers.NOT_WANTED if self.state.closed else workers.WON if is_won else "",
+                unwanted=lambda: workers.NOT_WANTED if self.state.closed else "",
+                overtaken=lambda: first_right and self._is_overtaken(reserved),
             )
         else:
             found = judging.judge(
@@ -149,6 +150,21 @@ class LedgerGround:
         if reserved.for_run not in self._begun:
             used = used.at_least(reserved.worst)
         return Judgement(entry=found.entry, used=used, speedup=found.speedup, floor_fraction=found.floor_fraction)
+
+    def _is_overtaken(self, reserved: BudgetReserved) -> bool:
+        """Return whether another candidate of the round passed every gate, and this one didn't; then end the others.
+
+        All of them are given up at once: the loop waits for one after the other.
+        """
+        current = self.state.current
+        runs = [one.reserved.for_run for one in current.requests] if current is not None else []
+        states = [self.workspace.find_run(one) for one in runs if one is not None]
+        if not any(one.verified is not None for one in states):
+            return False
+        for one in states:
+            if one.run_id != reserved.for_run and one.submitted is not None:
+                workers.give_up(self.workspace, one.run_id)
+        return next(one.verified is None for one in states if one.run_id == reserved.for_run)
 
     @property
     def _author(self) -> str:

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable
 
-from forge.app.runs import take_up
+from forge.app.runs import ENDS, abort, take_up
 from forge.app.sessions.judging import Judging, hand_in, judging_of, next_phase
 from forge.app.work import request_work, withdraw_work
 from forge.app.workspace import Workspace
-from forge.domain.authoring import Draft
+from forge.domain.authoring import OVERTAKEN, Draft
 from forge.lab.job import Progress
 from forge.ledger.runs.taken import is_taken, taken
 from forge.ledger.watch import LedgerWatch
@@ -16,8 +16,6 @@ POLL_S = 0.05
 """Time between two looks at the ledger and at the run's lock, in seconds. A look costs some 20 us."""
 NOT_WANTED = "its session was closed"
 """Reason recorded for a request that is withdrawn with its session."""
-WON = "another candidate of its step passed every gate first"
-"""Reason recorded for a request that is withdrawn because its step has ended."""
 
 
 def hand_over(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> bool:
@@ -43,18 +41,22 @@ def judge_by_workers(
     repeats: int,
     patience_s: float,
     unwanted: Callable[[], str],
+    overtaken: Callable[[], bool] = lambda: False,
 ) -> Judging:
     """Have workers take a draft through the phases, and return what came of it.
 
     A run that no worker takes within `patience_s` seconds has no verdict, nor one that `unwanted` gives a reason for
-    before a worker takes it. What ends without a decision is asked for again, at most `repeats` times.
+    before a worker takes it. Once `overtaken` is true, the run is closed, which ends its worker's guests; it is asked
+    after each event. What ends without a decision is asked for again, at most `repeats` times.
     """
     device_ns, unfit = 0, ""
     for _ in range(1 + repeats):
+        if not unfit and overtaken():
+            unfit = give_up(workspace, run_id)
         if unfit or not hand_over(workspace, run_id, draft, author=author):
             break
         progress("waiting for a worker")
-        spent_ns, unfit = _answered(workspace, run_id, patience_s, unwanted)
+        spent_ns, unfit = _answered(workspace, run_id, patience_s, unwanted, overtaken)
         device_ns += spent_ns
     while True:
         with taken(workspace.directory(run_id)) as is_ours:
@@ -63,22 +65,30 @@ def judge_by_workers(
         time.sleep(POLL_S)  # a worker that comes too late takes the run for a moment
 
 
-def _answered(workspace: Workspace, run_id: str, patience_s: float, unwanted: Callable[[], str]) -> tuple[int, str]:
+def _answered(
+    workspace: Workspace,
+    run_id: str,
+    patience_s: float,
+    unwanted: Callable[[], str],
+    overtaken: Callable[[], bool],
+) -> tuple[int, str]:
     """Wait until a request is answered and its worker has left the run.
 
     Return the nanoseconds for which a worker had the run, and why there was no answer.
     """
     watch, device_ns, looked_ns = LedgerWatch(workspace.ledger.path), 0, time.monotonic_ns()
-    idle_ns, stands = looked_ns, True
+    idle_ns, stands, given_up = looked_ns, True, ""
     try:
         while True:
             time.sleep(POLL_S)
             before_ns, looked_ns = looked_ns, time.monotonic_ns()
-            stands = workspace.find_run(run_id).request is not None if watch.changed() else stands
+            if watch.changed() and not given_up:
+                given_up = give_up(workspace, run_id) if overtaken() else ""
+                stands = workspace.find_run(run_id).request is not None
             if is_taken(workspace.directory(run_id)):
                 device_ns, idle_ns = device_ns + looked_ns - before_ns, looked_ns
             elif not stands:
-                return device_ns, ""
+                return device_ns, given_up
             elif why := unwanted():
                 return device_ns, _withdrawn(workspace, run_id, why)
             elif looked_ns - idle_ns > patience_s * 1e9:
@@ -92,6 +102,17 @@ def withdraw_open(workspace: Workspace, run_id: str) -> None:
     """Withdraw a run's request if it stands: the session that asked for it is closed."""
     if workspace.find_run(run_id).request is not None:
         _withdrawn(workspace, run_id, NOT_WANTED)
+
+
+def give_up(workspace: Workspace, run_id: str) -> str:
+    """Close a run that isn't verified, since another candidate was right first; return that reason.
+
+    A worker that judges it sees that, and ends its guests. A run that is decided meanwhile keeps its verdict.
+    """
+    run = workspace.find_run(run_id)
+    if run.verified is None and not run.sealed and run.state not in (*ENDS, "aborted"):
+        abort(workspace, run, OVERTAKEN)
+    return OVERTAKEN
 
 
 def _withdrawn(workspace: Workspace, run_id: str, why: str) -> str:

@@ -31,7 +31,7 @@ from forge.domain.authoring import (
 )
 from forge.domain.digest import Digest, Value, digest_of
 
-VERSION = 1
+VERSION = 2
 """Version of the strategy and its wording. Another version may ask otherwise, so it can't go on with a session."""
 MOST_USELESS = 4
 """Number of answers in a row without a candidate, after which the author gives up. More cost money in vain."""
@@ -148,6 +148,8 @@ class ModelAuthor:
         if draft is None:
             return
         state.pending.remove(draft)
+        if entry.was_overtaken:
+            return
         had_right = any(one.is_right for one in state.attempts)
         state.attempts.append(Attempt(draft, entry))
         if state.attempts[-1].is_right and not had_right:

@@ -74,8 +74,11 @@ class Ground(Protocol):
     def start(self, reserved: BudgetReserved, draft: Draft) -> None:
         """Let workers begin to judge a draft, if the session has them; `judge` waits for their answer."""
 
-    def judge(self, reserved: BudgetReserved, draft: Draft, *, is_won: bool) -> Judgement:
-        """Take a draft through the phases; go on if its run exists. Raises Interrupted."""
+    def judge(self, reserved: BudgetReserved, draft: Draft, *, first_right: bool) -> Judgement:
+        """Take a draft through the phases; go on if its run exists. Raises Interrupted.
+
+        With `first_right`, the judgement is given up once another candidate of the round has passed every gate.
+        """
 
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
         """Screen the step's drafts. Raises Interrupted."""

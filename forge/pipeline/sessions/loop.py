@@ -138,7 +138,8 @@ class Loop:
         if not isinstance(step, Submit) or not step.first_right:
             return False
         learned = self._learned.of_round(current)
-        return any(isinstance(entry, Judged) and entry.passed_gates for entry in learned)
+        judged = [entry for entry in learned if isinstance(entry, Judged)]
+        return any(one.passed_gates or one.was_overtaken for one in judged)
 
     def _request(self, state: SessionState, current: RoundState, step: Screen | Submit | Ask, place: int) -> None:
         """Reserve the worst case of one request and carry it out; if there is too little left, refuse it.
@@ -214,9 +215,8 @@ class Loop:
         try:
             match step:
                 case Submit():
-                    current = self.ground.state.current
-                    is_won = current is not None and self._is_won(current, step)
-                    judged = self.ground.judge(reserved, step.drafts[reserved.place], is_won=is_won)
+                    draft = step.drafts[reserved.place]
+                    judged = self.ground.judge(reserved, draft, first_right=step.first_right)
                     self._answer(reserved, judged.entry, judged.used, judged=judged)
                 case Screen():
                     screened = self.ground.screen(reserved, step)

@@ -125,9 +125,9 @@ class Transcript:
     def start(self, reserved: BudgetReserved, draft: Draft) -> None:
         """Do nothing: the recorded judgement comes later."""
 
-    def judge(self, reserved: BudgetReserved, draft: Draft, *, is_won: bool) -> Judgement:
+    def judge(self, reserved: BudgetReserved, draft: Draft, *, first_right: bool) -> Judgement:
         """Return the recorded judgement."""
-        del draft, is_won
+        del draft, first_right
         answered, settled = self._answer(reserved)
         entry = ENTRY.validate_json(self.stored(answered.entry_sha256))
         return Judgement(
