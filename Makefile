@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Many tests start Python: bytecode that is kept saves each process the compilation of Forge.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-ray test-web quick check docs scores performance measurement registry clean setup
+.PHONY: demo test test-ray test-web test-agents-real quick check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -24,6 +24,14 @@ test-web: $(READY)  ## the pages in Chromium, the API with generated input, an a
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web-tests]'
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	@FORGE_TEST_WEB=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+
+# The version that was tried; another one is `make test-agents-real CODEX=@openai/codex@latest`.
+CODEX ?= @openai/codex@0.169.0
+
+test-agents-real: $(READY)  ## the real Codex CLI writes a candidate in a session, against a scripted server on loopback
+	@if ! command -v npm >/dev/null; then echo "skipped: the Codex CLI needs Node, and npm isn't on the PATH"; \
+	elif ! npm install --silent --no-audit --no-fund --prefix .agents $(CODEX); then echo "skipped: npm can't install $(CODEX)"; \
+	else FORGE_TEST_CODEX=$(CURDIR)/.agents/node_modules/.bin/codex $(BIN)/python -m pytest -n 0 tests/agents; fi
 
 quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick

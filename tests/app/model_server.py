@@ -25,6 +25,13 @@ class Say:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of the first tool that runs shell commands, in the form of OpenAI's responses."""
+
+    command: str
+
+
+@dataclass(frozen=True)
 class Refuse:
     """An HTTP error."""
 
@@ -32,7 +39,7 @@ class Refuse:
     body: dict[str, Any] = field(default_factory=lambda: {"error": {"message": "no", "type": "x"}})
 
 
-Reply = Say | Refuse | bytes
+Reply = Say | Call | Refuse | bytes
 
 
 @dataclass
@@ -73,18 +80,21 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def _stream(self, said: Say, body: dict[str, Any]) -> None:
+    def _stream(self, said: Say | Call, body: dict[str, Any]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        events = next(make for end, make in FORMS.items() if self.path.endswith(end))(said, body["model"])
+        if isinstance(said, Call):
+            events = called(said, body)
+        else:
+            events = next(make for end, make in FORMS.items() if self.path.endswith(end))(said, body["model"])
         for place, event in enumerate(events):
             if place == len(events) // 2:
-                if said.cut:
+                if isinstance(said, Say) and said.cut:
                     return
-                time.sleep(said.stall_s)
+                time.sleep(said.stall_s if isinstance(said, Say) else 0)
             self.wfile.write(event.encode())
             self.wfile.flush()
 
@@ -129,10 +139,54 @@ def chat(said: Say, model: str) -> list[str]:
     return [*events, "data: [DONE]\n\n"]
 
 
+def called(said: Call, body: dict[str, Any]) -> list[str]:
+    """Events of OpenAI's responses that call the first tool for shell commands that the request offers."""
+    named = {one["name"]: one for one in body["tools"] if one.get("type") == "function"}
+    name = next(one for one in ("exec_command", "shell_command", "shell") if one in named)
+    wanted = named[name]["parameters"]["properties"]
+    given: dict[str, Any] = {"cmd": said.command} if "cmd" in wanted else {"command": ["sh", "-c", said.command]}
+    if "command" in wanted and wanted["command"].get("type") == "string":
+        given = {"command": said.command}
+    given |= {one: 60_000 for one in ("yield_time_ms", "timeout_ms") if one in wanted}
+    item = {
+        "id": "f1",
+        "type": "function_call",
+        "call_id": f"call{len(body['input'])}",
+        "name": name,
+        "arguments": json.dumps(given),
+        "status": "completed",
+    }
+    return sequence(
+        [
+            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": ""}},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+        ],
+        body["model"],
+        [item],
+        (100, 50),
+    )
+
+
 def responses(said: Say, model: str) -> list[str]:
     """Events of OpenAI's responses."""
     item = {"id": "m1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
     part = {"type": "output_text", "text": said.text, "annotations": []}
+    done = {**item, "status": "completed", "content": [part]}
+    at = {"item_id": "m1", "output_index": 0, "content_index": 0}
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
+        *({"type": "response.output_text.delta", **at, "delta": one, "logprobs": []} for one in pieces(said.text)),
+        {"type": "response.output_text.done", **at, "text": said.text, "logprobs": []},
+        {"type": "response.output_item.done", "output_index": 0, "item": done},
+    ]
+    return sequence(events, model, [done], said.tokens)
+
+
+def sequence(
+    events: list[dict[str, Any]], model: str, output: list[dict[str, Any]], tokens: tuple[int, int]
+) -> list[str]:
+    """Put the events of a response between its beginning and its end."""
     whole = {
         "id": "r1",
         "object": "response",
@@ -144,30 +198,24 @@ def responses(said: Say, model: str) -> list[str]:
         "tool_choice": "auto",
         "tools": [],
     }
-    done = {**item, "status": "completed", "content": [part]}
     usage = {
-        "input_tokens": said.tokens[0],
-        "output_tokens": said.tokens[1],
-        "total_tokens": sum(said.tokens),
+        "input_tokens": tokens[0],
+        "output_tokens": tokens[1],
+        "total_tokens": sum(tokens),
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
     }
-    at = {"item_id": "m1", "output_index": 0, "content_index": 0}
-    events: list[dict[str, Any]] = [
+    all_events: list[dict[str, Any]] = [
         {"type": "response.created", "response": whole},
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
-        {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
-        *({"type": "response.output_text.delta", **at, "delta": one, "logprobs": []} for one in pieces(said.text)),
-        {"type": "response.output_text.done", **at, "text": said.text, "logprobs": []},
-        {"type": "response.output_item.done", "output_index": 0, "item": done},
+        *events,
         {
             "type": "response.completed",
-            "response": {**whole, "status": "completed", "output": [done], "usage": usage},
+            "response": {**whole, "status": "completed", "output": output, "usage": usage},
         },
     ]
     return [
         f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': place})}\n\n"
-        for place, one in enumerate(events)
+        for place, one in enumerate(all_events)
     ]
 
 
