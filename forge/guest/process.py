@@ -5,8 +5,10 @@ torch.compile the recursion limit. These are compared only if no module was impo
 """
 
 import ctypes
+import decimal
 import gc
 import locale
+import logging
 import os
 import resource
 import signal
@@ -78,6 +80,9 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
+    "the precision of Python's decimals": lambda: (decimal.getcontext().prec, decimal.getcontext().rounding),
+    "whether Python's logs are shown": lambda: logging.root.manager.disable,
+    "the stack of new threads": threading.stack_size,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "the time zone": lambda: time.tzname,
 }

@@ -60,6 +60,8 @@ class Layout:
     """Positions of inputs whose contents aren't rotated within themselves; see rotation.py."""
     weights: frozenset[int]
     """Positions of inputs that a program would keep in a module."""
+    apart: bool
+    """Whether the outputs of one call may not share memory. Those of a user's own reference may."""
     words: tuple[tuple[torch.Tensor, ...], ...]
     """Content of each set's outputs in the arena as whole 64-bit integers; of its inputs, if it returns nothing."""
 
@@ -92,6 +94,7 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
         return_inputs=bool(body["return_inputs"]),
         still=frozenset(body["still"]),  # type: ignore[call-overload]  # host's JSON
         weights=frozenset(body["weights"]),  # type: ignore[call-overload]  # host's JSON
+        apart=bool(body["apart"]),
         words=tuple(tuple(map(_words, tensors)) for tensors in answers),
     )
 
@@ -110,8 +113,17 @@ def _operands_in_random_order(
     On a device one set's addresses then tell nothing about another's.
     """
     order = random.sample(range(len(sets)), len(sets))
-    made = {index: tuple(_operand(arena, one, device) for one in sets[index]["inputs"]) for index in order}
+    made = {index: _operands(arena, sets[index]["inputs"], device) for index in order}
     return tuple(made[index] for index in range(len(sets)))
+
+
+def _operands(arena: mmap.mmap, described: list[dict[str, object]], device: str) -> tuple[Operand, ...]:
+    """Make the operands of a set. Two that lie in one place are one tensor."""
+    made: list[Operand] = []
+    for place, one in enumerate(described):
+        before = described.index(one)
+        made.append(made[before] if before < place and one["span"] else _operand(arena, one, device))
+    return tuple(made)
 
 
 def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Operand:
@@ -211,9 +223,8 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
         destinations = layout.destinations[index]
         status = _form_status(outputs, layout.destinations[index], layout)
         if status == wire.DONE and command.retain:
-            status = _memory_status(
-                outputs, layout.operands[index], [output for _, kept in retained for output in kept]
-            )
+            earlier = [output for _, kept in retained for output in kept]
+            status = _memory_status(outputs, layout.operands[index], earlier, apart=layout.apart)
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
             return
@@ -372,11 +383,17 @@ def _in_a_destination(address: int, layout: Layout) -> bool:
     return any(start <= address < end for start, end in spans)
 
 
-def _memory_status(outputs: tuple[object, ...], operands: tuple[Operand, ...], earlier: list[object]) -> int:
+def _memory_status(
+    outputs: tuple[object, ...], operands: tuple[Operand, ...], earlier: list[object], *, apart: bool
+) -> int:
     if _begin_in(outputs, [one.storage for one in operands]):
         return wire.ALIASES_AN_INPUT
-    kept = [output for output in earlier if isinstance(output, torch.Tensor)]
-    return wire.ALIASES_AN_OUTPUT if _begin_in(outputs, kept) else wire.DONE
+    for place, output in enumerate(outputs):
+        beside = (*outputs[:place], *outputs[place + 1 :]) if apart else ()
+        kept = [other for other in (*earlier, *beside) if isinstance(other, torch.Tensor)]
+        if _begin_in((output,), kept):
+            return wire.ALIASES_AN_OUTPUT
+    return wire.DONE
 
 
 def _begin_in(outputs: tuple[object, ...], others: list[torch.Tensor]) -> bool:

@@ -114,6 +114,11 @@ def _products() -> tuple[object, ...]:
         return named
 
 
+def _modes() -> tuple[int, ...]:
+    """Return the numbers of modes that are entered; each of them may change what any call of torch does."""
+    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+
+
 def _libraries() -> tuple[object, ...]:
     """Return which of NVIDIA's libraries torch calls, and how; a switch of theirs changes all later calls."""
     cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
@@ -176,6 +181,10 @@ _SETTINGS: Readings = {
     "torch's default type": torch.get_default_dtype,
     "torch's default device": torch.get_default_device,
     "torch's threads": torch.get_num_threads,
+    "torch's threads for tasks": torch.get_num_interop_threads,
+    "modes of torch that see each call": _modes,
+    "whether torch fills new memory": lambda: torch.utils.deterministic.fill_uninitialized_memory,
+    "whether torch uses fast attention modules": torch.backends.mha.get_fastpath_enabled,
     "whether torch records gradients": torch.is_grad_enabled,
     "torch's inference mode": torch.is_inference_mode_enabled,
     "torch's anomaly detection": torch.is_anomaly_enabled,

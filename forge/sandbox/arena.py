@@ -175,8 +175,18 @@ class Arena:
         self._red_zones: list[tuple[int, int]] = []
         self._end = 0
 
-    def lay_out(self, count: int, inputs: tuple[Form, ...], outputs: tuple[Form, ...]) -> tuple[SlotSet, ...]:
-        """Place `count` sets of operands between red zones; forget the previous layout."""
+    def lay_out(
+        self,
+        count: int,
+        inputs: tuple[Form, ...],
+        outputs: tuple[Form, ...],
+        *,
+        one_place: tuple[int, int] | None = None,
+    ) -> tuple[SlotSet, ...]:
+        """Place `count` sets of operands between red zones; forget the previous layout.
+
+        The second input of `one_place` lies where the first one lies; its own place stays empty.
+        """
         self._red_zones = []
         cursor = self._red_zone(0, RED_ZONE_BYTES)
         sets = []
@@ -187,6 +197,9 @@ class Arena:
                 placed.append(slot)
                 self._red_zone(cursor, slot.offset)
                 cursor = self._red_zone(slot.offset + slot.size_bytes, end)
+            if one_place is not None:
+                first, second = one_place
+                placed[second] = placed[first]
             sets.append(SlotSet(tuple(placed[: len(inputs)]), tuple(placed[len(inputs) :])))
         self._end = cursor
         self._clear_behind_layout()

@@ -54,7 +54,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
     wire.ALIASES_AN_OUTPUT: (
         "STATE_CARRIED",
-        "an output is an earlier call's memory: a write to one changes the other",
+        "an output is the memory of another output, of this call or an earlier one: a write to one changes the other",
     ),
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
     wire.OTHER_STATE: (

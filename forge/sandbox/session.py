@@ -153,6 +153,7 @@ class Session:
         return_inputs: bool = False,
         still: AbstractSet[int] = frozenset(),
         weights: AbstractSet[int] = frozenset(),
+        apart: bool = False,
     ) -> Returned | Refused:
         """Tell the guest where the operands lie, and which pages its harness closes until the next layout."""
         described = [
@@ -160,7 +161,7 @@ class Session:
             for one in sets
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
-        settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs}
+        settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "apart": apart}
         return self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **settings})
 
     def release(

@@ -36,7 +36,7 @@ def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
     for number, one in enumerate(placed):
         arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
         arena.poison(one.outputs[0])
-    told = {"scalars": 1, "closed": [], "return_inputs": False, "still": [], "weights": [0]}
+    told = {"scalars": 1, "closed": [], "return_inputs": False, "still": [], "weights": [0], "apart": True}
     return arena, run.lay_out(mapped, {"sets": described, **told}, "cpu")
 
 
@@ -90,6 +90,33 @@ def test_a_buffer_used_twice_shows_only_when_outputs_are_retained(replies: Calla
         assert (answer.status, answer.completed) == (status, completed)
 
 
+def test_one_tensor_for_two_outputs_is_refused_unless_the_reference_may_do_so(
+    replies: Callable[[], wire.Record],
+) -> None:
+    for apart, status in ((True, wire.ALIASES_AN_OUTPUT), (False, wire.DONE)):
+        _, layout = lay_out(1)
+        pairs = tuple((*one, *one) for one in layout.destinations)
+        twice = dataclasses.replace(layout, destinations=pairs, apart=apart)
+        run.run(lambda x, _: (x.clone(),) * 2, twice, go(retain=True))
+        assert replies().status == status
+    apart_in_one_storage = dataclasses.replace(twice, apart=True)
+    run.run(lambda x, _: tuple(x.repeat(2, 1).split(3)), apart_in_one_storage, go(retain=True))
+    assert replies().status == wire.DONE
+
+
+def test_two_inputs_in_one_place_are_one_tensor(replies: Callable[[], wire.Record]) -> None:
+    arena, form = Arena(1 << 18), Form((3, 4), "fp32")
+    (placed,) = arena.lay_out(1, (form, form), (form,), one_place=(0, 1))
+    arena.write(placed.inputs[1], torch.full((3, 4), 3.0))
+    described = {"inputs": [one.describe() for one in placed.inputs], "outputs": [placed.outputs[0].describe()]}
+    told = {"scalars": 0, "closed": [], "return_inputs": False, "still": [], "weights": [], "apart": True}
+    mapped = run.mmap.mmap(arena.descriptor, arena.size_bytes)
+    layout = run.lay_out(mapped, {"sets": [described], **told}, "cpu")
+    run.run(lambda x, other: x + other if x is other else x * 0, layout, go())
+    assert replies().status == wire.DONE
+    assert bool((layout.destinations[0][0] == 6).all())
+
+
 RETURNS_INPUTS = {
     "the input": lambda x, _: x,
     "a view of it": lambda x, _: x.view(3, 4),
@@ -135,6 +162,7 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
             return_inputs=returned,
             still=frozenset(),
             weights=frozenset({0}),
+            apart=True,
             words=layout.words,
         )
         layout.operands[0][0].source.fill_(5.0)

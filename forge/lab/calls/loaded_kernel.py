@@ -173,7 +173,8 @@ class LoadedKernel:
         wanted = (tuple(sorted(shape.items())), count, placement, answers)
         if wanted == self._laid_out:
             return None
-        self._sets = self._arena.lay_out(count, *self.forms(shape, placement, answers=answers))
+        forms = self.forms(shape, placement, answers=answers)
+        self._sets = self._arena.lay_out(count, *forms, one_place=placement.one_place(self.operation))
         answer = self._session.lay_out(
             self._sets,
             scalars=len(self.operation.scalars),
@@ -181,6 +182,7 @@ class LoadedKernel:
             return_inputs=placement.return_inputs or bool(self.operation.updates),
             still=self.operation.still,
             weights=self.operation.weights,
+            apart=self.operation.own is None,
         )
         self._laid_out = wanted if isinstance(answer, Returned) else None
         return answer if isinstance(answer, Refused) else None

@@ -33,6 +33,8 @@ class Placement:
     Odd numbers of elements leave only the first row at an even address."""
     only: str | None = None
     """Name of the one input that has the layout while the others are contiguous; None if all have it."""
+    one_tensor: tuple[str, str] | None = None
+    """Names of two inputs that are one tensor, in order; their contents must be the same. None: all are apart."""
     return_inputs: bool = False
     """Whether a device's copies of the inputs come back to be compared."""
 
@@ -65,6 +67,13 @@ class Placement:
                 return (*once[:row_axis], 0, *once[row_axis:])
             case _:
                 assert_never(self.layout)
+
+    def one_place(self, operation: Operation) -> tuple[int, int] | None:
+        """Return the positions of two inputs that are one tensor, in order."""
+        if self.one_tensor is None:
+            return None
+        names = [spec.name for spec in operation.inputs]
+        return names.index(self.one_tensor[0]), names.index(self.one_tensor[1])
 
     def closed(self, operation: Operation, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
         """Return the pages that a guest's harness closes. Pages of updated inputs stay open to writing."""

@@ -2,7 +2,8 @@
 
 By contract an input may begin at any element of its storage, so at any address that is aligned to an element. Offsets
 of different powers of two tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input
-alone has the layout: a kernel may check the address or the strides of one operand only.
+alone has the layout: a kernel may check the address or the strides of one operand only. At last two inputs of one
+form are one tensor, as in a call that adds a tensor to itself.
 """
 
 from __future__ import annotations
@@ -58,10 +59,31 @@ def examine(kernel: LoadedKernel) -> Finding:
             checked = kernel.check_alone(_suited(kernel, kernel.case(shape), placement), placement)
             if isinstance(checked, Failed):
                 return _in_layout(checked, layout)
+    together = _ask_with_one_tensor(kernel)
+    if together is not None:
+        return together
     claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"
     return Passed(
         observed=f"right in {', '.join(layouts)}{claimed}", threshold="every layout of the contract and of the claim"
     )
+
+
+def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
+    """Ask once for each two activations of one form, with one tensor for both; return the refusal, if any."""
+    operation = kernel.operation
+    alike = [spec for spec in operation.activations if spec.name not in operation.updates]
+    for one, other in itertools.combinations(alike, 2):
+        if (one.axes, one.element_type(kernel.dtype)) != (other.axes, other.element_type(kernel.dtype)):
+            continue
+        case = kernel.case(kernel.shape)
+        first, second = operation.inputs.index(one), operation.inputs.index(other)
+        inputs = (*case.inputs[:second], case.inputs[first], *case.inputs[second + 1 :])
+        placement = Placement(one_tensor=(one.name, other.name))
+        checked = kernel.check_alone(dataclasses.replace(case, inputs=inputs), placement)
+        if isinstance(checked, Failed):
+            message = f"with one tensor for {one.name!r} and {other.name!r}: {checked.reason.message}"
+            return dataclasses.replace(checked, reason=checked.reason.model_copy(update={"message": message}))
+    return None
 
 
 def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placement, ...]:

@@ -304,6 +304,9 @@ def _offered(tuner: Any, named: dict[str, object]) -> list[Any]:
     offered = list(tuner.configs)
     if len(offered) > 1 and (tuner.early_config_prune or tuner.perf_model):
         offered = _pruned(tuner, named)
+        # a pruning function may tell tensors without content from others, and a user's tuner hands it the call's
+        called = _pruned_with(tuner, named, lambda tensor: tensor)
+        offered += [one for one in called if all(one is not other for other in offered)]
     if not offered:
         raise NoConfigurationError(f"{_name(tuner)}: its pruning left no configuration")
     if os.environ.get("TRITON_INTERPRET") == "1":  # which knows no warps and no stages

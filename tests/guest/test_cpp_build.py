@@ -1,0 +1,24 @@
+"""What the builder makes of C++ with fast maths leaves the thread that loads it as it was."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forge.languages.cpp import guest
+
+SOURCE = 'extern "C" float twice(float x) { return 2 * x; }'
+LOADS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.twice.restype, library.twice.argtypes = ctypes.c_float, [ctypes.c_float]
+print(library.twice(1.5), 5e-324 * 1.0 > 0)
+"""
+
+
+@pytest.mark.parametrize("flag", guest.FAST_MATHS)
+def test_fast_maths_leaves_subnormal_numbers_as_they_are(flag: str, tmp_path: Path) -> None:
+    (built,) = guest.build({"scratch_directory": tmp_path, "source": SOURCE, "flags": [flag, "-std=c++17"]})
+    done = subprocess.run([sys.executable, "-c", LOADS, str(built)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3.0", "True"]
