@@ -19,6 +19,7 @@ import torch
 
 from . import channel, guard, memory, surroundings, wire
 from .retained_outputs import RetainedOutputs
+from .spans import memory_status
 
 Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
@@ -224,7 +225,8 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
         status = _form_status(outputs, layout.destinations[index], layout)
         if status == wire.DONE and command.retain:
             earlier = [output for _, kept in retained for output in kept]
-            status = _memory_status(outputs, layout.operands[index], earlier, apart=layout.apart)
+            storages = [one.storage for one in layout.operands[index]]
+            status = memory_status(outputs, storages, earlier, apart=layout.apart)
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
             return
@@ -381,26 +383,6 @@ def _in_a_destination(address: int, layout: Layout) -> bool:
         return False
     spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for outputs in layout.destinations for one in outputs]
     return any(start <= address < end for start, end in spans)
-
-
-def _memory_status(
-    outputs: tuple[object, ...], operands: tuple[Operand, ...], earlier: list[object], *, apart: bool
-) -> int:
-    if _begin_in(outputs, [one.storage for one in operands]):
-        return wire.ALIASES_AN_INPUT
-    for place, output in enumerate(outputs):
-        beside = (*outputs[:place], *outputs[place + 1 :]) if apart else ()
-        kept = [other for other in (*earlier, *beside) if isinstance(other, torch.Tensor)]
-        if _begin_in((output,), kept):
-            return wire.ALIASES_AN_OUTPUT
-    return wire.DONE
-
-
-def _begin_in(outputs: tuple[object, ...], others: list[torch.Tensor]) -> bool:
-    """Return whether an output begins inside the memory of another tensor."""
-    spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for one in others]
-    begins = [output.data_ptr() for output in outputs if isinstance(output, torch.Tensor) and output.numel()]
-    return any(start <= begin < end for begin in begins for start, end in spans)
 
 
 def _form(output: torch.Tensor) -> wire.OutputForm:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import torch
 
+from . import wire
+
 Tensors = Sequence[torch.Tensor]
 
 
@@ -34,6 +36,27 @@ def fresh(outputs: Sequence[Tensors], others: Tensors) -> list[torch.Tensor]:
     known = {one.untyped_storage().data_ptr() for one in others}
     dense = (one for taken in outputs for one in taken if one.is_contiguous())
     return [one for one in dense if one.untyped_storage().data_ptr() not in known]
+
+
+def memory_status(outputs: Sequence[object], inputs: Tensors, earlier: Sequence[object], *, apart: bool) -> int:
+    """Return the status of a call whose outputs must lie in memory of their own.
+
+    They may not lie in the memory of an input or of an earlier output; with `apart`, nor in that of each other.
+    """
+    if _begin_in(outputs, inputs):
+        return wire.ALIASES_AN_INPUT
+    for place, output in enumerate(outputs):
+        beside = (*outputs[:place], *outputs[place + 1 :]) if apart else ()
+        if _begin_in((output,), (*earlier, *beside)):
+            return wire.ALIASES_AN_OUTPUT
+    return wire.DONE
+
+
+def _begin_in(outputs: Sequence[object], others: Sequence[object]) -> bool:
+    """Return whether an output begins inside the memory of another tensor."""
+    spans = [(one.data_ptr(), one.data_ptr() + one.nbytes) for one in others if isinstance(one, torch.Tensor)]
+    begins = [output.data_ptr() for output in outputs if isinstance(output, torch.Tensor) and output.numel()]
+    return any(start <= begin < end for begin in begins for start, end in spans)
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:

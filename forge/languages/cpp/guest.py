@@ -37,7 +37,7 @@ def build(body: dict[str, object]) -> list[Path]:
 
 
 def _compile(source: str, flags: list[str], scratch: Path) -> Path:
-    """Compile and link in two steps, since a linker that sees fast maths adds code that changes the caller's thread."""
+    """Compile and link in two steps, as a linker that sees fast maths adds code that changes the caller's thread."""
     text, compiled, target = scratch / "kernel.cpp", scratch / "kernel.o", scratch / PLAIN_LIBRARY
     text.write_text(source)
     linked = [flag for flag in flags if flag not in FAST_MATHS]
