@@ -14,6 +14,7 @@ from forge.lab.inputs.inside import held_out_inside
 from forge.lab.job import Job, Progress
 from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of
+from forge.pipeline.recorded_shapes import recorded_shapes
 
 
 def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progress) -> Outcome:
@@ -119,7 +120,8 @@ def _public_shapes(evidence: RecordedCandidate, job: Job, examined: Examination)
     """Return the shapes that it passed, without the held-out ones, which stay secret."""
     shapes = {digest_of(errors.shape): errors.shape for errors in examined.workloads}
     held_out = (*evidence.held_out.shapes, *asked_held_out(evidence, job))
-    return tuple(shape for shape in shapes.values() if shape not in held_out)
+    public = [shape for shape in shapes.values() if shape not in held_out]
+    return recorded_shapes(public, (evidence.task.shape, *evidence.task.further_shapes))
 
 
 def asked_held_out(evidence: RecordedCandidate, job: Job) -> tuple[Mapping[str, int], ...]:

@@ -31,6 +31,9 @@ arena with its pad of `MALLOC_TOP_PAD_`."""
 RUNTIME_BYTES_PER_THREAD = 104 << 20
 """Private memory that one thread may map ahead for itself, in bytes: an arena of 64 MiB, a buffer of OpenBLAS of
 32 MiB and a stack of 8 MiB."""
+FP32_IN_FP32 = {"NVIDIA_TF32_OVERRIDE": "0"}
+"""Environment in which NVIDIA's libraries compute fp32 in fp32. By default torch's convolutions round their operands
+to TF32, so a reference, its baselines and a candidate that calls them would all be outside the bound of fp32."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, DESCRIBE, PARTS = "serve.py", "build.py", "describe.py", "parts.py"
 OWN_TESTS, OWN_BENCHMARK, MODEL = "own_tests.py", "own_benchmark.py", "model.py"
@@ -214,6 +217,7 @@ class Stage:
             # large pages, if the machine has them, make two processes differ less
             "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             **({"CUDA_VISIBLE_DEVICES": self._program.gpu.uuid} if self._program.gpu else {}),
+            **(FP32_IN_FP32 if self._program.device == "cuda" else {}),
             **self._program.environment,
         }
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
 SESSION_LIMIT_S = 7200.0
 """Seconds for which the host waits for answers in one session, at most."""
-EXACT_PRODUCTS = {"NVIDIA_TF32_OVERRIDE": "0"}
-"""Environment of a guest on a GPU: without it, convolutions of fp32 are rounded to TF32 there."""
 Tensors = tuple["torch.Tensor", ...]
 
 
@@ -120,7 +118,6 @@ def _program(contract: Contract, source: bytes, place: AnsweringDevice) -> Progr
     return Program(
         language=LANGUAGES["torch"],
         files={"reference.py": source, CONTRACT_FILE: contract_file(contract)},
-        environment=EXACT_PRODUCTS if place.device == "cuda" else {},
         device=place.device,
         gpu=place.gpu,
         warm=True,
