@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Many tests start Python: bytecode that is kept saves each process the compilation of Forge.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-ray test-web test-agents-real quick check docs scores performance measurement registry clean setup
+.PHONY: demo test test-ray test-web test-agents-real test-transformers test-vllm quick check docs scores performance measurement registry clean setup
 
 demo: $(READY)  ## the whole loop on shipped examples, in a throw-away workspace
 	@rm -rf .demo
@@ -32,6 +32,15 @@ test-agents-real: $(READY)  ## the real Codex CLI writes a candidate in a sessio
 	@if ! command -v npm >/dev/null; then echo "skipped: the Codex CLI needs Node, and npm isn't on the PATH"; \
 	elif ! npm install --silent --no-audit --no-fund --prefix .agents $(CODEX); then echo "skipped: npm can't install $(CODEX)"; \
 	else FORGE_TEST_CODEX=$(CURDIR)/.agents/node_modules/.bin/codex $(BIN)/python -m pytest -n 0 tests/agents; fi
+
+test-transformers: $(READY)  ## a Llama of transformers with adopted norms; installs transformers (a minute)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[transformers]'
+	@$(BIN)/python -m pytest -n 0 tests/engines/test_transformers.py
+
+test-vllm: $(READY)  ## the provider inside vLLM; vLLM chooses torch's version, so it takes an environment of its own (minutes)
+	@test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm
+	@.venv-vllm/bin/python -m pip install --quiet --disable-pip-version-check vllm -e '.[lab,dev]'
+	@.venv-vllm/bin/python -m pytest -n 0 tests/engines/test_vllm.py
 
 quick: $(READY)  ## tests that need neither torch nor another process, and each gate alone on one evil candidate
 	@$(BIN)/python -m pytest -n auto --quick

@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -29,7 +30,7 @@ CELLS = {
 }
 
 
-def shown(found: dict) -> dict[str, object]:
+def shown(found: dict[str, Any]) -> dict[str, object]:  # Any: an event's fields
     """Return what a person looks at first."""
     compared, speedup = found["comparison"], found["comparison"]["speedup"]
     return {

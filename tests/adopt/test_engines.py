@@ -1,4 +1,4 @@
-"""Adapters of engines: against a stand-in of vLLM's registration, and modules of the form that transformers has."""
+"""Adapters of engines: against stand-ins of vLLM's and FlashInfer's protocols, and modules as transformers has."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from forge.adopt import adopt
-from forge.adopt.engines import transformers, vllm
+from forge.adopt.engines import flashinfer, transformers, vllm
 from forge.errors import UsageError
 from forge.operations.rmsnorm import rmsnorm as reference
-from tests.adopt.making import RMSNORM, kernel, publish
+from tests.adopt.making import RMSNORM, cpp_kernel, kernel, publish
 
 BF16_RMSNORM = {"dtype": "bf16", "kernel_id": "torch_rmsnorm_cpu_bf16_v1"}
 
@@ -128,3 +128,57 @@ def test_a_model_without_norms_and_a_registry_without_the_operation_are_refused(
         pytest.raises(UsageError, match="isn't adopted"),
     ):
         transformers.kernelize(nn.Linear(4, 4), ops)
+
+
+class StandInTraceApply:
+    """A stand-in for FlashInfer's `trace_apply`: names, keywords and destinations as it documents them."""
+
+    def __init__(self, solutions: dict[str, Callable]) -> None:
+        self.solutions = solutions
+
+    def rmsnorm(self, x, weight, eps=1e-6):
+        solution = self.solutions.get(f"rmsnorm_h{x.shape[1]}")
+        return native(x, weight, eps) if solution is None else solution(hidden_states=x, weight=weight)
+
+    def fused_add_rmsnorm(self, x, residual, weight, eps=1e-6):
+        solution = self.solutions.get(f"fused_add_rmsnorm_h{x.shape[1]}")
+        if solution is None:
+            return in_place_fused(x, residual, weight, eps)
+        found = solution(hidden_states=x, residual=residual, weight=weight)
+        for place, value in zip((x, residual), found, strict=True):
+            place.copy_(value)
+        return None
+
+
+def in_place_fused(x, residual, weight, eps):
+    residual += x
+    x.copy_(reference(residual, weight, eps))
+
+
+def test_the_stand_in_of_flashinfer_takes_adopted_norms_by_the_names_of_its_definitions(tmp_path):
+    publish(tmp_path, [cpp_kernel(), kernel("rmsnorm", RMSNORM)])
+    own = flashinfer.fallbacks_of(native, in_place_fused)
+    with adopt(tmp_path, trust="promoted", refresh_s=0, fallback=own) as ops:
+        applied = StandInTraceApply(flashinfer.solutions(ops, [64, 1024], epsilon=1e-6))
+        assert set(applied.solutions) == {f"{name}_h{size}" for name in flashinfer.NAMES for size in (64, 1024)}
+        for width in (64, 1024, 32):
+            x, residual, weight = torch.randn(4, width), torch.randn(4, width), torch.rand(width)
+            torch.testing.assert_close(applied.rmsnorm(x, weight), reference(x, weight, 1e-6))
+            wanted, sums = reference(x + residual, weight, 1e-6), x + residual
+            assert applied.fused_add_rmsnorm(x, residual, weight) is None
+            torch.testing.assert_close(x, wanted)
+            torch.testing.assert_close(residual, sums)
+        took = {(line["op"], line["reason"] or line["backend"]) for line in ops.report().lines}
+        assert took == {(name, what) for name in flashinfer.NAMES for what in ("source", "no_kernel")}
+
+
+@pytest.mark.parametrize(("sizes", "epsilon"), [([64], 1e-5), ([0], 1e-6), (["64"], 1e-6), ([1 << 30], 1e-6)])
+def test_a_map_for_flashinfer_that_would_answer_wrongly_is_refused(registry, sizes, epsilon):
+    with adopt(registry, trust="promoted", refresh_s=0) as ops, pytest.raises(UsageError, match="bad"):
+        flashinfer.solutions(ops, sizes, epsilon=epsilon)
+
+
+def test_a_map_for_flashinfer_needs_a_norm(tmp_path):
+    publish(tmp_path, [kernel("softmax", "def softmax(x): ...\n")])
+    with adopt(tmp_path, trust="promoted", refresh_s=0) as ops, pytest.raises(UsageError, match="no norm"):
+        flashinfer.solutions(ops, [64], epsilon=1e-6)

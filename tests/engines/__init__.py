@@ -1,0 +1,1 @@
+"""Adapters inside their engines; each file is collected only where its engine is installed."""
