@@ -11,6 +11,8 @@ RUNS_FOLDER = "forge_runs"
 REGISTRY_FOLDER = "kernel_registry"
 HOME_VARIABLE = "FORGE_HOME"
 """Environment variable that names the workspace."""
+TOKEN_VARIABLE = "FORGE_TOKEN"  # noqa: S105 (a name, not a token)
+"""Environment variable with the token of a program that is started as a child process."""
 
 
 def find_home(named: Path | None) -> Path:

@@ -51,9 +51,9 @@ def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
 
 def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
     """Raise UnknownName, with the nearest names, unless there is such a kernel."""
-    known = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels ORDER BY kernel_id")]
-    if kernel_id in known:
+    if connection.execute("SELECT 1 FROM kernels WHERE kernel_id = ?", (kernel_id,)).fetchone() is not None:
         return
+    known = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels ORDER BY kernel_id")]
     if not known:
         raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
     near = difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED, cutoff=0.5)

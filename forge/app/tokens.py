@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import orjson
 from pydantic import ValidationError
 
+from forge.app.home import TOKEN_VARIABLE
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import Digest, Value, canonical, sha256
@@ -72,8 +73,6 @@ class Caller:
 READER = Caller("reader")
 AGENT_WITHOUT_TOKEN = Caller("author", "mcp")
 """Caller over MCP on standard input and output without a token: a program that the user started, never a person."""
-TOKEN_VARIABLE = "FORGE_TOKEN"  # noqa: S105 (a name, not a token)
-"""Environment variable with the token of a program that is started as a child process."""
 
 
 def grant_token(

@@ -22,9 +22,8 @@ def mcp(context: typer.Context, home: Home = None) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from forge.app.desk.desk import Desk
+    from forge.app.agent_desk import LateDesk
     from forge.app.home import find_home
-    from forge.app.tokens import caller_of_environment
     from forge.errors import EnvironmentUnfit
 
     try:
@@ -33,9 +32,11 @@ def mcp(context: typer.Context, home: Home = None) -> None:
         raise EnvironmentUnfit(
             f"{error}: expected the packages that the tools need", hint="pip install 'tensorpath-forge[mcp]'"
         ) from error
-    desk = Desk(find_home(home))
-    caller = desk.read(lambda view: caller_of_environment(view.workspace)).result()
-    serve_stdio(desk, caller)
+    late = LateDesk(find_home(home))
+    try:
+        serve_stdio(late.desk, late.caller)
+    finally:
+        late.close()
 
 
 @app.command()

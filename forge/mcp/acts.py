@@ -6,13 +6,15 @@ What a tool needs is imported when it is called: a client waits for the list of 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from forge.app.desk.desk import Desk
-from forge.app.desk.view import View
-from forge.app.tokens import Caller
 from forge.mcp import forms
 from forge.mcp.fitting import Fitted, fitted, part
+
+if TYPE_CHECKING:
+    from forge.app.desk.desk import Desk
+    from forge.app.desk.view import View
+    from forge.app.tokens import Caller
 
 Data = dict[str, object]
 Answered = TypeVar("Answered")
@@ -27,11 +29,11 @@ LISTED_TASKS = 20
 class Asking:
     """One call of a tool: who calls, and how progress is reported."""
 
-    desk: Desk
-    caller: Caller
+    desk: "Desk"
+    caller: "Caller"
     report: Report
 
-    async def read(self, asked: Callable[[View], Answered]) -> Answered:
+    async def read(self, asked: "Callable[[View], Answered]") -> Answered:
         """Fitted a question from the desk."""
         return await asyncio.wrap_future(self.desk.read(asked))
 

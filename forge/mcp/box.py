@@ -2,16 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from forge.app.desk.desk import Desk
-from forge.app.tokens import Caller
 from forge.errors import ForgeError, UsageError
 from forge.mcp import acts, forms
 from forge.mcp.acts import Asking, Report
 from forge.mcp.fitting import Fitted
+
+if TYPE_CHECKING:
+    from forge.app.desk.desk import Desk
+    from forge.app.tokens import Caller
 
 Data = dict[str, object]
 
@@ -94,10 +96,10 @@ TOOLS: tuple[Tool, ...] = (
 class Box:
     """The tools over one desk."""
 
-    desk: Desk
+    desk: "Desk"
     tools: dict[str, Tool] = field(default_factory=lambda: {one.name: one for one in TOOLS})
 
-    async def call(self, name: str, untrusted_arguments: Data, *, caller: Caller, report: Report) -> Fitted:
+    async def call(self, name: str, untrusted_arguments: Data, *, caller: "Caller", report: Report) -> Fitted:
         """Call a tool; raise ForgeError, with the next step as its hint."""
         tool = self.tools.get(name)
         if tool is None:

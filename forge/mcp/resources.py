@@ -1,8 +1,12 @@
 """Resources and the prompt: whole documents by address, and how a kernel is written for a task."""
 
-from forge.app.desk.view import View
-from forge.app.tokens import Caller
+from typing import TYPE_CHECKING
+
 from forge.errors import NotFound
+
+if TYPE_CHECKING:
+    from forge.app.desk.view import View
+    from forge.app.tokens import Caller
 
 BEGINNING = "forge://"
 TEMPLATES = {
@@ -20,7 +24,7 @@ LONGEST_ADDRESS = 400
 """Largest length of an address, in characters."""
 
 
-def read_resource(view: View, caller: Caller, untrusted_address: str) -> str:
+def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str:
     """Return the text at an address; raise NotFound for one that isn't of these forms."""
     from forge.app.desk import history, kernels, runs, tasks
     from forge.app.desk.answers import as_text

@@ -10,7 +10,11 @@ class TrialRow(HistoryTable, table=True):
     """The candidate of one run as an experiment; open until the candidate is refused or timed."""
 
     __tablename__ = "trials"
-    __table_args__ = (Index("trials_by_slot", "op", "gpu", "dtype", "closed_seq"), CLUSTERED)
+    __table_args__ = (
+        Index("trials_by_slot", "op", "gpu", "dtype", "closed_seq"),
+        Index("trials_by_close", "closed_seq", "ended"),
+        CLUSTERED,
+    )
     run_id: str = Field(primary_key=True)
     task_id: str
     op: str | None

@@ -47,6 +47,7 @@ class KernelRow(HistoryTable, table=True):
         Index("kernels_by_slot", "op", "gpu", "dtype", "low"),
         Index("kernels_by_benchmark", "benchmark_seq"),
         Index("kernels_by_run", "run_id"),
+        Index("kernels_by_task", "task_id", "status"),
         CLUSTERED,
     )
     kernel_id: str = Field(primary_key=True)

@@ -10,9 +10,14 @@ class RunRow(HistoryTable, table=True):
     """One run and how far it came."""
 
     __tablename__ = "runs"
-    __table_args__ = CLUSTERED
+    __table_args__ = (
+        Index("runs_by_start", "started_seq"),
+        Index("runs_by_task", "task_id", "started_seq"),
+        Index("runs_by_state", "state", "started_seq"),
+        CLUSTERED,
+    )
     run_id: str = Field(primary_key=True)
-    task_id: str = Field(index=True)
+    task_id: str
     op: str | None
     gpu: str | None
     dtype: str | None

@@ -164,6 +164,7 @@ CREATE INDEX ix_kernels_promoted_seq ON kernels (promoted_seq);
 CREATE INDEX kernels_by_benchmark ON kernels (benchmark_seq);
 CREATE INDEX kernels_by_run ON kernels (run_id);
 CREATE INDEX kernels_by_slot ON kernels (op, gpu, dtype, low);
+CREATE INDEX kernels_by_task ON kernels (task_id, status);
 CREATE TABLE latest_speedups (
     candidate VARCHAR NOT NULL,
     task_id VARCHAR NOT NULL,
@@ -271,7 +272,9 @@ CREATE TABLE runs (
     PRIMARY KEY (run_id)
 )
 WITHOUT ROWID;
-CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX runs_by_start ON runs (started_seq);
+CREATE INDEX runs_by_state ON runs (state, started_seq);
+CREATE INDEX runs_by_task ON runs (task_id, started_seq);
 CREATE TABLE speedups (
     op VARCHAR NOT NULL,
     gpu VARCHAR NOT NULL,
@@ -327,4 +330,5 @@ CREATE TABLE trials (
     PRIMARY KEY (run_id)
 )
 WITHOUT ROWID;
+CREATE INDEX trials_by_close ON trials (closed_seq, ended);
 CREATE INDEX trials_by_slot ON trials (op, gpu, dtype, closed_seq);

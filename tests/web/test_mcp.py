@@ -35,7 +35,7 @@ def in_memory(home: Path, talk: Talk, caller: Caller = AGENT_WITHOUT_TOKEN) -> N
 
         desk = Desk(home)
         try:
-            async with Client(make_server(desk, who)) as client:
+            async with Client(make_server(lambda: desk, who)) as client:
                 await talk(client)
         finally:
             desk.close()

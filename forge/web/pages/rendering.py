@@ -13,6 +13,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
 KEPT_CONTROLS = frozenset("\n\t")
 """Control characters that are shown as they are."""
+WITHOUT_KEPT = dict.fromkeys(map(ord, KEPT_CONTROLS))
+"""Translation of a text that leaves those characters out."""
 HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of Unicode of characters that control, reorder or hide what is beside them."""
 LONGEST_CELL = 4000
@@ -23,7 +25,8 @@ WHOLE, PLAIN_LIMIT = 1000, 1e15
 
 def visible(text: str) -> str:
     """Return a text with characters that control or hide text replaced by their numbers."""
-    if text.isascii() and text.isprintable():
+    plain = text.translate(WITHOUT_KEPT)
+    if plain.isascii() and plain.isprintable():
         return text
     return "".join(
         f"\\u{{{ord(one):x}}}" if unicodedata.category(one) in HIDING and one not in KEPT_CONTROLS else one
