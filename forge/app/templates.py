@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from forge.authors.search.space import SPACE_FILE
-from forge.authors.search.template import Template, parse_template
 from forge.domain.candidate import REQUIRED_FILES
 from forge.errors import UsageError
 from forge.pipeline.candidate import BadFolder, read_file, read_folder
@@ -21,9 +20,3 @@ def template_files(folder: Path) -> dict[str, bytes]:
     if isinstance(space, BadFolder):
         raise UsageError(f"bad template {str(folder)!r}: {space.message}", hint=HINT)
     return {**files, SPACE_FILE: space}
-
-
-def read_template(folder: Path) -> Template:
-    """Return the template in a folder; raise UsageError for anything else."""
-    files = template_files(folder)
-    return parse_template(files, files.pop(SPACE_FILE))

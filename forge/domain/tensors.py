@@ -18,7 +18,6 @@ DType = Literal["fp32", "fp16", "bf16"]
 DTYPES: tuple[DType, ...] = get_args(DType)
 ElementType = Literal[DType, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool"]
 """Type of one operand's elements. fp8_e4m3 is OCP 8-bit e4m3 without infinities: torch's float8_e4m3fn."""
-ELEMENT_TYPES: tuple[ElementType, ...] = (*DTYPES, "fp64", "fp8_e4m3", "int8", "uint8", "int32", "int64", "bool")
 
 INTEGERS: frozenset[ElementType] = frozenset({"int8", "uint8", "int32", "int64", "bool"})
 """Element types of whole numbers and truth values."""

@@ -9,12 +9,10 @@ form, up to 5e-4 away from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
-from forge.operations.operation import Expectation, Operation
+from forge.operations.gated_activation import computed, gated_activation, rounded_between
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
@@ -43,72 +41,42 @@ def _argument(g: torch.Tensor) -> torch.Tensor:
     return FACTOR * (g + CUBIC * g**3)
 
 
-def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    return 3 * shape["batch"] * shape["hidden_size"] * ITEMSIZE_BYTES[dtype]
-
-
-def _flops(shape: Mapping[str, int]) -> int:
-    return 8 * shape["batch"] * shape["hidden_size"]
-
-
-Pair = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-
-
-def _computed(change: Pair) -> Pair:
-    """Return an operation with a formula in fp32, its result in the operands' dtype."""
-    return lambda gate, up: change(gate.float(), up.float()).to(gate.dtype)
-
-
 def _gelu(g: torch.Tensor) -> torch.Tensor:
     return 0.5 * g * (1 + _argument(g).tanh())
 
 
 MUTANTS = {
-    "gate and up exchanged": _computed(lambda g, u: g * _gelu(u)),
-    "up activated as well": _computed(lambda g, u: _gelu(g) * _gelu(u)),
-    "up ignored": _computed(lambda g, _: _gelu(g)),
-    "sum for product": _computed(lambda g, u: _gelu(g) + u),
-    "factor alone": _computed(lambda g, u: 0.5 * (1 + _argument(g).tanh()) * u),
-    "cubic term left out": _computed(lambda g, u: 0.5 * g * (1 + (FACTOR * g).tanh()) * u),
-    "square for cube": _computed(lambda g, u: 0.5 * g * (1 + (FACTOR * (g + CUBIC * g * g)).tanh()) * u),
-    "root left out": _computed(lambda g, u: 0.5 * g * (1 + (g + CUBIC * g**3).tanh()) * u),
-    "half left out": _computed(lambda g, u: g * (1 + _argument(g).tanh()) * u),
-    "one left out": _computed(lambda g, u: 0.5 * g * _argument(g).tanh() * u),
-    "sign of tanh": _computed(lambda g, u: 0.5 * g * (1 - _argument(g).tanh()) * u),
-    "SiLU for GELU": _computed(lambda g, u: g * g.sigmoid() * u),
-    "sigmoid of 1.702 for tanh": _computed(lambda g, u: g * (1.702 * g).sigmoid() * u),
-    "rectified": _computed(lambda g, u: g.relu() * u),
-    "gate held below ten": _computed(lambda g, u: _gelu(g.clamp(max=10.0)) * u),
-    "first gate for the whole row": _computed(lambda g, u: _gelu(g[..., :1]) * u),
-    "one row's gate for all": _computed(lambda g, u: _gelu(g[:1]) * u),
+    "gate and up exchanged": computed(lambda g, u: g * _gelu(u)),
+    "up activated as well": computed(lambda g, u: _gelu(g) * _gelu(u)),
+    "up ignored": computed(lambda g, _: _gelu(g)),
+    "sum for product": computed(lambda g, u: _gelu(g) + u),
+    "factor alone": computed(lambda g, u: 0.5 * (1 + _argument(g).tanh()) * u),
+    "cubic term left out": computed(lambda g, u: 0.5 * g * (1 + (FACTOR * g).tanh()) * u),
+    "square for cube": computed(lambda g, u: 0.5 * g * (1 + (FACTOR * (g + CUBIC * g * g)).tanh()) * u),
+    "root left out": computed(lambda g, u: 0.5 * g * (1 + (g + CUBIC * g**3).tanh()) * u),
+    "half left out": computed(lambda g, u: g * (1 + _argument(g).tanh()) * u),
+    "one left out": computed(lambda g, u: 0.5 * g * _argument(g).tanh() * u),
+    "sign of tanh": computed(lambda g, u: 0.5 * g * (1 - _argument(g).tanh()) * u),
+    "SiLU for GELU": computed(lambda g, u: g * g.sigmoid() * u),
+    "sigmoid of 1.702 for tanh": computed(lambda g, u: g * (1.702 * g).sigmoid() * u),
+    "rectified": computed(lambda g, u: g.relu() * u),
+    "gate held below ten": computed(lambda g, u: _gelu(g.clamp(max=10.0)) * u),
+    "first gate for the whole row": computed(lambda g, u: _gelu(g[..., :1]) * u),
+    "one row's gate for all": computed(lambda g, u: _gelu(g[:1]) * u),
 }
-
-
-def _rounded_between(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-    """Round the activation to the operands' dtype before the product, as a chain of two operators does."""
-    return (_gelu(gate.float()).to(gate.dtype).float() * up.float()).to(gate.dtype)
 
 
 VARIANTS = {
-    "one plus tanh": _computed(lambda g, u: 0.5 * (g * u) * (1 + _argument(g).tanh())),
-    "logistic function": _computed(lambda g, u: g * (2 * _argument(g)).sigmoid() * u),
-    "two exponentials": _computed(lambda g, u: g * (1 - 1 / (1 + (2 * _argument(g)).exp())) * u),
-    "rounded before the product": _rounded_between,
+    "one plus tanh": computed(lambda g, u: 0.5 * (g * u) * (1 + _argument(g).tanh())),
+    "logistic function": computed(lambda g, u: g * (2 * _argument(g)).sigmoid() * u),
+    "two exponentials": computed(lambda g, u: g * (1 - 1 / (1 + (2 * _argument(g)).exp())) * u),
+    "rounded before the product": rounded_between(_gelu),
 }
 
 
-GEGLU_TANH = Operation(
-    name="geglu_tanh",
+GEGLU_TANH = gated_activation(
+    "geglu_tanh",
     summary="GELU by tanh of the gate times the other projection, element by element",
-    axes=("batch", "hidden_size"),
-    inputs=(
-        TensorSpec(name="gate", axes=("batch", "hidden_size")),
-        TensorSpec(name="up", axes=("batch", "hidden_size")),
-    ),
-    scalars={},
-    outputs=(TensorSpec(name="y", axes=("batch", "hidden_size")),),
-    dtypes=("fp32", "fp16", "bf16"),
-    signature="geglu_tanh(gate, up) -> y",
     reference=geglu_tanh,
     oracle=oracle,
     numerics=(
@@ -119,25 +87,8 @@ GEGLU_TANH = Operation(
         "erf form differs by up to 5e-4, which fp32's bound refuses; beside the roundings of fp16 and bf16 it can't "
         "be told apart in every row. Where the product overflows the output's type, so may the answer."
     ),
-    bytes_moved=_bytes_moved,
-    flops=_flops,
-    workloads=(
-        {"batch": 1, "hidden_size": 14336},
-        {"batch": 16, "hidden_size": 4096},
-        {"batch": 16, "hidden_size": 14336},
-        {"batch": 64, "hidden_size": 5120},
-        {"batch": 100, "hidden_size": 1407},
-        {"batch": 4096, "hidden_size": 4096},
-    ),
-    row_axis="batch",
-    reduced_axis="hidden_size",
-    specials="as_reference",
-    relations=(
-        RowsIndependent(),
-        RowsPermuted(),
-        Scaled(inputs={"up": 1}, outputs={"y": 1}),
-        Additive(input="up", outputs=("y",)),
-    ),
+    flops_each=8,
+    served_width=5120,
     mutants=MUTANTS,
     variants=VARIANTS,
 )

@@ -8,12 +8,10 @@ Gemma's tanh form is another operation, up to 5e-4 away from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
-from forge.operations.operation import Expectation, Operation
+from forge.operations.gated_activation import computed, gated_activation, rounded_between
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
@@ -38,41 +36,25 @@ def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     return (Expectation(value=y, scale=size, terms=1, roundings=2, last_factor=u.abs()),)
 
 
-def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    return 3 * shape["batch"] * shape["hidden_size"] * ITEMSIZE_BYTES[dtype]
-
-
-def _flops(shape: Mapping[str, int]) -> int:
-    return 5 * shape["batch"] * shape["hidden_size"]
-
-
-Pair = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-
-
-def _computed(change: Pair) -> Pair:
-    """Return an operation with a formula in fp32, its result in the operands' dtype."""
-    return lambda gate, up: change(gate.float(), up.float()).to(gate.dtype)
-
-
 def _gelu(g: torch.Tensor) -> torch.Tensor:
     return 0.5 * g * (1 + (g * ROOT_HALF).erf())
 
 
 MUTANTS = {
-    "gate and up exchanged": _computed(lambda g, u: g * _gelu(u)),
-    "up activated as well": _computed(lambda g, u: _gelu(g) * _gelu(u)),
-    "up ignored": _computed(lambda g, _: _gelu(g)),
-    "sum for product": _computed(lambda g, u: _gelu(g) + u),
-    "distribution alone": _computed(lambda g, u: 0.5 * (1 + (g * ROOT_HALF).erf()) * u),
-    "root of two left out": _computed(lambda g, u: 0.5 * g * (1 + g.erf()) * u),
-    "half left out": _computed(lambda g, u: g * (1 + (g * ROOT_HALF).erf()) * u),
-    "one left out": _computed(lambda g, u: 0.5 * g * (g * ROOT_HALF).erf() * u),
-    "sign of the error function": _computed(lambda g, u: 0.5 * g * (1 - (g * ROOT_HALF).erf()) * u),
-    "SiLU for GELU": _computed(lambda g, u: g * g.sigmoid() * u),
-    "rectified": _computed(lambda g, u: g.relu() * u),
-    "gate held below ten": _computed(lambda g, u: _gelu(g.clamp(max=10.0)) * u),
-    "first gate for the whole row": _computed(lambda g, u: _gelu(g[..., :1]) * u),
-    "one row's gate for all": _computed(lambda g, u: _gelu(g[:1]) * u),
+    "gate and up exchanged": computed(lambda g, u: g * _gelu(u)),
+    "up activated as well": computed(lambda g, u: _gelu(g) * _gelu(u)),
+    "up ignored": computed(lambda g, _: _gelu(g)),
+    "sum for product": computed(lambda g, u: _gelu(g) + u),
+    "distribution alone": computed(lambda g, u: 0.5 * (1 + (g * ROOT_HALF).erf()) * u),
+    "root of two left out": computed(lambda g, u: 0.5 * g * (1 + g.erf()) * u),
+    "half left out": computed(lambda g, u: g * (1 + (g * ROOT_HALF).erf()) * u),
+    "one left out": computed(lambda g, u: 0.5 * g * (g * ROOT_HALF).erf() * u),
+    "sign of the error function": computed(lambda g, u: 0.5 * g * (1 - (g * ROOT_HALF).erf()) * u),
+    "SiLU for GELU": computed(lambda g, u: g * g.sigmoid() * u),
+    "rectified": computed(lambda g, u: g.relu() * u),
+    "gate held below ten": computed(lambda g, u: _gelu(g.clamp(max=10.0)) * u),
+    "first gate for the whole row": computed(lambda g, u: _gelu(g[..., :1]) * u),
+    "one row's gate for all": computed(lambda g, u: _gelu(g[:1]) * u),
 }
 
 
@@ -82,30 +64,16 @@ def _by_complement(g: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return 0.5 * g * torch.special.erfc(-g * ROOT_HALF) * u
 
 
-def _rounded_between(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-    """Round the activation to the operands' dtype before the product, as a chain of two operators does."""
-    return (_gelu(gate.float()).to(gate.dtype).float() * up.float()).to(gate.dtype)
-
-
 VARIANTS = {
-    "one plus the error function": _computed(lambda g, u: 0.5 * (g * u) * (1 + (g * ROOT_HALF).erf())),
-    "complementary error function": _computed(_by_complement),
-    "rounded before the product": _rounded_between,
+    "one plus the error function": computed(lambda g, u: 0.5 * (g * u) * (1 + (g * ROOT_HALF).erf())),
+    "complementary error function": computed(_by_complement),
+    "rounded before the product": rounded_between(_gelu),
 }
 
 
-GELU_MUL = Operation(
-    name="gelu_mul",
+GELU_MUL = gated_activation(
+    "gelu_mul",
     summary="exact GELU (erf) of the gate times the other projection, element by element",
-    axes=("batch", "hidden_size"),
-    inputs=(
-        TensorSpec(name="gate", axes=("batch", "hidden_size")),
-        TensorSpec(name="up", axes=("batch", "hidden_size")),
-    ),
-    scalars={},
-    outputs=(TensorSpec(name="y", axes=("batch", "hidden_size")),),
-    dtypes=("fp32", "fp16", "bf16"),
-    signature="gelu_mul(gate, up) -> y",
     reference=gelu_mul,
     oracle=oracle,
     numerics=(
@@ -116,25 +84,8 @@ GELU_MUL = Operation(
         "refuses; beside the roundings of fp16 and bf16 it can't be told apart in every row. "
         "Where the product overflows the output's type, so may the answer."
     ),
-    bytes_moved=_bytes_moved,
-    flops=_flops,
-    workloads=(
-        {"batch": 1, "hidden_size": 14336},
-        {"batch": 16, "hidden_size": 4096},
-        {"batch": 16, "hidden_size": 14336},
-        {"batch": 64, "hidden_size": 5120},
-        {"batch": 100, "hidden_size": 1407},
-        {"batch": 4096, "hidden_size": 4096},
-    ),
-    row_axis="batch",
-    reduced_axis="hidden_size",
-    specials="as_reference",
-    relations=(
-        RowsIndependent(),
-        RowsPermuted(),
-        Scaled(inputs={"up": 1}, outputs={"y": 1}),
-        Additive(input="up", outputs=("y",)),
-    ),
+    flops_each=5,
+    served_width=5120,
     mutants=MUTANTS,
     variants=VARIANTS,
 )

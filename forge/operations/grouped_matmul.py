@@ -19,9 +19,6 @@ from forge.operations.operation import Expectation, Operation
 if TYPE_CHECKING:
     import torch
 
-BLOCK = 48
-"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
-
 
 def grouped_matmul(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     """X [tokens, k], w [groups, k, n], sizes [groups] -> y [tokens, n]: rows times their group's matrix, in fp32."""

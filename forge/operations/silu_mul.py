@@ -6,12 +6,10 @@ FlashInfer name it silu_and_mul, with gate and up in one tensor; here they are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
-from forge.operations.operation import Expectation, Operation
+from forge.operations.gated_activation import computed, gated_activation, rounded_between
+from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
     import torch
@@ -37,67 +35,37 @@ def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     return (Expectation(value=y, scale=size, terms=1, roundings=2, last_factor=u.abs()),)
 
 
-def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
-    return 3 * shape["batch"] * shape["hidden_size"] * ITEMSIZE_BYTES[dtype]
-
-
-def _flops(shape: Mapping[str, int]) -> int:
-    return 5 * shape["batch"] * shape["hidden_size"]
-
-
-Pair = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-
-
-def _computed(change: Pair) -> Pair:
-    """Return an operation with a formula in fp32, its result in the operands' dtype."""
-    return lambda gate, up: change(gate.float(), up.float()).to(gate.dtype)
-
-
 def _silu(g: torch.Tensor) -> torch.Tensor:
     return g * g.sigmoid()
 
 
 MUTANTS = {
-    "gate and up exchanged": _computed(lambda g, u: g * _silu(u)),
-    "up activated as well": _computed(lambda g, u: _silu(g) * _silu(u)),
-    "up ignored": _computed(lambda g, _: _silu(g)),
-    "sum for product": _computed(lambda g, u: _silu(g) + u),
-    "sigmoid alone": _computed(lambda g, u: g.sigmoid() * u),
-    "tanh for sigmoid": _computed(lambda g, u: g * g.tanh() * u),
-    "sigmoid of 1.702 gate": _computed(lambda g, u: g * (1.702 * g).sigmoid() * u),
-    "rectified": _computed(lambda g, u: g.relu() * u),
-    "piecewise linear sigmoid": _computed(lambda g, u: g * ((g + 3).clamp(0.0, 6.0) / 6) * u),
-    "gate held below ten": _computed(lambda g, u: _silu(g.clamp(max=10.0)) * u),
-    "large exponentials divided": _computed(lambda g, u: g * (g.exp() / (1 + g.exp())) * u),
-    "first gate for the whole row": _computed(lambda g, u: _silu(g[..., :1]) * u),
-    "one row's gate for all": _computed(lambda g, u: _silu(g[:1]) * u),
+    "gate and up exchanged": computed(lambda g, u: g * _silu(u)),
+    "up activated as well": computed(lambda g, u: _silu(g) * _silu(u)),
+    "up ignored": computed(lambda g, _: _silu(g)),
+    "sum for product": computed(lambda g, u: _silu(g) + u),
+    "sigmoid alone": computed(lambda g, u: g.sigmoid() * u),
+    "tanh for sigmoid": computed(lambda g, u: g * g.tanh() * u),
+    "sigmoid of 1.702 gate": computed(lambda g, u: g * (1.702 * g).sigmoid() * u),
+    "rectified": computed(lambda g, u: g.relu() * u),
+    "piecewise linear sigmoid": computed(lambda g, u: g * ((g + 3).clamp(0.0, 6.0) / 6) * u),
+    "gate held below ten": computed(lambda g, u: _silu(g.clamp(max=10.0)) * u),
+    "large exponentials divided": computed(lambda g, u: g * (g.exp() / (1 + g.exp())) * u),
+    "first gate for the whole row": computed(lambda g, u: _silu(g[..., :1]) * u),
+    "one row's gate for all": computed(lambda g, u: _silu(g[:1]) * u),
 }
-
-
-def _rounded_between(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
-    """Round the activation to the operands' dtype before the product, as a chain of two operators does."""
-    return (_silu(gate.float()).to(gate.dtype).float() * up.float()).to(gate.dtype)
 
 
 VARIANTS = {
-    "divided by one plus an exponential": _computed(lambda g, u: g / (1 + (-g).exp()) * u),
-    "powers of two": _computed(lambda g, u: g * u / (1 + (g * -1.4426950408889634).exp2())),
-    "rounded before the product": _rounded_between,
+    "divided by one plus an exponential": computed(lambda g, u: g / (1 + (-g).exp()) * u),
+    "powers of two": computed(lambda g, u: g * u / (1 + (g * -1.4426950408889634).exp2())),
+    "rounded before the product": rounded_between(_silu),
 }
 
 
-SILU_MUL = Operation(
-    name="silu_mul",
+SILU_MUL = gated_activation(
+    "silu_mul",
     summary="SiLU of the gate times the other projection, element by element",
-    axes=("batch", "hidden_size"),
-    inputs=(
-        TensorSpec(name="gate", axes=("batch", "hidden_size")),
-        TensorSpec(name="up", axes=("batch", "hidden_size")),
-    ),
-    scalars={},
-    outputs=(TensorSpec(name="y", axes=("batch", "hidden_size")),),
-    dtypes=("fp32", "fp16", "bf16"),
-    signature="silu_mul(gate, up) -> y",
     reference=silu_mul,
     oracle=oracle,
     numerics=(
@@ -109,25 +77,8 @@ SILU_MUL = Operation(
         "factors, 2^-126 (1 + |gate|) (1 + |up|), which is in S as 2^-106 of it. The activation may be rounded "
         "before it is multiplied: two u_out. Where the product overflows the output's type, so may the answer."
     ),
-    bytes_moved=_bytes_moved,
-    flops=_flops,
-    workloads=(
-        {"batch": 1, "hidden_size": 14336},
-        {"batch": 16, "hidden_size": 4096},
-        {"batch": 16, "hidden_size": 14336},
-        {"batch": 64, "hidden_size": 18944},
-        {"batch": 100, "hidden_size": 1407},
-        {"batch": 4096, "hidden_size": 4096},
-    ),
-    row_axis="batch",
-    reduced_axis="hidden_size",
-    specials="as_reference",
-    relations=(
-        RowsIndependent(),
-        RowsPermuted(),
-        Scaled(inputs={"up": 1}, outputs={"y": 1}),
-        Additive(input="up", outputs=("y",)),
-    ),
+    flops_each=5,
+    served_width=18944,
     mutants=MUTANTS,
     variants=VARIANTS,
 )

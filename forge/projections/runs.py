@@ -143,11 +143,6 @@ EMPTY = RunsState()
 """State before the first event."""
 
 
-def apply(state: RunsState, recorded: Recorded[Event]) -> RunsState:
-    """Return the runs after one more event; `state` isn't changed. Raises LedgerCorrupt."""
-    return fold(state, (recorded,))
-
-
 def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
     """Return the runs after `events`, in one pass; `state` isn't changed. Raises LedgerCorrupt."""
     own = state.copied()

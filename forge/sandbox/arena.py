@@ -60,11 +60,6 @@ class Slot:
         return self.span_elements * ITEMSIZE_BYTES[self.dtype]
 
     @property
-    def itemsize_bytes(self) -> int:
-        """Bytes of one element."""
-        return ITEMSIZE_BYTES[self.dtype]
-
-    @property
     def is_dense(self) -> bool:
         """Whether every byte of the span belongs to exactly one element, in order."""
         return self.strides == contiguous_strides(self.sizes)

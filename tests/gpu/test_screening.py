@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from forge.app.templates import read_template
-from forge.authors.search.template import Template
+from forge.app.templates import template_files
+from forge.authors.search.space import SPACE_FILE
+from forge.authors.search.template import Template, parse_template
 from forge.domain.authoring import Draft, FailedTrial, Screen, Setting, TimedTrial
 from forge.lab.job import Job
 from forge.lab.screen.screening import screen
@@ -22,7 +23,8 @@ FEWER_PARTS, MORE_PARTS = {"BLOCK": 16384}, {"PROGRAMS": 2112}
 
 @pytest.fixture(scope="module")
 def template() -> Template:
-    return read_template(EXAMPLES / "templates" / "triton_cross_entropy")
+    files = template_files(EXAMPLES / "templates" / "triton_cross_entropy")
+    return parse_template(files, files.pop(SPACE_FILE))
 
 
 @pytest.fixture(scope="module")

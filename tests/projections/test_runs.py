@@ -174,7 +174,7 @@ def test_one_event_at_a_time_gives_the_same_runs_and_leaves_earlier_states_alone
     run.promote()
     states = [runs.EMPTY]
     for recorded in run.history.events:
-        states.append(runs.apply(states[-1], recorded))
+        states.append(runs.fold(states[-1], (recorded,)))
     assert states[-1] == runs.fold(runs.EMPTY, run.history.events)
     assert states[3].runs[run.run_id].state == "planned"
 

@@ -1,7 +1,7 @@
 """Answers over the whole history as documents: lookup, recommendation, audits, notes, lessons, sessions, machines."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import orjson
 
@@ -159,14 +159,6 @@ RANKING = (
     "KernelPromoted", "KernelRevoked", "ReplicationRecorded", "ShapeTimed",
 )  # fmt: skip
 """Types of events that can change a leaderboard."""
-AuditName = Literal[
-    "why", "history", "rejections", "claims", "effectiveness", "invalidated", "regressions", "replication",
-    "roofline", "stale", "fast_p",
-]  # fmt: skip
-"""Name of a question about the history. Free SQL is none: it stays at the terminal."""
-AUDITS: tuple[AuditName, ...] = get_args(AuditName)
-AUDIT_FIELDS = ("kernel", "op", "gpu", "dtype", "author", "by", "days")
-"""Names of what an audit may be asked for; each audit takes some of them."""
 
 
 def audit(view: View, name: str, asked: Mapping[str, str], *, limit: int) -> Data:

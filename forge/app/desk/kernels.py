@@ -49,11 +49,6 @@ def kernel_document(view: View, kernel_id: str) -> Data:
     return told
 
 
-def kernel_files(view: View, kernel_id: str) -> dict[str, str]:
-    """Return the text of each of a kernel's files, as it was promoted."""
-    return {file.path: _text(view, file.sha256) for file in _promoted(view, kernel_id).files}
-
-
 def kernel_file(view: View, kernel_id: str, name: str) -> str:
     """Return the text of one of a kernel's files; raise NotFound."""
     files = _promoted(view, kernel_id).files

@@ -27,7 +27,6 @@ DRAWS = 400
 """Number of draws of one setting before a random walk takes their place: constraints may leave few settings."""
 WALK = 64
 """Number of steps of that walk, each to a neighbour that meets the constraints."""
-Bounded = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class ParameterText(Value):

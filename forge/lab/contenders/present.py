@@ -44,10 +44,6 @@ class PresentContender:
         return name_of(self.id, self.version)
 
 
-Present = tuple[PresentContender, ...]
-Absent = tuple[ContenderStanding, ...]
-
-
 def look_up(
     job: Job, catalogue: ContenderCatalogue
 ) -> tuple[tuple[PresentContender, ...], tuple[ContenderStanding, ...]]:

@@ -80,10 +80,6 @@ class Graph(Value):
         """Return the operators."""
         return tuple(node for node in self.nodes if not node.is_outside)
 
-    def by_name(self) -> dict[str, GraphNode]:
-        """Return name -> node."""
-        return {node.name: node for node in self.nodes}
-
     def returned(self) -> list[str]:
         """Return the names of the nodes that are returned."""
         return [name for one in self.outputs for name in nodes_in(one)]

@@ -26,8 +26,6 @@ PARTS = (64, 8)
 """Parts of a range that are clipped after a single number. One of a billion numbers changes less than rounding."""
 USUAL_DRAWS: tuple[InputKind, ...] = ("normal", "normal")
 """Kinds of the file's own draws that are tried besides one draw of each kind of ends."""
-Clip = tuple[str, list["torch.Tensor"]]
-"""A name for one end of an argument, and the argument's values clipped there by more and more."""
 
 
 @dataclass(frozen=True)
