@@ -14,7 +14,9 @@ from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
 from forge.lab.admission.mutants import admit
+from forge.languages import find_language
 from forge.ledger.runs.directory import run_id as make_run_id
+from forge.operations import find_operation
 from forge.pipeline.create import TaskRequest, create
 
 EMPTY = sha256(b"")
@@ -109,9 +111,10 @@ def open_run(
 
 
 def start_of(workspace: Workspace, task_name: str, *, command: str) -> RunStarted:
-    """Return the beginning of a new run for a task; it isn't recorded yet."""
+    """Return the beginning of a new run for a task, not recorded yet; raise UnknownName if it can't be run here."""
     created = find_task(workspace, task_name)
     task = created.task
+    find_operation(task.op), find_language(task.language)  # another Forge may have recorded what this one hasn't
     run = make_run_id(now(), task.op, task.target.gpu, workspace.rng.randbytes(3).hex())
     return RunStarted(run_id=run, task_id=created.task_id, command=command, policy_sha256=workspace.keep_policy())
 

@@ -12,23 +12,26 @@ import pytest
 
 from forge import __version__
 from forge.domain.device import Device
+from forge.domain.evidence import GateResult, WorkloadErrors
 from forge.domain.policy import Policy
-from forge.domain.verdict import Rejected
+from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor import Executor
 from forge.executor.local import LocalExecutor
 from forge.executor.remote import ssh
 from forge.executor.remote.answering import Answering, require_strong_enough
-from forge.executor.remote.calls import ANSWERS, CALLS, VERSION, AskJob, AskSite, Hello, Refusal
+from forge.executor.remote.calls import ANSWERS, CALLS, VERSION, AskJob, AskSite, Hello, Refusal, packed_answer
 from forge.executor.remote.executor import RemoteExecutor
 from forge.executor.remote.frames import KINDS, LONGEST, Frame, packed, read_frame
 from forge.executor.remote.sent_job import SentJob, received, sent
 from forge.executor.remote.ssh import SshConnection, ssh_command
-from forge.lab.job import Job
+from forge.lab.examine import Examination
+from forge.lab.gates import GATES
+from forge.lab.job import Job, Progress
 from forge.lab.judge_version import gates_sha256
 from forge.operations import find_operation
 from forge.operations.own import own_operation
-from tests.candidates import EXAMPLES, isolation, job_for
+from tests.candidates import EXAMPLES, SHAPE, isolation, job_for
 from tests.lab.reference.references import square_contract
 
 ANSWERING = (sys.executable, "-m", "forge", "work", "answer")
@@ -131,6 +134,41 @@ def test_what_the_system_refuses_there_is_no_verdict() -> None:
 def test_what_is_no_answer_is_one_clear_error(answers: bytes, then: str, said: str) -> None:
     with scripted(answers, then=then) as other, pytest.raises(EnvironmentUnfit, match=said):
         other.site(Policy())
+
+
+class Forging:
+    """A machine that answers every call with one examination."""
+
+    name = "ssh://forging"
+
+    def __init__(self, examined: Examination) -> None:
+        self._answer = Frame("answer", packed_answer("examine", examined))
+
+    def hello(self) -> bytes:
+        return Hello(version=VERSION, forge_version=__version__).model_dump_json().encode()
+
+    def ask(self, call: bytes, *, progress: Progress) -> Frame:  # noqa: ARG002 (a connection takes them)
+        return self._answer
+
+    def close(self) -> None:
+        pass
+
+
+def test_an_acceptance_needs_the_answer_of_every_gate_and_no_error_beyond_its_bound() -> None:
+    passed = tuple(GateResult(name=gate.name, verdict="passed", observed="-", threshold="-") for gate in GATES)
+    beyond = WorkloadErrors(shape=SHAPE, inputs="normal", max_relative_error=1.0, bound_used=2.0)
+    whole = Examination(verdict=Accepted(), stage="verify", gates=passed)
+    assert RemoteExecutor(Forging(whole)).examine(job(), progress=lambda _: None) == whole
+    failed = (*passed[:-1], passed[-1].model_copy(update={"verdict": "failed"}))
+    for less in (
+        replace(whole, gates=()),
+        replace(whole, gates=passed[1:]),
+        replace(whole, gates=failed),
+        replace(whole, workloads=(beyond,)),
+        replace(whole, stage="build"),
+    ):
+        with pytest.raises(RemoteFailed, match="an acceptance that isn't whole"):
+            RemoteExecutor(Forging(less)).examine(job(), progress=lambda _: None)
 
 
 def test_a_machine_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from forge.domain.authoring import Screen
 from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
+from forge.domain.verdict import Accepted
 from forge.errors import EnvironmentUnfit, RemoteFailed
 from forge.executor import MayStop, ProfilerTool, Site
 from forge.executor.remote.calls import (
@@ -36,6 +37,7 @@ from forge.executor.remote.sent_job import sent
 from forge.lab.contenders.present import PresentContender
 from forge.lab.examine import Examination
 from forge.lab.finding import Failed
+from forge.lab.gates import gates_for
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.judge_version import gates_sha256
 from forge.lab.profile.capture import Counters
@@ -94,6 +96,8 @@ class RemoteExecutor:
     def examine(self, job: Job, *, progress: Progress) -> Examination:
         """Judge a candidate there."""
         examined: Examination = self._ask(AskJob(call="examine", job=sent(job)), progress)
+        if isinstance(examined.verdict, Accepted):
+            _require_whole(examined, job, self._connection.name)
         return examined
 
     def examine_build(self, job: Job, *, progress: Progress) -> Examination:
@@ -193,6 +197,17 @@ class RemoteExecutor:
         except RemoteFailed:
             self._connection.close()
             raise
+
+
+def _require_whole(accepted: Examination, job: Job, name: str) -> None:
+    """Raise RemoteFailed unless an acceptance has the answer of every gate, and no error beyond its bound."""
+    answered = {gate.name for gate in accepted.gates if gate.verdict != "failed"}
+    missing = [gate.name for gate in gates_for(job.definition) if gate.name not in answered]
+    failed = [gate.name for gate in accepted.gates if gate.verdict == "failed"]
+    beyond = [errors.inputs for errors in accepted.workloads if not errors.bound_used <= 1]
+    if missing or failed or beyond or accepted.stage != "verify":
+        why = ", ".join((*missing, *failed, *beyond)) or f"stage {accepted.stage}"
+        raise RemoteFailed(f"{name} sent an acceptance that isn't whole ({why}): expected every gate to have passed")
 
 
 def _require_same_forge(connection: Connection) -> None:

@@ -1,0 +1,24 @@
+"""A task that a newer Forge recorded can be read here, and isn't begun."""
+
+from pathlib import Path
+
+import pytest
+
+from forge.app.tasks import find_task, open_run
+from forge.app.workspace import Workspace
+from forge.errors import UnknownName
+from tests.cli.asking import files
+
+
+def test_no_run_begins_for_a_language_that_is_not_here(home: Path) -> None:
+    with Workspace.open(home) as workspace:
+        created = find_task(workspace, workspace.find_run("last").task_id)
+        task = created.task.model_copy(update={"language": "mojo"})
+        name = created.task_id.replace("cpp_", "mojo_")
+        newer = created.model_copy(update={"task": task, "task_id": name})
+        workspace.append((newer,), run_id=name, key=f"create:{name}")
+        assert find_task(workspace, name).task.language == "mojo"
+        before, events = files(home), workspace.ledger.head.seq
+        with pytest.raises(UnknownName, match="unknown language 'mojo'"):
+            open_run(workspace, name)
+        assert (files(home), workspace.ledger.head.seq) == (before, events)
