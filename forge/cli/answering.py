@@ -48,7 +48,7 @@ BASELINES = ("eager", "compile", "vendor")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerForm:
+class AuditOptions:
     """The options that say which workspace is asked, and in which form the answer is printed."""
 
     home: Home = None
@@ -90,7 +90,7 @@ class AnswerForm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnForm(AnswerForm):
+class DrawnAuditOptions(AuditOptions):
     """The same for an answer that can be drawn."""
 
     plot: Plot = None

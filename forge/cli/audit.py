@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from forge.cli import audit_authors, audit_speed, audit_sql
-from forge.cli.answering import AnswerForm, Baseline, DrawnForm, DType, Gpu, Op, require_baseline
+from forge.cli.answering import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Op, require_baseline
 from forge.cli.option_groups import with_groups
 from forge.cli.suggest import suggest
 
@@ -27,7 +27,7 @@ for command in (*audit_speed.COMMANDS, *audit_authors.COMMANDS, *audit_sql.COMMA
 
 @app.command()
 @with_groups
-def doubts(form: AnswerForm) -> None:
+def doubts(form: AuditOptions) -> None:
     """List the doubts about kernels that neither a new verification nor a person has answered.
 
     Example: forge audit doubts
@@ -40,7 +40,7 @@ def doubts(form: AnswerForm) -> None:
 @app.command()
 @with_groups
 def why(
-    form: AnswerForm,
+    form: AuditOptions,
     kernel_id: Annotated[str, typer.Argument(metavar="KERNEL", help="A kernel's full id.")],
 ) -> None:
     """Show why a kernel was promoted: each gate's observed and allowed values, down to the raw samples.
@@ -56,7 +56,7 @@ def why(
 @app.command()
 @with_groups
 def history(
-    form: DrawnForm,
+    form: DrawnAuditOptions,
     kernel_id: MaybeKernel = None,
     candidate: MaybeCandidate = None,
     op: Op = None,
@@ -93,7 +93,7 @@ def history(
 
 @app.command()
 @with_groups
-def invalidated(form: AnswerForm) -> None:
+def invalidated(form: AuditOptions) -> None:
     """List withdrawn benchmarks, the reasons, and the kernels and claims that rested on them.
 
     Example: forge audit invalidated
@@ -105,7 +105,7 @@ def invalidated(form: AnswerForm) -> None:
 
 @app.command()
 @with_groups
-def replication(form: AnswerForm) -> None:
+def replication(form: AuditOptions) -> None:
     """List second measurements of kernels beside the first, and the share that held.
 
     Example: forge audit replication
@@ -118,7 +118,7 @@ def replication(form: AnswerForm) -> None:
 @app.command()
 @with_groups
 def stale(
-    form: AnswerForm,
+    form: AuditOptions,
     days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
     current: Annotated[
         Literal["here", "ledger", "any"],

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.answering import AnswerForm, Baseline, DrawnForm, DType, Gpu, Language, Op, require_baseline
+from forge.cli.answering import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Language, Op, require_baseline
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter
@@ -15,7 +15,7 @@ LEVELS = (0.0, 1.0, 1.5, 2.0)
 
 
 def leaderboard(
-    form: DrawnForm,
+    form: DrawnAuditOptions,
     op: Op = None,
     gpu: Gpu = None,
     dtype: DType = None,
@@ -40,7 +40,7 @@ def leaderboard(
 
 
 def regressions(
-    form: AnswerForm,
+    form: AuditOptions,
     slower: Annotated[
         float,
         typer.Option(help="On one machine, a kernel is slower if later time / earlier time exceeds this.", min=1.0),
@@ -62,7 +62,7 @@ def regressions(
 
 
 def fast_p(
-    form: AnswerForm,
+    form: AuditOptions,
     levels: Annotated[
         list[float] | None,
         typer.Argument(metavar="[P]...", help="Speedups to count tasks above. Default: 0, 1, 1.5 and 2."),
@@ -85,7 +85,7 @@ def fast_p(
 
 
 def roofline(
-    form: DrawnForm,
+    form: DrawnAuditOptions,
     gpu: Annotated[str, typer.Option(help="The processor.")],
     dtype: DType = None,
     op: Op = None,

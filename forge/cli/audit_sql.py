@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from forge.cli.answering import AnswerForm
+from forge.cli.answering import AuditOptions
 
 
 def sql(
-    form: AnswerForm,
+    form: AuditOptions,
     query: Annotated[str, typer.Argument(metavar="SELECT", help="One statement of SQLite's SQL.")],
     limit: Annotated[int, typer.Option(help="Largest number of rows.", min=1, max=1_000_000)] = 1000,
     seconds: Annotated[float, typer.Option(help="Longest time for the query, in seconds.", min=0.1, max=600)] = 10.0,
@@ -22,7 +22,7 @@ def sql(
     form.give(lambda workspace: ask(workspace, query, limit=limit, seconds=seconds))
 
 
-def views(form: AnswerForm) -> None:
+def views(form: AuditOptions) -> None:
     """List the views that `forge audit sql` may read: name, columns, content.
 
     Example: forge audit views

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Match = Literal["exact", "covered", "between", "nearest", "family", "none"]
 
-    class Published(Protocol):
+    class PublishedKernels(Protocol):
         """The kernels of one snapshot, as an answer needs them."""
 
         sha256: str
@@ -35,10 +35,10 @@ class Result(Frozen):
     kernel: Kernel | None
     evidence: Evidence | None
     _question: "Question"
-    _asked: "Published"
+    _asked: "PublishedKernels"
     _offer: "Offer | None"
 
-    def __init__(self, question: "Question", generation: "Published") -> None:
+    def __init__(self, question: "Question", generation: "PublishedKernels") -> None:
         found = generation.choice_for(question).find(question)
         put = object.__setattr__
         put(self, "generation", generation.sha256)
