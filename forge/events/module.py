@@ -4,10 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from forge.domain.digest import Digest, Value
+from forge.domain.digest import Digest, Value, is_unset
 from forge.events.fact import Fact, Group
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Route = Literal["direct", "extract"]
+"""Way to solve a module. `direct`: one kernel for the whole. `extract`: kernels for its parts, put together."""
 
 
 class ModulePart(Value):
@@ -40,13 +42,15 @@ class ModuleRouted(_OfModule):
     TYPE: ClassVar[str] = "ModuleRouted"
     GROUP: ClassVar[Group] = "observed"
     task_id: str
-    route: Literal["direct", "extract"]
-    """`direct`: one kernel for the whole. `extract`: kernels for its parts, put together."""
-    reason: Literal["few_parts", "several_parts", "not_exported", "parts_differ", "fallback"]
+    route: Route
+    reason: Literal["few_parts", "several_parts", "not_exported", "parts_differ", "fallback", "remembered"]
     detail: str
     """One sentence with the values behind the reason."""
     parts: tuple[ModulePart, ...]
     """Different parts, if their program gave the module's own bytes; none on the direct way."""
+    key_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
+    """Digest of the graph, the author with its prompt, and the platform, by which the way is remembered. None: the
+    event is older than the field."""
 
 
 class ModuleComposed(_OfModule):

@@ -1,27 +1,102 @@
-"""Tasks of a module's parts, and the kernels that were written for them."""
+"""Tasks of a module's parts, the sessions in which an author works on them, and the kernels that come of it."""
 
 import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge.app.experiment import incumbent_kernel
 from forge.app.references import DeclaredTexts, freeze_reference, infer_reference
+from forge.app.solve.taking_apart import TakenApart
 from forge.app.tasks import find_task
 from forge.app.workspace import Workspace
 from forge.authors.attempts import Attempt, fastest
 from forge.domain.authoring import Draft, Judged, Submit
 from forge.domain.candidate import Metadata
+from forge.domain.digest import Digest
 from forge.errors import ReferenceRefused, UsageError, WeakTask
+from forge.events.module import ModulePart
 from forge.lab.job import Progress
 from forge.lab.parts.compose import PartKernel
 from forge.pipeline.create import TaskRequest
 from forge.pipeline.sessions.learned import ENTRY
 from forge.pipeline.sessions.loop import STEP
 from forge.projections.sessions import SessionState
+from forge.sandbox.calling_off import call_off, resume
 
 LEAST_SHARE = 0.01
 """Share of a module's arithmetic and bytes below which a part stays on its reference."""
+MOST_BESIDE = 4
+"""Number of parts that are worked on at the same time. Their candidates take turns on the device for their times."""
+Work = Callable[[str, int], SessionState]
+"""Function from a task and a number of equal shares to the session in which the author works with one share.
+
+Several threads may call it at once."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A part for which a kernel is to be written."""
+
+    name: str
+    signature: Digest
+    task_id: str
+
+
+def is_worth_it(part: ModulePart) -> bool:
+    """Return whether a part has enough of the module's work for a kernel of its own."""
+    return max(part.flops_share, part.bytes_share) >= LEAST_SHARE
+
+
+def kernels_of_parts(
+    workspace: Workspace, apart: TakenApart, request: TaskRequest, work: Work, *, shares: int, progress: Progress
+) -> tuple[dict[Digest, PartKernel], list[str]]:
+    """Return kernels of parts by their signatures, and the ids of the sessions that wrote them.
+
+    Parts that the registry knows need no session. A part without a kernel that passed every gate has none.
+    """
+    kernels: dict[Digest, PartKernel] = {}
+    wanted: list[_Wanted] = []
+    assert apart.references is not None
+    for place, part in enumerate(apart.routed.parts):
+        name = f"part_{place}"
+        if not is_worth_it(part):
+            progress(f"{name} stays on its reference: under {LEAST_SHARE:.0%} of the module's work")
+            continue
+        task = task_of_part(workspace, apart.references[part.signature], request, name=name, progress=progress)
+        if task is None:
+            continue
+        kernel = known_kernel(workspace, task)
+        if kernel is None:
+            wanted.append(_Wanted(name, part.signature, task))
+        else:
+            kernels[part.signature] = kernel
+    sessions: list[str] = []
+    for one, state in zip(wanted, _worked(wanted, work, shares), strict=True):
+        sessions.append(state.session_id)
+        kernel = best_kernel(workspace, state)
+        if kernel is None:
+            progress(f"{one.name} stays on its reference: no kernel for it passed every gate")
+        else:
+            kernels[one.signature] = kernel
+    return kernels, sessions
+
+
+def _worked(wanted: Sequence[_Wanted], work: Work, shares: int) -> list[SessionState]:
+    """Let the author work on the parts side by side; an interruption ends their guests too."""
+    try:
+        with ThreadPoolExecutor(MOST_BESIDE) as pool:
+            begun = [pool.submit(work, one.task_id, shares) for one in wanted]
+            try:
+                return [one.result() for one in begun]
+            except BaseException:
+                for one in begun:
+                    one.cancel()
+                call_off()
+                raise
+    finally:
+        resume()
 
 
 def task_of_part(

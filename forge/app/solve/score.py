@@ -8,8 +8,7 @@ from pathlib import Path
 from forge.app.references import freeze_reference, infer_reference, problem_files
 from forge.app.sessions.report import FAST
 from forge.app.sessions.view import used
-from forge.app.solve.children import attempts_of
-from forge.app.solve.solving import Work
+from forge.app.solve.children import Work, attempts_of
 from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts

@@ -29,21 +29,27 @@ class TakenApart:
     references: dict[Digest, str] | None = None
 
 
-def take_apart(source: bytes, *, task_id: str, policy: Policy, isolation: Isolation) -> TakenApart:
-    """Return the way to solve a module. Parts are given only if their program gives the module's own bytes."""
+def take_apart(
+    source: bytes, *, task_id: str, policy: Policy, isolation: Isolation, few: int = FEW_PARTS
+) -> TakenApart:
+    """Return the way to solve a module. Parts are given only if their program gives the module's own bytes.
+
+    A module with up to `few` parts is solved as a whole.
+    """
     try:
         graph = export(source, policy=policy, isolation=isolation)
     except NotExported as error:
         return _direct(task_id, "not_exported", str(error))
     parts = require_parts(graph, grouped(graph))
-    if len(parts) <= FEW_PARTS:
-        return _direct(task_id, "few_parts", f"it has {len(parts)} parts: up to {FEW_PARTS} are one kernel's work")
+    if len(parts) <= few:
+        detail = f"it has {len(parts)} parts: up to {few} are one kernel's work"
+        return _direct(task_id, "few_parts", detail, graph)
     try:
         (found,) = compare(source, [composed(graph, parts)], policy=policy, isolation=isolation)
     except NotExported as error:
-        return _direct(task_id, "parts_differ", f"its parts can't be compared with it: {error}")
+        return _direct(task_id, "parts_differ", f"its parts can't be compared with it: {error}", graph)
     if isinstance(found, Differs):
-        return _direct(task_id, "parts_differ", f"its parts don't add up to it: {found.why}")
+        return _direct(task_id, "parts_differ", f"its parts don't add up to it: {found.why}", graph)
     tensors = {node.name: node.tensors for node in graph.nodes}
     signatures = tuple(signature_of(part, tensors) for part in parts)
     references = {one: reference_of(part, tensors) for one, part in zip(signatures, parts, strict=True)}
@@ -74,6 +80,6 @@ def _listed(
     )
 
 
-def _direct(task_id: str, reason: str, detail: str) -> TakenApart:
+def _direct(task_id: str, reason: str, detail: str, graph: Graph | None = None) -> TakenApart:
     made = {"task_id": task_id, "route": "direct", "reason": reason, "detail": detail[:500], "parts": ()}
-    return TakenApart(ModuleRouted.model_validate(made))
+    return TakenApart(ModuleRouted.model_validate(made), graph)
