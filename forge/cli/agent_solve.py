@@ -38,9 +38,7 @@ def solve(file: ModuleFile, author: SharedWorkOptions, home: Home = None, as_jso
         work = SharedWork(
             workspace=workspace, choice=choice, request=request, key_file=author.key_file, progress=progress
         )
-        found = solve_module(
-            workspace, file, author.terms(), work, solver=work.identity, progress=progress
-        )
+        found = solve_module(workspace, file, author.terms(), work, solver=work.identity, progress=progress)
     _show(found, as_json=as_json)
     if not found.kernels:
         suggest("try", f"forge agent cost {found.sessions[-1] if found.sessions else ''}".rstrip())
