@@ -32,6 +32,7 @@ def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, byt
     """
     operation, language = find_operation(task.op), find_language(task.language)
     names = starter_names(operation, language)
+    names["device"] = '"cpu"' if task.target.gpu == "cpu" else '"cuda" if torch.cuda.is_available() else "cpu"'
     if solution is not None:
         _require_model(solution, operation)
         names["entry"] = MODEL_ENTRY

@@ -122,6 +122,7 @@ def test_every_operation_has_a_starting_point_in_every_language(op: str) -> None
     operation = find_operation(op)
     for language in LANGUAGES:
         task = SimpleNamespace(
+            target=SimpleNamespace(gpu="cpu"),
             op=op,
             language=language,
             shape=dict(operation.workloads[0]),
