@@ -13,7 +13,13 @@ from functools import cache
 from pathlib import Path
 
 from forge.domain.policy import MeasuredBaseline
-from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT, trusted_program
+from forge.lab.calls.trusted import (
+    CACHE_FOLDER,
+    COMPILER_ENVIRONMENT,
+    COMPILER_MODULES,
+    GPU_COMPILER_ENVIRONMENT,
+    trusted_program,
+)
 from forge.lab.job import Job
 from forge.languages import LANGUAGES
 from forge.operations import reference_source, vendor_source
@@ -39,15 +45,18 @@ def baseline_program(job: Job, compiled: Path, extra: Mapping[str, bytes] | None
     """Return the program of a baselines' guest; `compiled` is the folder for torch.compile's results."""
     kept = (Bind(compiled, CACHE_FOLDER, writable=True),)
     files = {**reference_files(job), **(extra or {})}
-    if job.device == "cuda" and job.definition.runs_here:
+    on_gpu = job.device == "cuda"
+    if on_gpu and job.definition.runs_here:
         return trusted_program(job, files, binds=kept)
     return Program(
         language=LANGUAGES["torch"],
         files=files,
-        environment=COMPILER_ENVIRONMENT,
+        environment=GPU_COMPILER_ENVIRONMENT if on_gpu else COMPILER_ENVIRONMENT,
         binds=kept,
         device=job.device,
         gpu=job.gpu,
+        warm=on_gpu,
+        modules=COMPILER_MODULES if on_gpu else (),
     )
 
 
@@ -59,11 +68,15 @@ def reference_files(job: Job) -> dict[str, bytes]:
 
 
 def compiled_folder(job: Job) -> Path:
-    """Return one folder for the whole catalogue, whose code is Forge's, and one for each reference file.
+    """Return the folder for what torch.compile leaves for a job's baselines.
 
-    A reference file is foreign code: no other baseline may load its results.
+    A reference file is foreign code: no other baseline may load its results, so each one has a folder of its own. The
+    catalogue's code is Forge's. On a processor all of it shares one folder, which holds compiled headers. On a GPU
+    each operation has its own, since every guest gets a copy.
     """
-    return cache_folder("" if job.definition.runs_here else job.operation.name)
+    if not job.definition.runs_here:
+        return cache_folder(job.operation.name)
+    return cache_folder(f"catalogue {job.operation.name}" if job.device == "cuda" else "")
 
 
 @cache

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.errors import EnvironmentUnfit
-from forge.lab.timing import blocks, graph_replay
+from forge.lab.timing import blocks, clock_envelope
 from forge.lab.timing.blocks import ROUNDS, Blocks
 from forge.lab.timing.graph_replay import ReplaySamples
 from tests.lab.test_blocks import DEVICE, HOT, QUIET, states
@@ -66,8 +66,8 @@ def test_every_pair_and_round_is_there_and_nothing_is_averaged(windows: list[lis
 def test_the_two_clocks_agree_within_the_envelope_and_a_graphs_start(
     slope_ns: float, by_events_ns: float, window_ns: float, left_ns: float, agree: bool
 ) -> None:
-    said = graph_replay.clocks_agree(
-        slope_ns, by_events_ns, window_ns, graph_replay.ENVELOPE, cached_write_ns=left_ns
+    said = clock_envelope.clocks_agree(
+        slope_ns, by_events_ns, window_ns, clock_envelope.ENVELOPE, cached_write_ns=left_ns
     )
     assert said is agree
 

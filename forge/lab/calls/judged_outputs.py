@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge.domain.evidence import WorkloadErrors
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
+from forge.lab.finding import Failed
 from forge.lab.judge import JudgedOutput, judge_kind
-from forge.lab.observed import Observed
+from forge.lab.observed import Case, Observed
 from forge.operations.operation import Expected, Operation
 
 if TYPE_CHECKING:
     import torch
 
 Rules = tuple[Expected, ...]
+Verdict = tuple[WorkloadErrors, Failed | None]
 
 
 def judged_outputs(
@@ -46,3 +49,13 @@ def judged_outputs(
     if operation.reconsidered is None or all(one.within for one in results):
         return results
     return by(operation.reconsidered(rules, *observed.case.inputs))
+
+
+def errors_of(case: Case, results: list[JudgedOutput]) -> WorkloadErrors:
+    """Return the largest errors of one call's outputs."""
+    return WorkloadErrors(
+        shape=dict(case.shape),
+        inputs=case.kind,
+        max_relative_error=max(one.max_relative_error for one in results),
+        bound_used=min(max(one.bound_used for one in results), 1e300),
+    )

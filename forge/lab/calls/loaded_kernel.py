@@ -16,7 +16,7 @@ from forge.domain.tensors import ClaimableLayout, DType
 from forge.lab.calls.answers import Answered
 from forge.lab.calls.chains import followed
 from forge.lab.calls.configurations import Configurations
-from forge.lab.calls.judged_outputs import judged_outputs
+from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
 from forge.lab.calls.tuner import Tuner
@@ -143,7 +143,7 @@ class LoadedKernel:
         self._session.hurry(patience_s)
 
     def finish(self) -> tuple[Exit, str]:
-        """Ask no more, and let the guest end by itself within its limits; return how it ended and its log."""
+        """Let the guest end by itself within its limits; return how it ended and its log."""
         return self._session.finish()
 
     def forms(
@@ -347,17 +347,20 @@ class LoadedKernel:
         return tuple(errors)
 
     def wrong(self, observed: Observed) -> Failed | None:
-        """Judge quickly, or in full if the call isn't plainly right. The answer isn't remembered."""
+        """Judge quickly, or in full if the call isn't plainly right. Such an answer isn't remembered."""
+        return None if self.plainly_right(observed) else self.judge(observed)[1]
+
+    def plainly_right(self, observed: Observed) -> bool:
+        """Return whether a quick look suffices to accept a call; several threads may ask."""
         if observed.case.kind != "normal":
-            return self.judge(observed)[1]
+            return False
         one = for_oracle(observed, self.runner.device)
         expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
-        plain = all(
+        return all(
             isinstance(expected, Expectation)
             and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
             for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
         )
-        return None if plain else self.judge(observed)[1]
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Return the refusal of the first wrong call."""
@@ -372,23 +375,26 @@ class LoadedKernel:
         baselines = outputs_of(self.operation, self.operation.reference, inputs, case.scalars)
         return self.operation.oracle(*case.inputs, *case.scalars), baselines
 
-    def judge(self, observed: Observed) -> tuple[WorkloadErrors, Failed | None]:
+    def judge(self, observed: Observed) -> Verdict:
         """Judge one call's outputs by the oracle; the expectation is computed only now."""
+        return self.settle(observed, self.judge_alone(observed))
+
+    def settle(self, observed: Observed, alone: Verdict) -> Verdict:
+        """Complete a call's verdict with earlier answers: say if a wrong one is of them, remember a right one."""
+        if (wrong := alone[1]) is not None:
+            return alone[0], earlier_answer(wrong) if self._answered.holds(observed.outputs) else wrong
+        self._answered.keep(observed.outputs)
+        return alone
+
+    def judge_alone(self, observed: Observed) -> Verdict:
+        """Judge one call without regard to earlier answers; several threads may do so."""
         looked_at = for_oracle(observed, self.runner.device)
-        case = looked_at.case
-        expectations, baselines = self.expected(case)
+        expectations, baselines = self.expected(looked_at.case)
         results = judged_outputs(
             self.operation, looked_at, expectations, baselines, dtype=self.dtype, policy=self.policy
         )
-        errors = WorkloadErrors(
-            shape=dict(case.shape),
-            inputs=case.kind,
-            max_relative_error=max(j.max_relative_error for j in results),
-            bound_used=min(max(j.bound_used for j in results), 1e300),
-        )
+        errors = errors_of(looked_at.case, results)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
-                wrong = wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
-                return errors, earlier_answer(wrong) if self._answered.holds(observed.outputs) else wrong
-        self._answered.keep(observed.outputs)
+                return errors, wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
         return errors, None

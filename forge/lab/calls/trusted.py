@@ -25,7 +25,14 @@ COMPILER_MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.drive
 GPU_COMPILER_ENVIRONMENT = {
     **COMPILER_ENVIRONMENT,
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise importing torch._inductor makes GPUs unusable in forks
+    "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0",
 }
+"""Environment variables of such guests on a GPU.
+
+With Inductor's static launcher, a kernel that comes from the cache is tuned anew in each process: a configuration
+that coordinate descent found isn't taken over if the kernel began with one configuration, or if the found one is
+among those it began with. A guest then took seconds more, and read up to 30 % faster or slower than the next one.
+"""
 
 
 def trusted_program(job: Job, files: Mapping[str, bytes], *, binds: tuple[Bind, ...] = ()) -> Program:

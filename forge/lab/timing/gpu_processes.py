@@ -28,7 +28,7 @@ from forge.lab.runner import GPU
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.incumbent import PROMOTED
-from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
+from forge.lab.timing.timed_guest import compile_baselines, first_case, open_timed, require_opened
 from forge.sandbox.plans import Captured
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
@@ -126,6 +126,7 @@ class _Factory:
         self._candidate = self._stage(_launcher(job, captured))
         self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
         self._baseline = self._stage(baseline_program(job, compiled_folder(job)))
+        self._first = first_case(job)
 
     def compile_baselines(self) -> None:
         """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
@@ -145,7 +146,7 @@ class _Factory:
         stacks = tuple(self._stack.enter_context(ExitStack()) for _ in wanted)
         with ThreadPoolExecutor(len(wanted)) as pool:
             opened = [
-                pool.submit(open_timed, own, job, stage, functions)
+                pool.submit(open_timed, own, job, stage, functions, first=self._first)
                 for own, (_, stage, functions) in zip(stacks, wanted, strict=True)
             ]
         kernels = [_opened(one.result(), who) for one, (who, _, _) in zip(opened, wanted, strict=True)]

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from forge.domain.contender import is_contender
 from forge.domain.device import Ceilings, DeviceState
-from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
@@ -26,10 +25,12 @@ from forge.lab.job import Job, Progress
 from forge.lab.observed import Case
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.blocks import Blocks, require_few_dropped
+from forge.lab.timing.clock_envelope import compared
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
+from forge.lab.timing.judged_later import JudgedLater
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.roofline import write_back_ns
 from forge.lab.timing.slope import hard_kinds
@@ -39,12 +40,6 @@ from forge.sandbox.session import Window
 
 WARM_UP_WINDOWS = 4
 """Number of windows of each side before the first round."""
-ENVELOPE = 0.03
-"""Relative difference that is allowed between the host's slope and the device's events. Twice the spread of the
-host's slope is allowed if that is more."""
-BETWEEN_REPLAYS_NS = 5_000
-"""Nanoseconds allowed on top of `ENVELOPE` for a graph's own start, which lies between two replays but not between
-the events. It takes 1 to 5 us on an H200, which is more than the envelope if a window takes less than 0.1 ms."""
 JUDGED_SHARE = 0.5
 """Share of the candidate's timed windows that are judged, by one set each. The host chooses both at random. Device
 code can't know which ones, so it can't be correct only there. One set in each of many windows finds more than many
@@ -227,18 +222,6 @@ def _drawn_cases(guests: DeviceGuests) -> list[Case]:
     return kernel.cases(kernel.shape, ["normal"] * rotated_set_count(guests.set_bytes))
 
 
-def clocks_agree(
-    slope_ns: float, by_events_ns: float, window_ns: float, allowed: float, *, cached_write_ns: float = 0.0
-) -> bool:
-    """Return whether the host's time for a replay agrees with the events of the replays and of the windows.
-
-    The time must match the replays' events, and must not exceed the windows' events. `cached_write_ns` is the time to
-    write out what a window leaves in the cache, since each replay waits for the one before.
-    """
-    most_ns = min((1 + allowed) * by_events_ns, (1 + allowed) * window_ns + cached_write_ns) + BETWEEN_REPLAYS_NS
-    return (1 - allowed) * by_events_ns <= slope_ns <= most_ns
-
-
 class _ReplayPair:
     """Measures one set of fresh guests."""
 
@@ -263,6 +246,7 @@ class _ReplayPair:
         self._in_cache = in_cache
         """Number of sets of a resident window; 0 if that regime isn't measured."""
         self._resident = False
+        self._later = JudgedLater(side_by_side=job.definition.runs_here)
         self.resident_blocks = Blocks(job.gpu)
 
     @property
@@ -297,7 +281,7 @@ class _ReplayPair:
                     return failed
             blocks.add(measured)
         blocks.close()
-        return None
+        return self._judge_waiting()
 
     def _measure_sides(self, measured: dict[str, int]) -> Failed | None:
         """Add the time of one window of each side, in random order and on the same fresh operands."""
@@ -318,42 +302,45 @@ class _ReplayPair:
     def _window(
         self, side: str, *, rotation_offset: int = 0, repeats: int = 1, judged: bool = False, again: bool = False
     ) -> Returned | Failed:
-        """Time one window; a wrong answer in a judged window is a failure, like a call without an answer."""
+        """Time one window; the answers of a judged one wait, and are judged before the pair ends."""
         one: DeviceSide = self._guests.sides[side]
         copied = self._rng.randrange(len(self._cases)) if judged else None
         window = Window(
             repeats=repeats, rotation_offset=rotation_offset, copied=copied, again=again, resident=self._resident
         )
         timed = one.kernel.time(one.function, window, self._cases)
-        failed = timed if isinstance(timed, Failed) else one.kernel.first_wrong(timed[1])
-        if failed is not None and side == PROMOTED:
-            raise IncumbentFailedError(failed)
-        if failed is not None and not one.candidates:
-            raise_for_contender(side, failed)
-            raise EnvironmentUnfit(
-                f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}"
-            )
-        if failed is not None:
-            return failed
-        assert not isinstance(timed, Failed), "taken as failed above"
+        if isinstance(timed, Failed):
+            return self._failed(side, timed)
         if timed[0].device_ns <= 0:
             raise EnvironmentUnfit(
                 f"the side {side!r} took no time by the device's events: expected some; measure again"
             )
         self.device_ns += timed[0].device_ns
-        return timed[0]
+        wrong = self._later.add(side, one.kernel, timed[1])
+        return timed[0] if wrong is None else self._failed(*wrong)
+
+    def _judge_waiting(self) -> Failed | None:
+        """Judge the answers of the windows so far; raise if another side than the candidate is wrong."""
+        wrong = self._later.judge()
+        return None if wrong is None else self._failed(*wrong)
+
+    def _failed(self, side: str, failed: Failed) -> Failed:
+        """Return the candidate's failure; raise for another side's."""
+        if side == PROMOTED:
+            raise IncumbentFailedError(failed)
+        if not self._guests.sides[side].candidates:
+            raise_for_contender(side, failed)
+            raise EnvironmentUnfit(
+                f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}"
+            )
+        return failed
 
     def _compare_with_host(self) -> Failed | None:
-        """Compare the host's slope for the candidate with its events; beyond the envelope one of the two is wrong.
-
-        Both cover the same replays, since a window finds another cache: nothing in it waits to be written. A replay
-        directly follows one that has left such bytes.
-        """
+        """Compare the host's slope for the candidate with its events; beyond the envelope one of the two is wrong."""
         if not self.blocks.rounds:
             return None
         window_ns = statistics.median(measured[CANDIDATE] for measured in self.blocks.rounds)
-        extra_replays = max(1, round(_SLOPE_NS / window_ns))
-        times: dict[int, list[int]] = {1: [], 1 + extra_replays: []}
+        times: dict[int, list[int]] = {1: [], 1 + max(1, round(_SLOPE_NS / window_ns)): []}
         replayed_ns: list[int] = []
         for _ in range(_SLOPE_WINDOWS):
             for repeats, taken in times.items():
@@ -362,23 +349,8 @@ class _ReplayPair:
                     return timed
                 taken.append(timed.elapsed_ns)
                 replayed_ns.append(timed.device_ns)
-        slope_ns = (min(times[1 + extra_replays]) - min(times[1])) / extra_replays
-        spread = (statistics.median(times[1 + extra_replays]) - min(times[1 + extra_replays])) / (
-            extra_replays * window_ns
-        )
-        by_events_ns = statistics.median(replayed_ns)
-        self.host_ratio = slope_ns / by_events_ns
-        allowed = max(ENVELOPE, 2 * spread)
-        if clocks_agree(slope_ns, by_events_ns, window_ns, allowed, cached_write_ns=self._cached_write_ns):
-            return None
-        message = (
-            f"the host's clock says {slope_ns:.0f} ns a replay, {self.host_ratio:.3f} times what the device's events "
-            f"say, allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns; by events a window "
-            f"took {window_ns:.0f} ns, and {self._cached_write_ns:.0f} ns write back what it left"
-        )
-        return Failed(
-            reason=Reason(code="CLOCK_DISAGREES", message=message), observed=message, threshold="both agree"
-        )
+        self.host_ratio, disagree = compared(times, replayed_ns, window_ns, cached_write_ns=self._cached_write_ns)
+        return disagree
 
     def _judge_hard_values(self) -> Failed | None:
         """Judge windows like the timed ones, in which half of the sets have values that gates ask."""
@@ -393,4 +365,4 @@ class _ReplayPair:
                 timed = self._window(side, judged=True)
                 if isinstance(timed, Failed):
                     return timed
-        return None
+        return self._judge_waiting()

@@ -9,7 +9,10 @@ from forge.lab.calls.load import arena_bytes
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
+from forge.lab.inputs.draw import draw
+from forge.lab.inputs.seeded import new_seed
 from forge.lab.job import Job
+from forge.lab.observed import Case
 from forge.sandbox.arena import Arena
 from forge.sandbox.reply import Refused
 from forge.sandbox.session import GuestFunction, Session
@@ -19,15 +22,27 @@ WHOLE_LIMIT_S = 7200.0
 """Processor seconds of one thread of a guest that is asked many times; the policy limits each reply."""
 
 
+def first_case(job: Job) -> Case:
+    """Draw operands for the first call of every guest of one measurement; drawing large ones takes long."""
+    operation, seed = job.operation, new_seed()
+    inputs = draw(operation, job.shape, job.dtype, "normal", seed=seed)
+    return Case(job.shape, "normal", seed, inputs, tuple(operation.scalars.values()))
+
+
 def open_timed(
-    stack: ExitStack, job: Job, stage: Stage, functions: tuple[GuestFunction, ...]
+    stack: ExitStack,
+    job: Job,
+    stage: Stage,
+    functions: tuple[GuestFunction, ...],
+    *,
+    first: Case | None = None,
 ) -> LoadedKernel | Failed:
-    """Start a guest that ends with `stack`, load the functions, and call each of them once."""
+    """Start a guest that ends with `stack`, load the functions, and call each of them once: on `first`, if given."""
     kernel = open_loaded(stack, job, stage, functions)
     if isinstance(kernel, Failed):
         return kernel
     for index in range(len(functions)):
-        called = kernel.call([kernel.case(kernel.shape)], function=index)
+        called = kernel.call([first or kernel.case(kernel.shape)], function=index)
         if isinstance(called, Failed):
             return called
     return kernel
