@@ -22,7 +22,7 @@ def show_summary(entry: Entry) -> None:
         ("for", f"{entry['target_gpu']}, {entry['language']}"),
         ("speedup", f"{fact_text(entry['speedup'])} over {entry['baseline']}"),
         ("time", f"{entry['candidate_median_ns'] / US:.2f} us, {entry['baseline']} {_baseline_us(entry)} us"),
-        *_resident(timed, entry["baseline"]),
+        *_resident(entry),
         ("replicated", _replicated(entry)),
         ("timed by", f"{timed['candidate']['method']}, control {fact_text(reported['control'])}"),
         ("reaches", f"{timed['floor_fraction']:.0%} of the speed at which the bytes can be moved"),
@@ -43,15 +43,21 @@ def show_summary(entry: Entry) -> None:
     emit_table("Requirements that it met", ("requirement", "observed", "threshold"), met)
 
 
-def _resident(timed: Entry, baseline: str) -> list[tuple[str, str]]:
+def _resident(entry: Entry) -> list[tuple[str, str]]:
     """Return the speedup with operands in the cache, if it was measured."""
+    found = resident_interval(entry)
+    if found is None:
+        return []
+    return [("resident", f"{fact_text(found)} over {entry['baseline']}, with operands in the last-level cache")]
+
+
+def resident_interval(entry: Entry) -> Entry | None:
+    """Return the interval over the entry's baseline with operands in the cache; None if it wasn't measured."""
+    timed = (entry["benchmark"].get("workloads") or [{}])[0]
     timing = (timed.get("residency") or {}).get("timing")
     reported = (timing.get("confirmation") or timing) if timing else {"speedups": ()}
-    return [
-        ("resident", f"{fact_text(one['interval'])} over {baseline}, with operands in the last-level cache")
-        for one in reported["speedups"]
-        if one["baseline"] == baseline
-    ]
+    found = (one["interval"] for one in reported["speedups"] if one["baseline"] == entry["baseline"])
+    return next(found, None)
 
 
 def _replicated(entry: Entry) -> str:

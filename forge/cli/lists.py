@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from forge.cli.kernel_summary import resident_interval
 from forge.cli.output import SIMULATED, emit_json, emit_table, shape_text, short
 from forge.cli.rows import Document, Key, listed
 
@@ -45,6 +46,7 @@ KERNEL_COLUMNS: dict[str, Key] = {
     "status": lambda one: one["status"],
     "shape": lambda one: shape_text(one["shape"]),
     "speedup": lambda one: one["benchmark"]["speedup"],
+    "resident": lambda one: (resident_interval(one) or {"ratio": 0.0})["ratio"],
     "over": lambda one: one["baseline"],
 }
 """Column of each list -> what it is ordered by."""
@@ -106,10 +108,19 @@ def show_kernels(
         emit_json(found)
         return
     rows = [
-        (e["kernel_id"], e["status"], shape_text(e["shape"]), f"{e['benchmark']['speedup']:.3f}x", e["baseline"])
+        (
+            *(e["kernel_id"], e["status"], shape_text(e["shape"])),
+            *(f"{e['benchmark']['speedup']:.3f}x", _resident(e), e["baseline"]),
+        )
         for e in found
     ]
-    emit_table("Kernels", ("kernel", "status", "shape", "speedup", "over"), rows)
+    emit_table("Kernels", tuple(KERNEL_COLUMNS), rows)
+
+
+def _resident(entry: Document) -> str:
+    """Return the speedup with operands in the cache; a dash if it wasn't measured."""
+    found = resident_interval(entry)
+    return "-" if found is None else f"{found['ratio']:.3f}x"
 
 
 def show_events(events: Iterable[Document]) -> None:

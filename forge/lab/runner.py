@@ -30,6 +30,8 @@ class Runner:
     """Whether operands past 2^31 bytes are asked. On a processor, memory and time don't allow it."""
     keeps_subnormals: bool = True
     """Whether arithmetic keeps subnormal numbers as the target does."""
+    keeps_fp8_nan: bool = True
+    """Whether a NaN in fp8 stays a NaN when it is widened. Triton's interpreter makes it 480."""
     most_workload_elements: int
     """Number of elements in all operands of one call at a listed workload, at most. Moving more takes too long."""
     most_workload_flops: int
@@ -77,6 +79,7 @@ INTERPRETER = Runner(
     makes_many_calls=False,
     takes_large_shapes=False,
     keeps_subnormals=False,
+    keeps_fp8_nan=False,
     most_workload_elements=2**15,
     most_workload_flops=2**29,
     cheap_elements=2**18,

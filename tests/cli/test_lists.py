@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.workspace import Workspace
+from forge.cli.kernel_summary import resident_interval
 from tests.cli.asking import ask
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,17 @@ def test_kernels_are_filtered_and_ordered_by_what_the_table_shows(home: Path) ->
     ratios = [one["benchmark"]["speedup"] for one in fastest]
     assert ratios == sorted(ratios, reverse=True) != []
     assert {one["op"] for one in fastest} == {"softmax"}
+
+
+def test_kernels_show_and_are_ordered_by_the_speedup_with_resident_operands(home: Path) -> None:
+    asked = ("kernel", "list", "--sort", "-resident", "--home", home)
+    intervals = [resident_interval(one) for one in ask(*asked, "--json").document]
+    ratios = [0.0 if one is None else one["ratio"] for one in intervals]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] > ratios[-1] == 0.0
+    table = ask(*asked).out
+    assert f" {ratios[0]:.3f}x " in table
+    assert " - " in table
 
 
 def test_tasks_are_filtered(home: Path) -> None:

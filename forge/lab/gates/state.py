@@ -15,6 +15,7 @@ from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.difference import correct_answer, largest_difference
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
+from forge.lab.inputs.special_rows import are_defined
 from forge.lab.observed import Case
 
 OTHER_KINDS: tuple[InputKind, ...] = ("large", "zeros")
@@ -63,7 +64,8 @@ def _others(kernel: LoadedKernel) -> list[Case]:
         {**kernel.shape, rows: 1, reduced: odd_size(kernel.rng, 1, 9)},
         {**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, 65, 257)},
     )
-    special = OTHER_KINDS if kernel.operation.specials == "unspecified" else (*OTHER_KINDS, "special_rows")
+    defined = are_defined(kernel.operation, keeps_fp8_nan=kernel.runner.keeps_fp8_nan)
+    special = (*OTHER_KINDS, "special_rows") if defined else OTHER_KINDS
     return [
         *(kernel.case(kernel.shape, kind) for kind in kernel.definition.kinds(special)),
         *(kernel.case(shape) for shape in (*other_shapes, *kernel.held_out[:MOST_HELD_OUT])),

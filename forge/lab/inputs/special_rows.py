@@ -16,6 +16,15 @@ Pattern = Callable[["torch.Tensor", "torch.Tensor"], None]
 """Function that changes one row's elements, given their positions in random order."""
 
 
+def are_defined(operation: Operation, *, keeps_fp8_nan: bool) -> bool:
+    """Return whether the contract says what becomes of NaN and infinities, and they reach a kernel.
+
+    Operands in fp8 hold NaN alone. Without `keeps_fp8_nan` it is lost before a kernel can compute with it.
+    """
+    in_fp8 = any(spec.element == "fp8_e4m3" for spec in operation.inputs)
+    return operation.specials != "unspecified" and (keeps_fp8_nan or not in_fp8)
+
+
 def _at_random_places(*specials: float) -> Pattern:
     """Return a pattern that puts each special value at a random place."""
 

@@ -53,6 +53,7 @@ def _compute_with_bf16() -> None:
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
     narrow_binary, narrow_fma = InterpreterBuilder.binary_op, InterpreterBuilder.create_fma
+    narrow_dot = InterpreterBuilder.create_dot
 
     def widened(builder: InterpreterBuilder, value: TensorHandle) -> TensorHandle:
         return builder.cast_impl(value, tl.float32) if value.dtype.scalar == tl.bfloat16 else value
@@ -72,8 +73,14 @@ def _compute_with_bf16() -> None:
             return narrow_fma(builder, x, y, z)
         return rounded(builder, narrow_fma(builder, *(widened(builder, one) for one in (x, y, z))))
 
+    def dot(
+        builder: InterpreterBuilder, lhs: TensorHandle, rhs: TensorHandle, total: TensorHandle, *how: object
+    ) -> TensorHandle:
+        return narrow_dot(builder, widened(builder, lhs), widened(builder, rhs), total, *how)
+
     InterpreterBuilder.binary_op = binary
     InterpreterBuilder.create_fma = fma
+    InterpreterBuilder.create_dot = dot
 
 
 def _remember_lookups() -> None:
