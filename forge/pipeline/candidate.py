@@ -25,6 +25,7 @@ from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.lab.sources.fingerprint import normalised_sha256
 from forge.languages import LANGUAGES
+from forge.ledger.actors import MAY_WRITE, ActorClass
 from forge.operations import find_operation
 from forge.pipeline.domain import domain_fault
 from forge.pipeline.outcome import Outcome
@@ -33,6 +34,8 @@ MODEL_ENTRY = "ModelNew"
 """Name of the entry point for a reference that is a module."""
 LEFT_OUT = ("__pycache__", "space.json")
 """Names in a folder that are no part of a candidate: what Python leaves, and a template's space for a search."""
+AGENT_CLASS: ActorClass = "agent"
+"""Class of the writers that programs are."""
 SHOWN = 200
 """Largest number of characters of submitted text in a refusal: enough to recognise it, on a few lines."""
 
@@ -73,7 +76,7 @@ def submit(
         raise UsageError(f"{str(untrusted_folder)!r} is not a folder: expected one with {', '.join(REQUIRED_FILES)}")
     author = _parse_author(untrusted_author)
     files, problem = read_folder(untrusted_folder)
-    parsed = problem or _parse_metadata(files["metadata.json"], task)
+    parsed = problem or _of_own_author(_parse_metadata(files["metadata.json"], task), author)
     if isinstance(parsed, BadFolder):
         return _refusal(parsed.message, files, task=task, run_id=run_id)
     candidate = Candidate(
@@ -120,6 +123,21 @@ def submit(
     ]
     stored = {f"candidate/{name}": files[name] for name in REQUIRED_FILES}
     return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
+
+
+def _of_own_author(parsed: Metadata | BadFolder, author: str) -> Metadata | BadFolder:
+    """Return the metadata, unless it names another writer of events as its author, such as `system:gate`.
+
+    A person may say which model wrote a candidate; a model may not say that it is another one.
+    """
+    named = "" if isinstance(parsed, BadFolder) or parsed.author is None else parsed.author
+    kind, colon, _ = named.partition(":")
+    taken = colon and kind in MAY_WRITE and (kind != AGENT_CLASS or author.startswith(f"{AGENT_CLASS}:"))
+    if taken and named != author:
+        return BadFolder(
+            f"metadata.json: author is {named!r}, the name of another writer of events; expected your own"
+        )
+    return parsed
 
 
 def _parse_author(untrusted_author: str) -> str:

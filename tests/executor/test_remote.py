@@ -88,7 +88,7 @@ def test_the_other_machine_judges_and_says_what_it_is(there: RemoteExecutor) -> 
     examined = there.examine(asked, progress=steps.append)
     assert isinstance(examined.verdict, Rejected)
     assert examined.counterexample is not None
-    assert steps[0] == "sources"
+    assert "sources" in steps  # behind a wait, if another process measures
     assert there.floor_ns(asked, ceilings=None) > 0
 
 
