@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from forge.adopt import adopt
 from tests.adopt.making import RMSNORM, cpp_kernel, kernel, publish
-from tests.adopt.random_calls import NOTING, run
+from tests.adopt.random_calls import NOTING, OF_ANOTHER_DEVICE, of_other_devices, run
 
 IMPORTS = 7
 REPEATS, CALLS = 7, 20_000
@@ -69,12 +69,13 @@ def on_the_processor(folder: Path) -> dict[str, float]:
 
 def wrong_use(folder: Path, calls: int) -> dict[str, object]:
     """Make random calls over the guards; return how many were a wrong use."""
-    publish(folder, [kernel("rmsnorm", NOTING)])
+    publish(folder, [kernel("rmsnorm", NOTING), *of_other_devices()])
     from forge.domain.digest import sha256
 
     with adopt(folder, trust="promoted", refresh_s=0):
         outcome = run(calls, seed=1)
     outside = len(sys.modules[f"forge_promoted_{sha256(NOTING.encode())}"].WRONG)
+    outside += f"forge_promoted_{sha256(OF_ANOTHER_DEVICE.encode())}" in sys.modules
     return {
         "random calls": outcome.calls,
         "kernel outside its evidence": outside,

@@ -16,7 +16,7 @@ from forge.adopt.refusal import WhyNot
 from forge.adopt.settings import Mode, Settings, checked_settings, require_fit
 from forge.adopt.shadow import write_doubt
 from forge.adopt.tally import REPORT_VERSION, Report, Tally
-from forge.errors import BlobCorrupt, UsageError
+from forge.errors import BlobCorrupt, EnvironmentUnfit, UsageError
 from forge.lookup.policy import STRICT, Policy
 from forge.lookup.registry import Registry
 
@@ -339,6 +339,11 @@ def _zeros(op: OperationForm, shape: Mapping[str, int], dtype: str, device: str)
         raise UsageError(f"bad shape {dict(shape)!r:.200} for {op.op!r}: expected a size for each of {sorted(axes)}")
     if dtype not in op.dtypes:
         raise UsageError(f"bad dtype {dtype!r:.100} for {op.op!r}: expected one of {', '.join(op.dtypes)}")
+    if device.partition(":")[0] == "cuda" and not torch.cuda.is_available():
+        raise EnvironmentUnfit(
+            f'torch {torch.__version__} finds no GPU for device {device!r}: prepare with device="cpu", or install a '
+            "build of torch with CUDA"
+        )
     return [
         torch.zeros(one.sizes(shape), dtype=getattr(torch, TORCH_NAMES[one.element or dtype]), device=device)
         for one in op.inputs

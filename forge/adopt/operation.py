@@ -201,7 +201,7 @@ class AdoptedOperation:
         library.impl(name, self.on_host, "CPU")
         library.impl(name, self.on_device, "CUDA")
         library.impl(name, self.elsewhere, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described), lib=library)
+        torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described, self.fallback), lib=library)
         overload = getattr(torch.ops, NAMESPACE).__getattr__(name).default
         library.impl(name, self._with_gradients(overload), "Autograd", with_keyset=True)
         if transparent:

@@ -21,18 +21,17 @@ def torch_schema(op: OperationForm) -> str:
     return f"{op.op}({', '.join(arguments)}) -> {returns}"
 
 
-def fake(op: OperationForm) -> Callable[..., object]:
-    """Return a function that gives outputs of the right sizes and types, without values, for tracing."""
+def fake(op: OperationForm, fallback: Callable[..., object]) -> Callable[..., object]:
+    """Return a function that gives outputs of the right sizes and types, without values, for tracing.
+
+    Operands with other numbers of dimensions take the fallback when they are called, so it says what they give.
+    """
 
     def traced(*arguments: object) -> object:
-        import torch
-
         operands: list[torch.Tensor] = list(arguments[: len(op.inputs)])
-        for operand, given in zip(op.inputs, operands, strict=True):
-            torch._check(
-                given.dim() == len(operand.axes),
-                lambda operand=operand, given=given: f"{operand.name} has {given.dim()} dimensions",
-            )
+        if any(given.dim() != len(operand.axes) for operand, given in zip(op.inputs, operands, strict=True)):
+            scalars = list(op.scalars.values())[len(arguments) - len(op.inputs) :]
+            return fallback(*arguments, *scalars)
         shape = op.read_shape([one.shape for one in operands])
         dtype = call_dtype(op, operands)
         made = [

@@ -20,11 +20,12 @@ from forge.domain.evidence import Isolation
 from forge.domain.model_measurement import GREEDY_STEPS, ModelMode, ModelWorkload
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
-from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT
+from forge.lab.calls.trusted import CACHE_FOLDER, COMPILER_ENVIRONMENT, GPU_COMPILER_ENVIRONMENT
 from forge.languages import LANGUAGES
 from forge.sandbox.arena import Arena
 from forge.sandbox.channel import Channel
 from forge.sandbox.confinement import Bind
+from forge.sandbox.folders import HeldFolder
 from forge.sandbox.limits import Limits
 from forge.sandbox.model_guest import ModelGuest
 from forge.sandbox.stage import MODEL, Program, Stage
@@ -35,8 +36,8 @@ REPLY_BYTES = 1 << 20
 LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/__init__.py", "guest/plan_launcher.py")
 """What a program needs of Forge to adopt kernels."""
 PUBLISHED = ("current.json", "lookup-*.json", "ops", "kernels")
-PLACE, SCRATCH = "/model", "/scratch"
-"""Folders in the guest: what adoption needs, and where torch.compile may write."""
+PLACE = "/model"
+"""Folder in the guest with what adoption needs."""
 SETUP_S, WINDOW_S = 600.0, 120.0
 """Seconds that a guest may take to build a model, and to answer one window."""
 MOST_STEPS = 1 << 20
@@ -178,22 +179,35 @@ def _guest(
 def _stage(question: ModelQuestion, isolation: Isolation) -> Iterator[tuple[Stage, Path]]:
     if "graphs" in question.modes and question.gpu is None:
         raise EnvironmentUnfit("mode 'graphs' captures CUDA graphs: expected a GPU; use --mode eager or compile")
-    with tempfile.TemporaryDirectory(prefix="forge-model-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="forge-model-") as temporary, _compiled_folder() as compiled:
         folder = Path(temporary)
         _fill(folder, question.registry)
         program = Program(
             language=LANGUAGES["torch"],
             files={"model.py": question.source},
-            environment={name: value.replace(CACHE_FOLDER, SCRATCH) for name, value in COMPILER_ENVIRONMENT.items()},
+            environment=COMPILER_ENVIRONMENT if question.gpu is None else GPU_COMPILER_ENVIRONMENT,
             device="cpu" if question.gpu is None else "cuda",
             gpu=question.gpu,
-            binds=(Bind(folder, PLACE),),
+            binds=(Bind(folder, PLACE), Bind(compiled, CACHE_FOLDER, writable=True)),
         )
         stage = Stage(program, isolation)
         try:
             yield stage, folder
         finally:
             stage.remove()
+
+
+@contextmanager
+def _compiled_folder() -> Iterator[Path]:
+    """Yield a folder for what torch.compile leaves: the process pairs of one measurement compile the same code."""
+    outer = HeldFolder("forge-compiled-model-")
+    try:
+        inside = outer.path / "inductor"
+        inside.mkdir()
+        inside.chmod(0o777)
+        yield inside
+    finally:
+        outer.remove()
 
 
 def _fill(folder: Path, registry: Path) -> None:

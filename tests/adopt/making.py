@@ -20,7 +20,7 @@ from tests.lookup.asking import shown_kernel
 from tests.projections.histories import LEDGER_ID
 
 Kernel = dict[str, Any]
-GPUS = {"cpu": "x86_64"}
+GPUS = {"cpu": "x86_64", "h100": "sm_90", "h200": "sm_90", "a100": "sm_80"}
 LARGEST = {"batch": 64, "hidden_size": 512}
 
 RMSNORM = """

@@ -172,6 +172,7 @@ def test_tracing_gives_sizes_and_types_without_a_kernel(registry):
     with adopt(registry, trust="promoted", refresh_s=0) as ops, FakeTensorMode():
         y, h = torch.ops.forge.fused_add_rmsnorm(torch.empty(3, 8), torch.empty(3, 8), torch.empty(8), EPS)
         assert (y.shape, h.dtype) == ((3, 8), torch.float32)
+        assert torch.ops.forge.rmsnorm(torch.empty(2, 3, 8), torch.empty(8)).shape == (2, 3, 8)
         assert ops.report().lines == []
 
 

@@ -159,6 +159,16 @@ def test_shapes_to_prepare_and_names_that_are_unknown(registry):
             ops.explain("softmax", torch.ones(1))
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for a torch without CUDA")
+def test_a_torch_without_cuda_prepares_no_gpu_and_its_calls_take_the_fallback(tmp_path):
+    publish(tmp_path, [kernel("rmsnorm", RMSNORM, gpu="h200")])
+    with adopt(tmp_path, trust="promoted", refresh_s=0) as ops, torch.no_grad():
+        with pytest.raises(EnvironmentUnfit, match="finds no GPU for device 'cuda'"):
+            ops.prepare({"rmsnorm": [{"batch": 4, "hidden_size": 64}]}, dtype="fp32")
+        torch.ops.forge.rmsnorm(torch.ones(4, 64), torch.ones(64), 1e-6)
+        assert [line["reason"] for line in ops.report().lines] == ["no_kernel"]
+
+
 def test_tensors_of_2_to_the_31_and_more_elements_take_the_fallback(registry):
     huge = torch.ones(1, 1).expand(2**16, 2**15)
     with adopt(registry, trust="promoted", refresh_s=0) as ops:

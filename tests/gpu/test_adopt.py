@@ -186,6 +186,28 @@ def test_threads_that_share_a_plan_get_their_own_answers(tmp_path):
         assert wrong == []
 
 
+def test_operands_that_are_freed_at_once_are_not_overwritten_before_the_launch(tmp_path):
+    """Each stream frees its operands after the call, and fills new memory of the same size, as an engine does."""
+    kernel = next(one for one in ONE_EACH if one.op == "fused_add_rmsnorm")
+    with opened(tmp_path, kernel):
+        kept = operands(kernel)
+        wanted = call(kernel, kept)
+        torch.cuda.synchronize()
+        streams, found = [torch.cuda.Stream() for _ in range(2)], []
+        for _ in range(50):
+            for stream in streams:
+                with torch.cuda.stream(stream):
+                    own = [one.clone() if isinstance(one, torch.Tensor) else one for one in kept]
+                    found.append(getattr(torch.ops.forge, kernel.op)(*own))
+                    sizes = own[0].shape
+                    del own
+                    for _ in range(3):
+                        torch.full(sizes, float("nan"), dtype=kept[0].dtype, device=kept[0].device)
+        torch.cuda.synchronize()
+        for one in found:
+            assert all(torch.equal(a, b) for a, b in zip(one, wanted, strict=True))
+
+
 def test_a_plan_is_not_used_at_another_scalar_or_address(tmp_path):
     kernel = next(one for one in ONE_EACH if one.op == "rmsnorm")
     with opened(tmp_path, kernel, strict=False) as ops:

@@ -143,8 +143,12 @@ def test_the_models_that_are_measured_on_a_gpu_make_steps_on_a_processor(name):
             "deterministic",
         ),
         ((b"CONFIG = {", b"CONFIG = 3\nOTHER = {"), "CONFIG is 3"),
+        (
+            (b"    torch.manual_seed(seed)\n", b"    torch.manual_seed(seed)\n    bytearray(1 << 45)\n"),
+            "ran out of memory",
+        ),
     ],
-    ids=["does not build", "no operation in common", "not deterministic", "no config"],
+    ids=["does not build", "no operation in common", "not deterministic", "no config", "out of memory"],
 )
 def test_a_model_that_cannot_be_measured_is_refused_with_the_reason(registry, change, said):
     assert change[0] in SOURCE
